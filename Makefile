@@ -1,0 +1,55 @@
+# Needs make and Python 3.11 or newer with venv; everything else goes into .venv.
+PYTHON ?= python3
+SEEDS ?= 2000
+FROM ?= 0
+
+RUN := .venv/bin/python
+PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test bench check simulate lock clean
+
+help: ## print these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books
+	@$(RUN) -m examples.orders.demo
+
+test: check ## run every check, every test and a short simulation
+	@$(RUN) -m pytest -n 2
+	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
+
+bench: .venv/ready.stamp ## run the benchmarks
+	@$(RUN) -m benchmarks
+
+check: .venv/ready.stamp ## format, lint, types, import contracts
+	@.venv/bin/ruff format --check --quiet
+	@.venv/bin/ruff check --quiet
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+simulate: .venv/ready.stamp ## simulate SEEDS=2000 seeds from FROM=0 on
+	@$(RUN) -m stepward.testing.simulate --seeds $(SEEDS) --from $(FROM)
+
+lock: ## choose the newest allowed versions anew for requirements/dev.txt
+	@$(PYTHON) -m venv --clear build/lock
+	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
+	@build/lock/bin/uv --quiet pip compile --upgrade --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-annotate --no-header --extra http --group dev \
+		--output-file requirements/dev.txt pyproject.toml
+
+clean: ## remove what was built, .venv included
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# A new lock makes a new environment; a changed pyproject.toml only installs the package again.
+.venv/packages.stamp: requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Stepward needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	@echo "Setting up .venv"
+	@$(PYTHON) -m venv --clear .venv
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@touch $@
+
+.venv/ready.stamp: .venv/packages.stamp pyproject.toml
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@

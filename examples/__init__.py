@@ -1,0 +1,1 @@
+"""Worked examples: whole programs built on Stepward."""

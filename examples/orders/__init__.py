@@ -1,0 +1,1 @@
+"""Order processing: a shop whose orders are fulfilled by four remote services."""

@@ -1,0 +1,44 @@
+"""`python -m examples.orders.services NAME --port PORT --ledger FILE`: run one remote service."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import msgspec
+
+from examples.orders.services.mail import MAIL
+from examples.orders.services.parcel import PARCEL
+from examples.orders.services.payment import PAYMENT
+from examples.orders.services.server import serve
+from examples.orders.services.service import Quantity
+from examples.orders.services.stock import INITIAL_QUANTITIES, stock
+
+
+def main() -> None:
+    """Read the command line and serve."""
+    parser = argparse.ArgumentParser(prog="python -m examples.orders.services", description=__doc__)
+    parser.add_argument("name", choices=["stock", "payment", "parcel", "mail"])
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--ledger", type=Path, required=True, help="SQLite file of what the service did")
+    parser.add_argument(
+        "--stock",
+        type=_quantities,
+        default=INITIAL_QUANTITIES,
+        metavar="JSON",
+        help='initial quantities, such as {"teapot": 100}; only the stock service reads them',
+    )
+    arguments = parser.parse_args()
+    services = {service.name: service for service in (stock(arguments.stock), PAYMENT, PARCEL, MAIL)}
+    serve(services[arguments.name], arguments.ledger, arguments.port)
+
+
+def _quantities(text: str) -> dict[str, int]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Quantity])
+    except msgspec.DecodeError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()

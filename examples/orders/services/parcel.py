@@ -1,0 +1,14 @@
+"""The parcel service: books a parcel for an order, and cancels it."""
+
+from __future__ import annotations
+
+from examples.orders.services.service import OrderBody, Service, Text
+
+
+class Create(OrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where an order goes."""
+
+    address: Text
+
+
+PARCEL = Service(name="parcel", action="create", body=Create, reference="tracking", undo="cancel")

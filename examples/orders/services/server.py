@@ -1,0 +1,71 @@
+"""One service as a process: its file, its socket, its way to start and to stop."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from examples.orders.services.connection import Connection
+from examples.orders.services.database import open_database
+from examples.orders.services.faults import FaultBook
+from examples.orders.services.ledger import Ledger
+from examples.orders.services.service import Service
+from examples.orders.services.web import Endpoints, build
+
+HOST = "127.0.0.1"
+KEEP_ALIVE_SECONDS = 120
+LONGEST_STOP_SECONDS = 5
+
+
+def serve(service: Service, ledger_path: Path, port: int) -> None:
+    """Serve until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it."""
+    connection = open_database(ledger_path, service)
+    endpoints = Endpoints(
+        service=service,
+        ledger=Ledger(connection, service),
+        faults=FaultBook(connection, service),
+    )
+    config = uvicorn.Config(
+        build(endpoints),
+        host=HOST,
+        port=port,
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=LONGEST_STOP_SECONDS,
+    )
+    # The server raises the signal again once it has stopped: by then it means a clean exit.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)
+    try:
+        _Server(config, endpoints).run()
+    finally:
+        connection.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, endpoints: Endpoints) -> None:
+        super().__init__(config)
+        self._endpoints = endpoints
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        port = self.servers[0].sockets[0].getsockname()[1]
+        print(f"{self._endpoints.service.name} listening on http://{HOST}:{port}", flush=True)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._endpoints.stopping.set()
+        await super().shutdown(sockets)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -1,0 +1,80 @@
+"""Stepward: the Scheduler Agent Supervisor pattern, durable tasks that end whole.
+
+An application submits tasks; a Scheduler runs their steps through Agents that wrap remote services; a Supervisor
+has what failed or ran out of time repeated, undone or brought to an operator.
+"""
+
+from typing import Any
+
+from stepward.agent.declaration import Agent
+from stepward.app import App
+from stepward.client import UNSET, Client, TaskHandle, TaskStatus
+from stepward.errors import (
+    NonDeterministic,
+    StepFailed,
+    StepwardError,
+    TaskCancelled,
+    TaskFailed,
+    TaskUndone,
+    Unrecoverable,
+)
+from stepward.model.current import current_step
+from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
+from stepward.sync import SyncClient
+from stepward.workflow.definition import step, workflow
+from stepward.workflow.functions import (
+    continue_as_new,
+    current_task,
+    now,
+    random,
+    side_effect,
+    uuid4,
+    wait_for,
+    workflow_logger,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "UNSET",
+    "Agent",
+    "App",
+    "Backoff",
+    "CircuitBreaker",
+    "Client",
+    "HttpAgent",
+    "LongWait",
+    "NonDeterministic",
+    "Retry",
+    "StepFailed",
+    "StepwardError",
+    "Supervision",
+    "SyncClient",
+    "TaskCancelled",
+    "TaskFailed",
+    "TaskHandle",
+    "TaskStatus",
+    "TaskUndone",
+    "Unrecoverable",
+    "__version__",
+    "continue_as_new",
+    "current_step",
+    "current_task",
+    "now",
+    "random",
+    "side_effect",
+    "step",
+    "uuid4",
+    "wait_for",
+    "workflow",
+    "workflow_logger",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """``HttpAgent`` needs an extra: it is imported when it is asked for."""
+    if name == "HttpAgent":
+        from stepward.agent.http import HttpAgent  # noqa: PLC0415
+
+        return HttpAgent
+    raise AttributeError(f"module 'stepward' has no attribute {name!r}")

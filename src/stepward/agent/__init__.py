@@ -1,0 +1,1 @@
+"""Agents: wrappers of remote services, which perform the steps that Schedulers ask for."""

@@ -1,0 +1,43 @@
+"""A request that an Agent works on, from its delivery to its reply."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from typing import Any
+
+from stepward.model.messages import Request
+from stepward.transport.contract import Delivery
+
+
+class Call:
+    """What the runner knows of one request that it holds."""
+
+    __slots__ = (
+        "calls",
+        "delivery",
+        "dropped",
+        "ended",
+        "leased_until",
+        "maybe_done",
+        "request",
+        "started",
+        "task",
+        "thread",
+    )
+
+    def __init__(self, request: Request, delivery: Delivery) -> None:
+        self.request = request
+        self.delivery = delivery
+        self.leased_until = delivery.leased_until
+        """Until then no other Agent is given the request."""
+        self.calls = 0
+        """How often the function was called within this attempt."""
+        self.maybe_done = False
+        """Whether one of those calls failed and may have acted all the same."""
+        self.started = False
+        self.dropped = False
+        """Nobody waits any more: whatever comes of it is thrown away."""
+        self.ended = False
+        self.task: asyncio.Task[None] | None = None
+        self.thread: concurrent.futures.Future[Any] | None = None

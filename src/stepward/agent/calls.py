@@ -1,0 +1,220 @@
+"""The calls of an Agent instance, from delivery to reply: started, watched, replaced, dropped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from stepward.agent.answers import gave_up
+from stepward.agent.breaker import BreakerState
+from stepward.agent.call import Call
+from stepward.agent.deadlines import Deadlines
+from stepward.agent.declaration import Agent
+from stepward.agent.leases import Leases
+from stepward.agent.outbox import Outbox
+from stepward.agent.performance import Performance
+from stepward.agent.slots import Slots
+from stepward.agent.threads import Threads
+from stepward.clock import Environment
+from stepward.errors import StepwardError
+from stepward.events import Observers
+from stepward.model.current import CURRENT, CurrentStep
+from stepward.model.messages import Outcome, Reply, Request, request_queue
+from stepward.transport.contract import Delivery, Transport
+
+LAST_WAIT = 1.0
+
+
+class Calls:
+    """Works on requests, each under the least of its complete-by, its lease and the instance's own lease."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        transport: Transport,
+        *,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
+        lease_until: Callable[[], float],
+        request_lease: float,
+        threads: bool,
+        payload_bytes: int,
+    ) -> None:
+        queue = request_queue(agent.name)
+        self.slots = Slots(agent.concurrency)
+        self._agent = agent
+        self._now = now
+        self._observers = observers
+        self._lease_until = lease_until
+        self._threads = Threads(agent.concurrency, agent.name) if threads else None
+        self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
+        self._leases = Leases(
+            transport, queue, self.slots, now=now, seconds=request_lease, observers=observers
+        )
+        self._outbox = Outbox(
+            transport,
+            queue,
+            now=now,
+            environment=environment,
+            observers=observers,
+            release=self.slots.release,
+        )
+        self._performance = Performance(
+            agent,
+            now=now,
+            deadline=self._deadline,
+            environment=environment,
+            observers=observers,
+            threads=self._threads,
+            payload_bytes=payload_bytes,
+        )
+
+    @property
+    def breaker(self) -> BreakerState:
+        """The state of the circuit breaker."""
+        return self._performance.gate.state
+
+    def receive(self, deliveries: Sequence[Delivery]) -> None:
+        """Start work on what was taken."""
+        for delivery in deliveries:
+            if isinstance(delivery.message, Request):
+                self._receive(delivery, delivery.message)
+            else:
+                self._outbox.settle(delivery)
+                self._observers.tell(
+                    "agent.not_a_request", agent=self._agent.name, task=delivery.message.task
+                )
+        self._leases.keep()
+
+    def revoke(self, task: str, run: int, key: str) -> None:
+        """Stop working on that step, silently."""
+        for undo in (False, True):
+            call = self.slots.find(task, run, key, undo)
+            if call is not None:
+                self._drop(call, settle=True)
+
+    async def drain(self, grace: float) -> None:
+        """Let calls end within ``grace`` seconds; cancel the others silently, for another Agent to take."""
+        try:
+            async with asyncio.timeout(grace):
+                await self.slots.emptied()
+                await self._outbox.flushed()
+        except TimeoutError:
+            await self._cancel_all()
+        self._leases.close()
+        self._deadlines.close()
+        self._outbox.close()
+        if self._threads is not None:
+            self._threads.close()
+
+    def _receive(self, delivery: Delivery, request: Request) -> None:
+        running = self.slots.find(request.task, request.run, request.key, request.undo)
+        if running is None or running.dropped:
+            self._start(Call(request, delivery))
+        elif request.attempt > running.request.attempt:
+            self._drop(running, settle=True)
+            self._start(Call(request, delivery))
+        elif request.attempt == running.request.attempt:
+            # Delivered again, or a new owner asks: the one call serves both, and answers the last who asked.
+            self._outbox.settle(running.delivery)
+            running.request, running.delivery = request, delivery
+            running.leased_until = delivery.leased_until
+        else:
+            self._outbox.settle(delivery)
+
+    def _start(self, call: Call) -> None:
+        self.slots.hold(call)
+        call.task = asyncio.Task(self._perform(call), loop=asyncio.get_running_loop(), name="agent-call")
+        self._deadlines.add(call)
+
+    async def _perform(self, call: Call) -> None:
+        call.started = True
+        CURRENT.set(CurrentStep(call.request, self._now, self._leases.beat))
+        reply: Reply | None = None
+        try:
+            if not call.dropped:
+                reply = await self._performance.perform(call)
+        except asyncio.CancelledError:
+            reply = self._cancelled(call)
+        self._end(call, reply)
+
+    def _cancelled(self, call: Call) -> Reply | None:
+        if call.dropped or call.task is None or call.task.cancelling():
+            return None
+        call.maybe_done = True
+        return gave_up(call, StepwardError("the operation cancelled itself; let it return or raise"))
+
+    def _end(self, call: Call, reply: Reply | None) -> None:
+        call.ended = True
+        self._deadlines.forget()
+        is_over = self._now() >= call.request.complete_by
+        if is_over and not call.dropped:
+            self._tell_overrun(call)
+            self._disown(call, settle=True)
+        if call.dropped or reply is None:
+            self._let_go(call)
+            return
+        if reply.outcome is not Outcome.COMPLETED and self._observers.listening:
+            self._tell(f"agent.{reply.outcome}", call, error=reply.error, calls=reply.calls)
+        self._outbox.reply(call, reply)
+
+    def _let_go(self, call: Call) -> None:
+        if call.thread is None or call.thread.done():
+            self.slots.release(call)
+            return
+        loop = asyncio.get_running_loop()
+        call.thread.add_done_callback(lambda _: _tell_loop(loop, self.slots.release, call))
+
+    def _deadline(self, call: Call) -> float:
+        return min(call.request.complete_by, call.leased_until, self._lease_until())
+
+    def _overran(self, call: Call) -> None:
+        self._tell_overrun(call)
+        self._drop(call, settle=self._now() >= call.request.complete_by)
+
+    def _tell_overrun(self, call: Call) -> None:
+        is_over = self._now() >= call.request.complete_by
+        self._tell("agent.overran", call, calls=call.calls, deadline="complete_by" if is_over else "lease")
+        if is_over and call.calls:
+            self._performance.gate.failed()
+
+    def _drop(self, call: Call, *, settle: bool) -> None:
+        if call.dropped or call.ended:
+            return
+        self._disown(call, settle=settle)
+        # A task that has not begun must begin, or nobody would release its slot.
+        if call.started and call.task is not None:
+            call.task.cancel()
+
+    def _disown(self, call: Call, *, settle: bool) -> None:
+        call.dropped = True
+        if settle:
+            self._outbox.settle(call.delivery)
+
+    async def _cancel_all(self) -> None:
+        tasks = []
+        for call in self.slots:
+            self._drop(call, settle=False)
+            if call.task is not None and not call.task.done():
+                tasks.append(call.task)
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_WAIT)
+
+    def _tell(self, name: str, call: Call, **fields: object) -> None:
+        request = call.request
+        self._observers.tell(
+            name,
+            agent=self._agent.name,
+            operation=request.operation,
+            task=request.task,
+            task_id=request.task_id,
+            step=request.key,
+            attempt=request.attempt,
+            **fields,
+        )
+
+
+def _tell_loop(loop: asyncio.AbstractEventLoop, release: Callable[[Call], None], call: Call) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(release, call)

@@ -1,0 +1,94 @@
+"""Keeps the leases on the requests that an Agent instance works on, so that nobody else is given them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from stepward.agent.call import Call
+from stepward.agent.slots import Slots
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.model.messages import Request
+from stepward.transport.contract import Transport
+
+PARTS = 3
+
+
+class Leases:
+    """Extends the leases of all held calls together, each third of a lease, up to the calls' complete-by."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        queue: str,
+        slots: Slots,
+        *,
+        now: Callable[[], float],
+        seconds: float,
+        observers: Observers,
+    ) -> None:
+        self.seconds = seconds
+        self._transport = transport
+        self._queue = queue
+        self._slots = slots
+        self._now = now
+        self._observers = observers
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def keep(self) -> None:
+        """See to it that what is held stays ours."""
+        if self._timer is None:
+            self._loop = asyncio.get_running_loop()
+            self._timer = self._loop.call_later(self.seconds / PARTS, self._renew)
+
+    def close(self) -> None:
+        """Let all leases lapse."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for task in self._tasks:
+            task.cancel()
+
+    def beat(self, request: Request, progress: Any) -> None:
+        """A heartbeat of the code that works on ``request``, from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._beaten, request, progress)
+
+    def _renew(self) -> None:
+        self._timer = None
+        if len(self._slots):
+            self.keep()
+            self._extend([call for call in self._slots if _runs_out(call)])
+
+    def _beaten(self, request: Request, progress: Any) -> None:
+        call = self._slots.find(request.task, request.run, request.key, request.undo)
+        if call is None or call.dropped or call.request.attempt != request.attempt:
+            return
+        self._observers.tell(
+            "agent.heartbeat", task=request.task, step=request.key, attempt=request.attempt, progress=progress
+        )
+        self._extend([call])
+
+    def _extend(self, calls: list[Call]) -> None:
+        if calls:
+            task = asyncio.get_running_loop().create_task(self._extended(calls))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _extended(self, calls: list[Call]) -> None:
+        until = self._now() + self.seconds
+        try:
+            await self._transport.extend(self._queue, [call.delivery for call in calls], self.seconds)
+        except TransportError as error:
+            self._observers.tell("agent.transport_failed", queue=self._queue, verb="extend", error=str(error))
+            return
+        for call in calls:
+            call.leased_until = until
+
+
+def _runs_out(call: Call) -> bool:
+    return not call.dropped and call.leased_until < call.request.complete_by

@@ -1,0 +1,68 @@
+"""The calls that an Agent instance holds, each in one of so many slots, and found by its step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from stepward.agent.call import Call
+from stepward.model.messages import Request
+
+StepKey = tuple[str, int, str, bool]
+
+
+class Slots:
+    """``capacity`` slots; a call keeps its own until nothing of it runs any more."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._held: set[Call] = set()
+        self._steps: dict[StepKey, Call] = {}
+        self._waiters: list[asyncio.Future[None]] = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(tuple(self._held))
+
+    @property
+    def room(self) -> int:
+        """How many more calls may be held."""
+        return self.capacity - len(self._held)
+
+    def find(self, task: str, run: int, key: str, undo: bool) -> Call | None:
+        """The call that works on that step."""
+        return self._steps.get((task, run, key, undo))
+
+    def hold(self, call: Call) -> None:
+        """Take a slot for ``call``."""
+        self._held.add(call)
+        self._steps[_step(call.request)] = call
+
+    def release(self, call: Call) -> None:
+        """Give the slot of ``call`` back."""
+        self._held.discard(call)
+        step = _step(call.request)
+        if self._steps.get(step) is call:
+            del self._steps[step]
+        if self._waiters:
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+
+    async def released(self) -> None:
+        """Wait for the next slot to be given back."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    async def emptied(self) -> None:
+        """Wait until nothing is held."""
+        while self._held:
+            await self.released()
+
+
+def _step(request: Request) -> StepKey:
+    return request.task, request.run, request.key, request.undo

@@ -1,0 +1,207 @@
+"""The application: its workflows and Agents, the settings they run with, and the doors to both."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from stepward.agent.declaration import Agent
+from stepward.client import Client, Endings
+from stepward.clock import Environment, failpoint_from
+from stepward.durations import Duration
+from stepward.errors import DeclarationError
+from stepward.events import AlertSink, Hints, Observers
+from stepward.host import Host, Parts, Roles
+from stepward.model.action import Action
+from stepward.observers.logs import LogObserver, LogSink
+from stepward.observers.webhook import WebhookSink
+from stepward.settings import Settings
+from stepward.store.contract import Store
+from stepward.store.opening import open_store
+from stepward.sync import SyncClient
+from stepward.transport.contract import Transport
+from stepward.transport.memory import MemoryTransport
+from stepward.transport.store import StoreTransport
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+class App:
+    """An application: give it a name, its workflows and its Agents, and run it or open a client.
+
+    Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml`` or ``[tool.stepward]``.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        workflows: Iterable[Workflow[Any, Any]] = (),
+        agents: Iterable[Agent] = (),
+        store: str | None = None,
+        transport: str | None = None,
+        environment: Environment | None = None,
+        **settings: Any,
+    ) -> None:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise DeclarationError(f"App: expected a name of 1 to 100 of A-Z a-z 0-9 _ -, found {name!r}")
+        self.name = name
+        self.agents: Sequence[Agent] = tuple(agents)
+        self.registry = Registry(workflows, _operations(self.agents))
+        given = {"store": store, "transport": transport, **settings}
+        overrides = {key: value for key, value in given.items() if value is not None}
+        self.settings = Settings.load(overrides, os.environ, Path.cwd())
+        self.environment = environment or Environment(
+            failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT"))
+        )
+        self.observers = Observers(LogObserver())
+        self._running: Running | None = None
+
+    def __repr__(self) -> str:
+        return f"<App {self.name}>"
+
+    @asynccontextmanager
+    async def running(
+        self,
+        *,
+        scheduler: bool = True,
+        agents: bool | Iterable[str] = True,
+        supervisor: bool = True,
+        supervisor_every: Duration | None = None,
+        drain: Duration | None = None,
+    ) -> AsyncIterator[Running]:
+        """Run what is asked for in this process until the block ends."""
+        overrides = {"supervisor_every": supervisor_every, "drain": drain}
+        running = await self._start(
+            self.settings.replaced({k: v for k, v in overrides.items() if v is not None}),
+            Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor),
+        )
+        self._running = running
+        try:
+            yield running
+        finally:
+            self._running = None
+            await running.stop()
+
+    def client(self) -> Client:
+        """A client; while this process runs the application's actors it shares their store and hears at once."""
+        running = self._running
+        if running is None:
+            return Client(
+                self.settings.store,
+                app=self.name,
+                registry=self.registry,
+                environment=self.environment,
+                payload_bytes=self.settings.payload_bytes,
+            )
+        return Client(
+            running.store,
+            app=self.name,
+            registry=self.registry,
+            environment=self.environment,
+            hints=running.hints,
+            endings=running.endings,
+            birth=running.host.birth,
+            payload_bytes=self.settings.payload_bytes,
+        )
+
+    def sync_client(self) -> SyncClient:
+        """The blocking twin of ``client``, with a connection of its own."""
+        return SyncClient(
+            lambda: Client(
+                self.settings.store,
+                app=self.name,
+                registry=self.registry,
+                environment=self.environment,
+                payload_bytes=self.settings.payload_bytes,
+            )
+        )
+
+    async def _start(self, settings: Settings, roles: Roles) -> Running:
+        store = open_store(settings.store, app=self.name, environment=self.environment)
+        await store.open()
+        hints = Hints()
+        endings = Endings()
+        transport = self._transport(settings, store, hints)
+        parts = Parts(
+            registry=self.registry,
+            agents=self.agents,
+            settings=settings,
+            environment=self.environment,
+            observers=self.observers,
+            store=store,
+            transport=transport,
+            hints=hints,
+            endings=endings,
+            sinks=_sinks(settings),
+        )
+        host = Host(parts, roles)
+        try:
+            await host.start()
+        except BaseException:
+            await host.stop()
+            await transport.close()
+            await store.close()
+            raise
+        return Running(store, transport, hints, endings, host)
+
+    def _transport(self, settings: Settings, store: Store, hints: Hints) -> Transport:
+        if settings.transport == "local":
+            return MemoryTransport(store.now)
+        transport = StoreTransport(store.messages, poll=settings.poll, hint=None, observers=self.observers)
+        hints.listen(transport.wake)
+        return transport
+
+    def _chosen(self, agents: bool | Iterable[str]) -> frozenset[str] | None:
+        if isinstance(agents, bool):
+            return None if agents else frozenset()
+        chosen = frozenset(agents)
+        known = {agent.name for agent in self.agents}
+        if not chosen <= known:
+            unknown = ", ".join(sorted(chosen - known))
+            raise DeclarationError(f"agents: expected some of {', '.join(sorted(known))}, found {unknown}")
+        return chosen
+
+
+class Running:
+    """An application at work in this process."""
+
+    def __init__(
+        self, store: Store, transport: Transport, hints: Hints, endings: Endings, host: Host
+    ) -> None:
+        self.store = store
+        self.transport = transport
+        self.hints = hints
+        self.endings = endings
+        self.host = host
+
+    async def wait(self) -> None:
+        """Wait until an actor ends by a bug, and raise it."""
+        await self.host.wait()
+
+    async def stop(self) -> None:
+        """End every actor in good order, then the transport and the store."""
+        await self.host.stop()
+        await self.transport.close()
+        await self.store.close()
+
+
+def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
+    names = [agent.name for agent in agents]
+    for name in names:
+        if names.count(name) > 1:
+            raise DeclarationError(f"Agent {name!r}: expected one declaration, found {names.count(name)}")
+    return [operation for agent in agents for operation in agent.operations.values()]
+
+
+def _sinks(settings: Settings) -> list[AlertSink]:
+    sinks: list[AlertSink] = [LogSink()]
+    if settings.webhook_url is not None and settings.webhook_secret is not None:
+        sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret))
+    return sinks

@@ -1,0 +1,118 @@
+"""What a submission must be like: every argument checked before anything is written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import jsonschema
+import msgspec
+
+from stepward.durations import LONGEST, Duration, seconds
+from stepward.errors import InvalidArguments, InvalidDuration, InvalidId, Refused, UnknownWorkflow
+from stepward.model.records import WorkflowRecord
+from stepward.payload import decode, encode
+from stepward.workflow.definition import Workflow
+
+ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
+PRIORITIES = range(10)
+MOST_LABELS = 20
+LABEL_LENGTH = 200
+
+
+def task_id(id: str) -> str:
+    """An id that callers may give. Raises InvalidId."""
+    if not isinstance(id, str) or not ID.fullmatch(id):
+        raise InvalidId(f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {str(id)[:60]!r}; choose another")
+    return id
+
+
+def priority(value: int) -> int:
+    """0 (last) to 9 (first)."""
+    if not isinstance(value, int) or value not in PRIORITIES:
+        raise Refused(f"priority: expected 0 (last) to 9 (first), found {value!r}")
+    return value
+
+
+def labels(value: Mapping[str, str] | None) -> bytes:
+    """A few short texts by which tasks are found."""
+    given = dict(value or {})
+    fits = len(given) <= MOST_LABELS and all(
+        isinstance(k, str) and isinstance(v, str) and 0 < len(k) <= LABEL_LENGTH and len(v) <= LABEL_LENGTH
+        for k, v in given.items()
+    )
+    if not fits:
+        raise Refused(f"labels: expected at most {MOST_LABELS} texts of {LABEL_LENGTH} characters by name")
+    return encode(given, "labels")
+
+
+def reply_queue(queue: str | None, app: str) -> str | None:
+    """A private response queue, which lives under ``replies.<app>.``"""
+    if queue is not None and not re.fullmatch(rf"replies\.{re.escape(app)}\.[A-Za-z0-9_.-]{{1,100}}", queue):
+        raise Refused(f"reply_to: expected replies.{app}.NAME, found {queue[:80]!r}")
+    return queue
+
+
+def fairness_key(value: str | None) -> str | None:
+    """What tasks are kept fair between: a tenant, a customer."""
+    if value is not None and not 0 < len(value) <= LABEL_LENGTH:
+        raise Refused(f"fairness_key: expected 1 to {LABEL_LENGTH} characters, found {len(value)}")
+    return value
+
+
+def deadline(value: datetime | Duration | None, default: float | None, now: float) -> float | None:
+    """A complete-by as an instant of the store's clock: a duration from now, or an aware datetime."""
+    if value is None:
+        return None if default is None else now + default
+    if not isinstance(value, datetime):
+        return now + seconds(value, "complete_by")
+    if value.tzinfo is None:
+        raise InvalidDuration(f"complete_by: expected a datetime with a time zone, found {value}; give it one")
+    instant = value.timestamp()
+    if instant <= now:
+        raise InvalidDuration(
+            f"complete_by: expected an instant to come, found {value.isoformat()}, which was "
+            f"{timedelta(seconds=round(now - instant))} ago"
+        )
+    if instant > now + LONGEST:
+        raise InvalidDuration(f"complete_by: expected at most 3650 days from now, found {value.isoformat()}")
+    return instant
+
+
+def by_declaration(
+    workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int
+) -> bytes:
+    """The argument array, checked against the workflow's own signature."""
+    data = workflow.signature.pack(args, kwargs, limit=limit)
+    workflow.signature.unpack(data)
+    return data
+
+
+def by_schema(
+    record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int
+) -> bytes:
+    """The argument array, checked against the JSON Schema that a Scheduler registered."""
+    if kwargs:
+        raise InvalidArguments(
+            f"arguments of {record.name}: expected positional ones, found {', '.join(kwargs)}; "
+            "a client without the application's code knows no parameter names"
+        )
+    data = encode(args, f"arguments of {record.name}", limit=limit)
+    schema = decode(record.schema, f"schema of {record.name}")
+    try:
+        jsonschema.validate(msgspec.json.decode(data), schema, cls=jsonschema.Draft202012Validator)
+    except jsonschema.ValidationError as error:
+        where = "".join(f"[{part!r}]" for part in error.absolute_path)
+        raise InvalidArguments(
+            f"arguments of {record.name}: expected what its registered schema allows, found {error.message[:200]}"
+            + (f" at {where}" if where else "")
+        ) from None
+    return data
+
+
+def unknown(name: str, known: list[str]) -> UnknownWorkflow:
+    """The refusal of a workflow that nobody registered."""
+    names = ", ".join(sorted(set(known))) or "none; start a Scheduler of the application first"
+    return UnknownWorkflow(f"workflow {name[:100]!r}: expected a registered one, found no such; known: {names}")

@@ -1,0 +1,264 @@
+"""The client: submits tasks and gives handles on them, with or without the application's code."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from stepward.client import accept
+from stepward.client.handle import TaskHandle, TaskStatus, actor, status_of
+from stepward.client.waiting import Endings, Lookout
+from stepward.clock import Environment
+from stepward.durations import Duration, seconds
+from stepward.errors import Refused, TaskConflict, TaskNotFound
+from stepward.events import Hints
+from stepward.model.records import Alert, Audit, Instance, Task, WorkflowRecord
+from stepward.model.states import TaskState
+from stepward.payload import PAYLOAD_BYTES
+from stepward.store.contract import Directive, Store, Submitted, TaskFilter, Transaction
+from stepward.store.opening import open_store
+from stepward.store.watcher import Watcher
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
+
+SIGNAL_NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
+BATCH = 10_000
+POLL = 1.0
+
+Birth = Callable[[Task], "asyncio.Future[Submitted | None] | None"]
+"""Lets a Scheduler of this process have a submission born claimed; None when there is none with room."""
+
+
+class Client:
+    """A connection to an application's state store; use it as ``async with Client(address, app=name)``."""
+
+    def __init__(
+        self,
+        store: str | Store,
+        *,
+        app: str,
+        registry: Registry | None = None,
+        environment: Environment | None = None,
+        hints: Hints | None = None,
+        endings: Endings | None = None,
+        birth: Birth | None = None,
+        payload_bytes: int = PAYLOAD_BYTES,
+    ) -> None:
+        self._environment = environment or Environment()
+        self._owns_store = isinstance(store, str)
+        self.store: Store = (
+            open_store(store, app=app, environment=self._environment) if isinstance(store, str) else store
+        )
+        self.app = app
+        self.limit = payload_bytes
+        self._registry = registry or Registry([], [])
+        self._hints = hints or Hints()
+        self._birth = birth
+        self._lookout = Lookout(self.store, endings or Endings(), self._hints, POLL)
+        self._watcher = Watcher(self.store, self._hints) if self._owns_store else None
+
+    async def __aenter__(self) -> Client:
+        if self._owns_store:
+            await self.store.open()
+        if self._watcher is not None:
+            self._watcher.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._lookout.stop()
+        if self._watcher is not None:
+            await self._watcher.stop()
+        if self._owns_store:
+            await self.store.close()
+
+    async def submit(
+        self,
+        workflow: Workflow[Any, Any] | str,
+        *args: Any,
+        id: str | None = None,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        reply_to: str | None = None,
+        transaction: Transaction | None = None,
+        labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> TaskHandle:
+        """Have a workflow run once; returns when that is durable.
+
+        An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
+        ``transaction`` the task exists only if that transaction commits.
+        """
+        known = await self._known(workflow)
+        task = self._task(known, self._pack(known, args, kwargs), id=id)
+        task.priority = accept.priority(priority)
+        task.labels = accept.labels(labels)
+        task.fairness_key = accept.fairness_key(fairness_key)
+        task.reply_to = accept.reply_queue(reply_to, self.app)
+        now = self.store.now()
+        task.complete_by = accept.deadline(complete_by, known.complete_seconds, now)
+        task.wake_at = None if delay is None else now + seconds(delay, "delay", zero=True)
+        submitted = await self._submit(task, transaction)
+        return self._handle(submitted, known)
+
+    async def submit_many(
+        self,
+        workflow: Workflow[Any, Any] | str,
+        arguments: Sequence[Sequence[Any]],
+        *,
+        ids: Sequence[str] | None = None,
+        priority: int = 5,
+        labels: Mapping[str, str] | None = None,
+        transaction: Transaction | None = None,
+    ) -> list[TaskHandle]:
+        """Submit a task for each tuple of arguments, 10,000 to a transaction; nothing if one of them does not fit."""
+        if ids is not None and len(ids) != len(arguments):
+            raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
+        known = await self._known(workflow)
+        tasks = [
+            self._task(known, self._pack(known, tuple(each), {}), id=ids[n] if ids is not None else None)
+            for n, each in enumerate(arguments)
+        ]
+        face = (accept.priority(priority), accept.labels(labels))
+        complete_by = accept.deadline(None, known.complete_seconds, self.store.now())
+        for task in tasks:
+            task.priority, task.labels = face
+            task.complete_by = complete_by
+        submitted: list[Submitted] = []
+        for start in range(0, len(tasks), BATCH):
+            target = self.store if transaction is None else transaction
+            submitted += await target.submit(tasks[start : start + BATCH])
+        self._hints.hint()
+        return [self._handle(each, known) for each in submitted]
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
+        async with self.store.transaction() as transaction:
+            yield transaction
+        self._hints.hint()
+
+    def task(self, id: str) -> TaskHandle:
+        """A handle on the task of that id; whether there is one shows when it is used."""
+        return TaskHandle(self, id)
+
+    async def tasks(
+        self,
+        state: TaskState | str | None = None,
+        workflow: str | None = None,
+        label: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> list[TaskStatus]:
+        """Tasks, newest first."""
+        wanted = TaskFilter(state=_state(state), workflow=workflow, label=label, limit=limit)
+        return [status_of(task, []) for task in await self.store.tasks(wanted)]
+
+    async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
+        """What operators were told, newest first."""
+        return await self.store.alerts(limit, open_only)
+
+    async def acknowledge(self, number: int) -> bool:
+        """Mark an alert as seen."""
+        return await self.store.acknowledge(number, actor())
+
+    async def instances(self) -> list[Instance]:
+        """The live actors, and those that died within the hour."""
+        return await self.store.instances()
+
+    async def audits(self, id: str | None = None, limit: int = 100) -> list[Audit]:
+        """Who did what to a task, or to all, newest first."""
+        return await self.store.audits(id, limit)
+
+    async def record(self, id: str) -> Task:
+        """The task's record. Raises TaskNotFound."""
+        task = await self.store.task(id)
+        if task is None:
+            raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
+        return task
+
+    async def wait_for_end(self, uid: str) -> Task:
+        """The task once it has ended."""
+        return await self._lookout.ended(uid)
+
+    async def direct(self, id: str, directive: Directive) -> TaskState:
+        """Carry out an operator's directive; the state after it, or the present one if its owner will act."""
+        state = await self.store.direct(id, directive)
+        self._hints.hint()
+        return state
+
+    async def signal(self, id: str, name: str, body: bytes, signal_id: str | None) -> bool:
+        """Put a signal into a task's inbox."""
+        if not SIGNAL_NAME.fullmatch(name):
+            raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
+        fresh = await self.store.signal(id, name, body, signal_id)
+        self._hints.hint()
+        return fresh
+
+    async def _submit(self, task: Task, transaction: Transaction | None) -> Submitted:
+        if transaction is not None:
+            return (await transaction.submit([task]))[0]
+        if self._birth is not None and task.wake_at is None:
+            born = self._birth(msgspec.structs.replace(task))
+            submitted = await born if born is not None else None
+            if submitted is not None:
+                return submitted
+        submitted = (await self.store.submit([task]))[0]
+        self._hints.hint()
+        return submitted
+
+    async def _known(self, workflow: Workflow[Any, Any] | str) -> Workflow[Any, Any] | WorkflowRecord:
+        if isinstance(workflow, Workflow):
+            return workflow
+        declared = self._registry.newest(workflow)
+        if declared is not None:
+            return declared
+        records = await self.store.workflow(workflow)
+        if not records:
+            raise accept.unknown(workflow, [record.name for record in await self.store.workflows()])
+        return records[0]
+
+    def _pack(
+        self,
+        known: Workflow[Any, Any] | WorkflowRecord,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> bytes:
+        if isinstance(known, Workflow):
+            return accept.by_declaration(known, args, kwargs, self.limit)
+        return accept.by_schema(known, args, kwargs, self.limit)
+
+    def _task(self, known: Workflow[Any, Any] | WorkflowRecord, input: bytes, *, id: str | None) -> Task:
+        uid = self._environment.new_uid()
+        return Task(
+            uid=uid,
+            id=uid if id is None else accept.task_id(id),
+            workflow=known.name,
+            version=known.version,
+            input=input,
+            created_at=self.store.now(),
+        )
+
+    def _handle(self, submitted: Submitted, known: Workflow[Any, Any] | WorkflowRecord) -> TaskHandle:
+        if not submitted.same:
+            raise TaskConflict(
+                f"id {submitted.id!r}: expected a new id, or the same workflow and arguments, found a task with "
+                "others; choose another id"
+            )
+        result = known.signature.result_type if isinstance(known, Workflow) else Any
+        return TaskHandle(self, submitted.id, submitted.uid, result)
+
+
+def _state(state: TaskState | str | None) -> TaskState | None:
+    if state is None:
+        return None
+    try:
+        return TaskState(state)
+    except ValueError:
+        raise Refused(f"state: expected one of {', '.join(TaskState)}, found {state!r}") from None

@@ -1,0 +1,98 @@
+"""Waiting for tasks to end: told at once within a process, by a look into the store elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from stepward.errors import StoreUnavailable
+from stepward.events import Hints
+from stepward.model.records import Task
+from stepward.model.states import TASK_ENDS
+from stepward.store.contract import ClientStore
+
+LOOKED_AT_ONCE = 500
+
+
+class Endings:
+    """Who waits in this process for which task's end; Schedulers in the same process tell it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[asyncio.Future[Task]]] = {}
+
+    def wait(self, uid: str) -> asyncio.Future[Task]:
+        """A future of the ended task."""
+        future: asyncio.Future[Task] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(uid, []).append(future)
+        return future
+
+    def leave(self, uid: str, future: asyncio.Future[Task]) -> None:
+        """Nobody waits on that future any more."""
+        futures = self._waiting.get(uid, [])
+        if future in futures:
+            futures.remove(future)
+        if not futures:
+            self._waiting.pop(uid, None)
+
+    def tell(self, task: Task) -> None:
+        """The task has ended."""
+        for future in self._waiting.pop(task.uid, ()):
+            if not future.done():
+                future.set_result(task)
+
+    @property
+    def awaited(self) -> list[str]:
+        """The uids that somebody waits for."""
+        return list(self._waiting)
+
+
+class Lookout:
+    """Looks into the store for ends that no Scheduler of this process brings about: at hints, and at a slow poll."""
+
+    def __init__(self, store: ClientStore, endings: Endings, hints: Hints, poll: float) -> None:
+        self._store = store
+        self._endings = endings
+        self._hints = hints
+        self._poll = poll
+        self._stirred = asyncio.Event()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def ended(self, uid: str) -> Task:
+        """Wait until the task has ended."""
+        future = self._endings.wait(uid)
+        try:
+            for task in await self._store.ended([uid]):
+                return task
+            self._start()
+            return await future
+        finally:
+            self._endings.leave(uid, future)
+
+    async def stop(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._hints.unlisten(self._stirred.set)
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+            self._looking = None
+
+    def _start(self) -> None:
+        if self._looking is None:
+            self._hints.listen(self._stirred.set)
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+
+    async def _look(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._poll):
+                    await self._stirred.wait()
+            self._stirred.clear()
+            with contextlib.suppress(StoreUnavailable):
+                await self._look_once()
+
+    async def _look_once(self) -> None:
+        awaited = self._endings.awaited
+        for start in range(0, len(awaited), LOOKED_AT_ONCE):
+            for task in await self._store.ended(awaited[start : start + LOOKED_AT_ONCE]):
+                if task.state in TASK_ENDS:
+                    self._endings.tell(task)

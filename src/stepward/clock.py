@@ -1,0 +1,95 @@
+"""Time, chance, ids and failpoints: the one module that reads them, so that everything else is given them."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+MILLISECONDS = 1000
+
+
+class Clock(Protocol):
+    """Where time comes from. All instants are seconds."""
+
+    def wall(self) -> float:
+        """Seconds since 1970 by the host's wall clock, which may jump."""
+        ...
+
+    def boot(self) -> float:
+        """Seconds since the host started, suspended time included; never jumps."""
+        ...
+
+    def boot_id(self) -> str:
+        """What names this start of the host: two processes with one boot id share ``boot``."""
+        ...
+
+
+class SystemClock:
+    """The host's clocks."""
+
+    def wall(self) -> float:
+        """See ``Clock.wall``."""
+        return time.time()
+
+    def boot(self) -> float:
+        """See ``Clock.boot``; hosts without a boot clock give their monotonic one."""
+        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+    def boot_id(self) -> str:
+        """See ``Clock.boot_id``."""
+        source = Path("/proc/sys/kernel/random/boot_id")
+        return source.read_text().strip() if source.exists() else f"host-{uuid.getnode()}"
+
+
+def no_failpoint(name: str) -> None:
+    """Do nothing: the failpoints of a process that is not under test."""
+
+
+class ExitAtFailpoint:
+    """End the process, as ``kill -9`` would, when the failpoint ``name`` is passed for the ``nth`` time."""
+
+    def __init__(self, name: str, nth: int = 1) -> None:
+        self._name = name
+        self._left = nth
+
+    def __call__(self, name: str) -> None:
+        """Count a passage; the last one ends the process."""
+        if name == self._name:
+            self._left -= 1
+            if self._left == 0:
+                os._exit(137)
+
+
+def failpoint_from(text: str | None) -> Callable[[str], None]:
+    """Read ``NAME`` or ``NAME:NTH`` (the variable ``STEPWARD_FAILPOINT``); None means no failpoint."""
+    if not text:
+        return no_failpoint
+    name, _, nth = text.partition(":")
+    return ExitAtFailpoint(name, int(nth or 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a process takes from the world beside its store and transport; the simulation gives its own."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    random: random.Random = field(default_factory=random.SystemRandom)
+    failpoint: Callable[[str], None] = no_failpoint
+
+    def new_uid(self) -> str:
+        """A UUIDv7 (RFC 9562): in the order of time, so that keys of new rows are appended."""
+        return uuid7(int(self.clock.wall() * MILLISECONDS), self.random.getrandbits(74))
+
+
+def uuid7(milliseconds: int, chance: int) -> str:
+    """The text of a UUIDv7 from a Unix time and 74 random bits."""
+    high, low = chance >> 62, chance & (1 << 62) - 1
+    number = (milliseconds & (1 << 48) - 1) << 80 | 0x7 << 76 | high << 64 | 0b10 << 62 | low
+    text = f"{number:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,0 +1,191 @@
+"""Every error that Stepward raises, in one tree; a message says what was expected, found, and is to be done.
+
+StepwardError
+├── Refused                  bad input: nothing was changed
+│   ├── DeclarationError     an agent, operation, workflow or policy is declared wrongly
+│   ├── SettingsError        a setting is missing, malformed or contradicts another
+│   ├── InvalidArguments     arguments do not fit the signature
+│   ├── InvalidPayload       not JSON, NaN, too deep
+│   ├── PayloadTooLarge      over the payload limit
+│   ├── InvalidDuration      negative, huge or malformed
+│   ├── InvalidId            an id outside the allowed characters or length
+│   ├── UnknownWorkflow      no instance ever registered that workflow
+│   ├── UnknownOperation     no Agent offers that operation
+│   ├── TaskNotFound         no task has that id
+│   ├── TaskConflict         the id is taken by a task with other arguments
+│   └── IllegalTransition    the task's state does not allow what was asked for
+├── StoreError
+│   ├── StoreUnavailable     cannot be reached, is busy, read-only or full: exit code 3
+│   ├── StoreUnusable        no Stepward store, another app's, or newer than this program
+│   └── CommitUnknown        a commit whose outcome nobody knows: the instance fences itself
+├── InstanceFenced           this instance was declared dead: it forgets its tasks and starts over
+├── TransportError           a queue cannot be reached
+├── AlertRefused             a sink did not take an alert: it is offered again later
+├── NonDeterministic         a replay asked for something else than the record holds
+├── ServiceUnavailable       a remote service did not do its work this time; its Agent calls again
+├── StepFailed               a step failed for good; workflow code may catch it
+├── Unrecoverable            raised by an operation: no retry, an error reply
+└── TaskEnded                what ``result()`` raises for a task that did not end ``processed``
+    ├── TaskFailed
+    ├── TaskUndone
+    └── TaskCancelled
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class StepwardError(Exception):
+    """The root of all errors raised by Stepward."""
+
+
+class Refused(StepwardError, ValueError):
+    """Bad input, refused with nothing changed."""
+
+
+class DeclarationError(Refused):
+    """An agent, operation, workflow or policy is declared wrongly."""
+
+
+class SettingsError(Refused):
+    """A setting is missing, malformed or contradicts another."""
+
+
+class InvalidArguments(Refused):
+    """Arguments that do not fit the signature."""
+
+
+class InvalidPayload(Refused):
+    """A payload that is not JSON, holds NaN or infinity, or is nested too deeply."""
+
+
+class PayloadTooLarge(Refused):
+    """A payload over the limit (``Settings.payload_bytes``)."""
+
+
+class InvalidDuration(Refused):
+    """A duration that is negative, huge or malformed."""
+
+
+class InvalidId(Refused):
+    """An id outside 1-200 of ``A-Z a-z 0-9 . _ : @ -``."""
+
+
+class UnknownWorkflow(Refused):
+    """A workflow name that no instance ever registered."""
+
+
+class UnknownOperation(Refused):
+    """An operation that no Agent offers."""
+
+
+class TaskNotFound(Refused):
+    """No task has that id."""
+
+
+class TaskConflict(Refused):
+    """The id is taken by a task with other arguments."""
+
+
+class IllegalTransition(Refused):
+    """The task's state does not allow what was asked for."""
+
+
+class StoreError(StepwardError):
+    """The state store could not do what was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be reached, is busy, read-only or full; nothing was changed."""
+
+
+class StoreUnusable(StoreError):
+    """The file is no Stepward store, belongs to another app, or is newer than this program."""
+
+
+class CommitUnknown(StoreError):
+    """A commit was sent and its outcome is not known; only a new instance may go on."""
+
+
+class InstanceFenced(StepwardError):
+    """This instance was declared dead; its writes change nothing any more."""
+
+
+class TransportError(StepwardError):
+    """A queue cannot be reached or refused a message."""
+
+
+class AlertRefused(StepwardError):
+    """A sink did not take an alert; it is offered again later."""
+
+
+class ServiceUnavailable(StepwardError):
+    """A remote service did not do its work this time; raised by operations, it is called again.
+
+    ``maybe_done=False`` says that the effect cannot have happened, ``retry_after`` how many seconds the
+    service asks for.
+    """
+
+    def __init__(self, message: str, *, maybe_done: bool = True, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.maybe_done = maybe_done
+        self.retry_after = retry_after
+
+
+class NonDeterministic(StepwardError):
+    """A replay asked for something else than the record holds; both sides are named."""
+
+
+class StepFailed(StepwardError):
+    """A step failed for good.
+
+    ``step`` is its key, ``data`` what the operation attached to its ``Unrecoverable``, ``maybe_done`` whether
+    the effect may have happened all the same.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        step: str = "",
+        maybe_done: bool = False,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.step = step
+        self.maybe_done = maybe_done
+        self.data: dict[str, Any] = data or {}
+
+
+class Unrecoverable(StepwardError):
+    """Raised by an operation when repeating is pointless: the service refused, or may have acted.
+
+    ``maybe_done=True`` says that the effect may have happened, so that undo covers it. Keyword arguments must
+    be JSON; they travel to ``StepFailed.data`` and to the operator's alert.
+    """
+
+    def __init__(self, message: str, *, maybe_done: bool = False, **data: Any) -> None:
+        super().__init__(message)
+        self.maybe_done = maybe_done
+        self.data = data
+
+
+class TaskEnded(StepwardError):
+    """A task ended otherwise than ``processed``; ``cause`` holds the recorded error, if any."""
+
+    def __init__(self, message: str, *, cause: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.cause: dict[str, Any] = cause or {}
+
+
+class TaskFailed(TaskEnded):
+    """The task is in ``error``: an operator has an alert about it."""
+
+
+class TaskUndone(TaskEnded):
+    """The task was undone: whatever it had done is compensated."""
+
+
+class TaskCancelled(TaskEnded):
+    """The task was cancelled, and whatever it had done is compensated."""

@@ -1,0 +1,80 @@
+"""What workflow code can call durably: an operation, a local step, another workflow.
+
+An action knows how it is recorded; calling it inside a workflow asks the workflow's loop, calling it anywhere
+else just calls the function, so that it can be tested as what it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, ParamSpec, TypeVar, cast
+
+from stepward.model.states import StepKind
+from stepward.payload import Signature
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Caller:
+    """The event loop of a workflow, as actions see it; a plain base class, because every call asks for it."""
+
+    def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Coroutine[Any, Any, Any]:
+        """Record ``action`` as a step and wait for its outcome."""
+        raise NotImplementedError
+
+
+def current_caller() -> Caller | None:
+    """The workflow loop that is running right now, if any."""
+    loop: object = asyncio._get_running_loop()  # noqa: SLF001  cheaper than the raising get_running_loop
+    return loop if isinstance(loop, Caller) else None
+
+
+class Action(Generic[P, R]):
+    """A named function that a workflow calls as a step."""
+
+    def __init__(
+        self,
+        fn: Callable[P, Any],
+        *,
+        name: str,
+        kind: StepKind,
+        agent: str | None = None,
+        complete_seconds: float | None = None,
+        irreversible: bool = False,
+        skip: int = 0,
+    ) -> None:
+        self.fn = fn
+        self.name = name
+        self.kind = kind
+        self.agent = agent
+        self.complete_seconds = complete_seconds
+        self.irreversible = irreversible
+        self.undo_fn: Callable[..., Any] | None = None
+        self.signature = Signature(fn, name, skip=skip)
+        self.__doc__ = fn.__doc__
+        self.__name__ = getattr(fn, "__name__", name)
+
+    @property
+    def has_undo(self) -> bool:
+        """Whether an undo is declared beside it."""
+        return self.undo_fn is not None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        """Inside a workflow: run as a durable step. Elsewhere: call the function."""
+        caller = current_caller()
+        if caller is not None:
+            return caller.call(self, args, kwargs)
+        return cast("Coroutine[Any, Any, R]", _direct(self.fn, args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}{self.signature.text()}>"
+
+
+async def _direct(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    result = fn(*args, **kwargs)
+    return await result if inspect.isawaitable(result) else result

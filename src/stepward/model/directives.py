@@ -1,0 +1,118 @@
+"""What a directive does to a task, by its state and whether it has an owner: pure rules, nothing is written here.
+
+A task without an owner is moved at once; an owner is told through the task's inbox and moves the task itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from stepward.errors import IllegalTransition
+from stepward.model.records import Task
+from stepward.model.states import TASK_MOVES, TaskState
+
+T = TaskState
+
+
+class Verb(StrEnum):
+    """What operators and applications may ask of a task."""
+
+    UNDO = "undo"
+    CANCEL = "cancel"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    RESUBMIT = "resubmit"
+    MARK_DONE = "mark_done"
+
+
+class Verdict(Struct, frozen=True):
+    """What follows: the state after it, unless ``by_owner`` says that the owner moves the task when it reads it."""
+
+    after: TaskState
+    undo_to: TaskState | None = None
+    by_owner: bool = False
+
+
+FROM: dict[Verb, frozenset[TaskState]] = {
+    Verb.UNDO: frozenset({T.PENDING, T.PROCESSING, T.WAITING, T.SUSPENDED, T.ERROR, T.PROCESSED}),
+    Verb.CANCEL: frozenset({T.PENDING, T.PROCESSING, T.WAITING, T.SUSPENDED, T.ERROR}),
+    Verb.SUSPEND: frozenset({T.PENDING, T.PROCESSING, T.WAITING}),
+    Verb.RESUME: frozenset({T.SUSPENDED}),
+    Verb.RESUBMIT: frozenset({T.ERROR}),
+    Verb.MARK_DONE: frozenset({T.ERROR}),
+}
+"""The states in which each directive does something."""
+
+SETTLED: dict[Verb, frozenset[TaskState]] = {
+    Verb.UNDO: frozenset({T.UNDOING, T.UNDONE}),
+    Verb.CANCEL: frozenset({T.UNDOING, T.CANCELLED}),
+    Verb.SUSPEND: frozenset({T.SUSPENDED}),
+}
+"""The states in which what was asked for is so already, or on its way: asking again changes nothing."""
+
+TOLD = frozenset({Verb.UNDO, Verb.CANCEL, Verb.SUSPEND})
+"""What may be asked of a task that has an owner."""
+
+
+def judge(verb: str, task: Task) -> Verdict:
+    """What ``verb`` does to the task as it stands; raises IllegalTransition where the state does not allow it."""
+    asked = _verb(verb, task)
+    if task.state in SETTLED.get(asked, frozenset()):
+        return Verdict(task.state, task.undo_to)
+    if task.state not in FROM[asked]:
+        raise _illegal(asked, task, f"a task that is {_either(FROM[asked])}")
+    if task.locked_by is None:
+        return _moved(asked, task)
+    if asked not in TOLD:
+        raise _illegal(asked, task, "a task that no Scheduler is working on")
+    return Verdict(task.state, task.undo_to, by_owner=True)
+
+
+def _verb(verb: str, task: Task) -> Verb:
+    try:
+        return Verb(verb)
+    except ValueError:
+        names = ", ".join(Verb)
+        raise IllegalTransition(
+            f"task {task.id}: expected one of {names}, found {verb!r}; use one of them"
+        ) from None
+
+
+def _moved(verb: Verb, task: Task) -> Verdict:
+    if verb is Verb.SUSPEND:
+        return Verdict(T.SUSPENDED, task.undo_to)
+    if verb is Verb.CANCEL:
+        return _cancelled(task)
+    if verb is Verb.UNDO:
+        return Verdict(T.UNDOING, T.UNDONE)
+    return Verdict(T.UNDOING if task.undo_to else T.PENDING, task.undo_to)
+
+
+def _cancelled(task: Task) -> Verdict:
+    """A task that never started has nothing to undo; a child's end is left to a Scheduler, which tells the parent."""
+    never_started = task.state is T.PENDING and task.started_at is None and task.parent is None
+    return Verdict(T.CANCELLED if never_started else T.UNDOING, T.CANCELLED)
+
+
+def _illegal(verb: Verb, task: Task, expected: str) -> IllegalTransition:
+    return IllegalTransition(
+        f"{verb} of task {task.id}: expected {expected}, found it {_standing(task)}; {_way(task)}"
+    )
+
+
+def _standing(task: Task) -> str:
+    return f"{task.state} by {task.locked_by}" if task.locked_by else task.state.value
+
+
+def _way(task: Task) -> str:
+    reachable = [
+        verb.value for verb in Verb if task.state in FROM[verb] and (not task.locked_by or verb in TOLD)
+    ]
+    return f"possible now: {', '.join(reachable)}" if reachable else "nothing can be asked of it any more"
+
+
+def _either(states: frozenset[TaskState]) -> str:
+    ordered = [state.value for state in TASK_MOVES if state in states]
+    return " or ".join(filter(None, [", ".join(ordered[:-1]), ordered[-1]]))

@@ -1,0 +1,72 @@
+"""Requests to Agents and their replies: hints about what the store holds, lost or doubled without harm."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
+    """One attempt of a step, asked of an Agent."""
+
+    task: str
+    task_id: str
+    run: int
+    key: str
+    attempt: int
+    agent: str
+    operation: str
+    undo: bool
+    input: bytes
+    """The argument array; for an undo the result (or null) stands in front of it."""
+    complete_by: float
+    """Store clock; past it the Agent stops and says nothing (R6)."""
+    idempotency_key: str
+    undoes: str | None
+    """For an undo: the idempotency key of what it undoes."""
+    reply_to: str
+    """The queue of the Scheduler instance that asked."""
+    priority: int
+    trace: str
+    """The W3C traceparent of the step."""
+
+
+class Outcome(StrEnum):
+    """How an attempt ended for its Agent; past complete-by there is no reply at all."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    GAVE_UP = "gave_up"
+    """Retries used up: the owner ends the attempt now instead of at the complete-by."""
+
+
+class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
+    """What an Agent answers to a request."""
+
+    task: str
+    run: int
+    key: str
+    attempt: int
+    outcome: Outcome
+    output: bytes | None = None
+    error: bytes | None = None
+    """A JSON object: message, type, data."""
+    maybe_done: bool = False
+    calls: int = 1
+    """How often the Agent called the service within this attempt."""
+
+
+def request_queue(agent: str) -> str:
+    """The queue that all instances of an Agent share."""
+    return f"agents.{agent}"
+
+
+def reply_queue(instance: str) -> str:
+    """The queue that one Scheduler instance reads."""
+    return f"replies.{instance}"
+
+
+def idempotency_key(task: str, run: int, key: str, generation: int) -> str:
+    """The stable key of a step: the same in every attempt, repeat, recovery and resubmission of a generation."""
+    return f"{task}/{run}/{key}" + (f"#{generation}" if generation else "")

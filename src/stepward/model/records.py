@@ -1,0 +1,195 @@
+"""The records of the state store, as plain data. Instants are seconds of the store's clock; payloads JSON bytes."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from stepward.model.states import StepKind, StepState, TaskState
+
+
+class Task(Struct, kw_only=True):
+    """One run of a workflow: the pattern's state record (R22)."""
+
+    uid: str
+    """UUIDv7 made at submission; never used twice, so idempotency keys build on it."""
+    id: str
+    """What callers know the task by; the uid unless they gave one."""
+    workflow: str
+    version: str
+    state: TaskState = TaskState.PENDING
+    priority: int = 5
+    fairness_key: str | None = None
+    labels: bytes = b"{}"
+    run: int = 1
+    """Counts ``continue_as_new``; steps are keyed (task, run, key)."""
+    input: bytes = b"[]"
+    output: bytes | None = None
+    error: bytes | None = None
+    """A JSON object: message, type, step, data, maybe_done, in_doubt."""
+    locked_by: str | None = None
+    complete_by: float | None = None
+    wake_at: float | None = None
+    """Claimable from then on while ``waiting`` or ``pending`` (a delay); None: not before an inbox row."""
+    waits_for: str | None = None
+    """What an operator is told a waiting task waits for."""
+    undo_to: TaskState | None = None
+    """Set once undo began: the state that it ends in (``undone`` or ``cancelled``)."""
+    inbox: int = 0
+    """Counts the rows ever put into the inbox; letting the task go compares it."""
+    failure_count: int = 0
+    """Expiries of its steps plus takeovers."""
+    recovery_count: int = 0
+    """Takeovers with no outcome recorded in between."""
+    parent: str | None = None
+    """The uid of the task that started this one, and ``parent_step`` the step there."""
+    parent_run: int | None = None
+    parent_step: str | None = None
+    reply_to: str | None = None
+    created_at: float = 0.0
+    started_at: float | None = None
+    finished_at: float | None = None
+
+
+class Step(Struct, kw_only=True):
+    """One durable action of a task; its key is name and occurrence: ``payments.charge/2``."""
+
+    task: str
+    run: int
+    key: str
+    number: int
+    """Order of creation within the run, from 1."""
+    name: str
+    kind: StepKind
+    state: StepState
+    agent: str | None = None
+    attempt: int = 0
+    """0 until it first runs; attempts are 1..n without gaps."""
+    failure_count: int = 0
+    complete_by: float | None = None
+    complete_seconds: float | None = None
+    """How long each attempt may take; complete_by counts from the commit that starts it."""
+    started_at: float | None = None
+    finished_at: float | None = None
+    repeat_at: float | None = None
+    """When the next attempt of a step ``to_repeat`` may start."""
+    ordinal: int | None = None
+    """The place of its outcome in the order of delivery to the workflow; None: not delivered."""
+    input: bytes = b"[]"
+    output: bytes | None = None
+    error: bytes | None = None
+    has_undo: bool = False
+    irreversible: bool = False
+    in_doubt: bool = False
+    """Some attempt's outcome is unknown: undo treats the step as possibly executed."""
+    watched: bool = False
+    """Unanswered a second after publishing, or to be judged: the Supervisor looks at these alone."""
+    generation: int = 0
+    """Raised by a resubmission after a known failure or with edited input; ``#g`` in the idempotency key."""
+
+
+class InboxKind(StrEnum):
+    """What others want of a task's owner."""
+
+    SIGNAL = "signal"
+    UNDO = "undo"
+    CANCEL = "cancel"
+    SUSPEND = "suspend"
+    FAIL = "fail"
+    """Set the task to error with an alert (the Supervisor's last rung); the body is the error object."""
+    STEP = "step"
+    """A step's row was changed by someone else (decided to_repeat, failed, marked done): read it again."""
+    CHILD = "child"
+    """A child task ended."""
+    REPLY = "reply"
+    """A reply that reached a Scheduler that does not own the task."""
+
+
+class InboxRow(Struct, frozen=True, kw_only=True):
+    """A row of a task's inbox; ``number`` orders all rows of a store."""
+
+    number: int
+    task: str
+    kind: InboxKind
+    name: str = ""
+    """Signal: its name. Step: ``run/key``. Child: ``run/key`` in the parent."""
+    body: bytes = b"null"
+    sender: str = ""
+
+
+class History(Struct, frozen=True):
+    """All that a Scheduler needs to go on with a task."""
+
+    task: Task
+    steps: list[Step]
+    """Every step of the current run in order of number; of every run when the task is undoing."""
+    inbox: list[InboxRow]
+
+
+class Role(StrEnum):
+    """What an instance does."""
+
+    SCHEDULER = "scheduler"
+    AGENT = "agent"
+    SUPERVISOR = "supervisor"
+    SUBMISSION = "submission"
+
+
+class Instance(Struct, frozen=True, kw_only=True):
+    """A running actor with a lease, under an id never used twice."""
+
+    id: str
+    role: Role
+    host: str
+    pid: int
+    serves: list[str]
+    """Scheduler: ``workflow@version``. Agent: names of Agents. Else empty."""
+    started_at: float = 0.0
+    expires_at: float = 0.0
+    alive: bool = True
+    capacity: int = 0
+
+
+class Alert(Struct, frozen=True, kw_only=True):
+    """Something an operator must see; made in the transaction of the state that needs it."""
+
+    number: int = 0
+    at: float = 0.0
+    kind: str
+    """``task_error``, ``undo_failed``, ``late_effect_after_undo``, ``non_deterministic``, ``unserved``, …"""
+    task: str | None = None
+    task_id: str | None = None
+    step: str | None = None
+    message: str
+    details: bytes = b"{}"
+    delivered_at: float | None = None
+    tries: int = 0
+    acknowledged_at: float | None = None
+    acknowledged_by: str | None = None
+
+
+class Audit(Struct, frozen=True, kw_only=True):
+    """An act of a person, the Supervisor or a stray message, told once and for good."""
+
+    number: int = 0
+    at: float = 0.0
+    actor: str
+    act: str
+    task: str | None = None
+    step: str | None = None
+    before: str | None = None
+    after: str | None = None
+    details: bytes = b"{}"
+
+
+class WorkflowRecord(Struct, frozen=True, kw_only=True):
+    """What Schedulers register of a workflow, so that clients and Supervisors need no code."""
+
+    name: str
+    version: str
+    schema: bytes
+    """JSON Schema of the argument array."""
+    policy: bytes
+    """The Supervision policy as JSON."""
+    complete_seconds: float | None = None

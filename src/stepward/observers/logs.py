@@ -1,0 +1,90 @@
+"""Events and alerts as lines of the standard library's logging, under loggers ``stepward.*``.
+
+A line is the event's name and ``key=value`` parts. Whatever cannot be printed is escaped, so that no payload
+moves a terminal's cursor, adds a line, or hides what stands beside it.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from stepward.events import Event
+from stepward.model.records import Alert
+
+PLAIN = re.compile(r"[\w.:/@+,#-]+")
+LONGEST_VALUE = 1000
+WARNINGS = frozenset({"task.error", "instance.fenced", "supervisor.store_unavailable", "supervisor.forgave"})
+WARNING_FAMILIES = ("alert.",)
+DEBUG_FAMILIES = ("step.", "turn.", "message.")
+"""What happens for every step is told only to who asks for it."""
+
+
+class LogObserver:
+    """Logs each event as one line; the part of its name before the dot names the logger."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[logging.Logger, int]] = {}
+
+    def __call__(self, event: Event) -> None:
+        """Log ``event`` unless its logger is set to ignore such."""
+        known = self._known.get(event.name)
+        if known is None:
+            known = self._known[event.name] = (_logger(event.name), level_of(event.name))
+        logger, level = known
+        if logger.isEnabledFor(level):
+            logger.log(level, "%s", line(event.name, event.fields.items()))
+
+
+class LogSink:
+    """Takes alerts as warnings of the logger ``stepward.alerts``."""
+
+    name = "log"
+
+    def __init__(self) -> None:
+        self._logger = logging.getLogger("stepward.alerts")
+
+    async def deliver(self, alert: Alert) -> None:
+        """Log the alert; a log refuses nothing."""
+        parts = {
+            "number": alert.number,
+            "kind": alert.kind,
+            "task": alert.task_id or alert.task,
+            "step": alert.step,
+            "message": alert.message,
+            "details": alert.details,
+        }
+        self._logger.warning("%s", line("alert", parts.items()))
+
+
+def level_of(name: str) -> int:
+    """The level of an event's line."""
+    if name in WARNINGS or name.startswith(WARNING_FAMILIES):
+        return logging.WARNING
+    return logging.DEBUG if name.startswith(DEBUG_FAMILIES) else logging.INFO
+
+
+def line(name: str, parts: Iterable[tuple[str, Any]]) -> str:
+    """``name key=value …``; None is left out, other than plain values are quoted."""
+    return " ".join([name, *(f"{key}={value_text(value)}" for key, value in parts if value is not None)])
+
+
+def value_text(value: object) -> str:
+    """A value as one printable word, or quoted and escaped; cut at 1,000 characters."""
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    if len(text) > LONGEST_VALUE:
+        text = f"{text[:LONGEST_VALUE]}…"
+    if PLAIN.fullmatch(text):
+        return text
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted if quoted.isprintable() else _escape(quoted)}"'
+
+
+def _escape(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _logger(name: str) -> logging.Logger:
+    return logging.getLogger(f"stepward.{name.partition('.')[0]}")

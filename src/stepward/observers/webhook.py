@@ -1,0 +1,175 @@
+"""Alerts as signed webhooks: one POST of a CloudEvent for each, to one receiver.
+
+The standard library's client in a thread, because alerts are rare and a dependency is not. Redirects are not
+followed: they would lead past the check of the address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import socket
+import ssl
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Any
+
+from stepward.clock import Clock, SystemClock
+from stepward.errors import AlertRefused, InvalidPayload
+from stepward.model.records import Alert
+from stepward.observers.address import Resolve, Target, addresses_of, resolve, target_of
+from stepward.observers.signature import key_of, signed_headers
+from stepward.payload import decode, encode
+
+TIMEOUT = 10.0
+EVENT_TYPE = "dev.stepward.alert"
+CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
+EVENT_BYTES = 16 * 1024 * 1024
+
+
+class WebhookSink:
+    """Takes alerts to one URL; any 2xx answer within ``timeout`` seconds means that the receiver has it.
+
+    ``source`` names the app in the event. ``allow_http`` allows plain http to other hosts than this one.
+    """
+
+    name = "webhook"
+
+    def __init__(
+        self,
+        url: str,
+        secret: str,
+        *,
+        source: str = "/stepward",
+        timeout: float = TIMEOUT,
+        allow_http: bool = False,
+        clock: Clock | None = None,
+        resolve: Resolve = resolve,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        key_of(secret)
+        self._target = target_of(url)
+        self._secret = secret
+        self._source = source
+        self._timeout = timeout
+        self._allow_http = allow_http
+        self._clock = clock or SystemClock()
+        self._resolve = resolve
+        self._tls = tls or ssl.create_default_context()
+
+    def __repr__(self) -> str:
+        return f"<WebhookSink {self._target}>"
+
+    async def deliver(self, alert: Alert) -> None:
+        """Post the alert; raises AlertRefused unless the receiver took it."""
+        body = encode(cloud_event(alert, self._source), "alert", limit=EVENT_BYTES)
+        headers = signed_headers(self._secret, f"alert-{alert.number}", self._clock.wall(), body)
+        exchange = Exchange(self._target, self._timeout, self._tls)
+        try:
+            async with asyncio.timeout(self._timeout):
+                status = await asyncio.to_thread(self._post, exchange, body, headers)
+        except TimeoutError:
+            # The thread may still read from a receiver that sends a byte now and then.
+            raise AlertRefused(
+                f"{self._target}: expected an answer within {self._timeout:g} s, found none"
+            ) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise AlertRefused(
+                f"{self._target}: expected an answer, found: {error or type(error).__name__}"
+            ) from None
+        finally:
+            exchange.abort()
+        _check_status(self._target, status)
+
+    def _post(self, exchange: Exchange, body: bytes, headers: dict[str, str]) -> int:
+        addresses = addresses_of(self._target, self._resolve, allow_http=self._allow_http)
+        return exchange.post(addresses, body, headers | {"content-type": CONTENT_TYPE})
+
+
+class Exchange:
+    """One request and the status of its answer, in a thread; ``abort`` ends it from another."""
+
+    def __init__(self, target: Target, timeout: float, tls: ssl.SSLContext) -> None:
+        self._target = target
+        self._timeout = timeout
+        self._tls = tls
+        self._socket: socket.socket | None = None
+        self._aborted = False
+
+    def post(self, addresses: list[str], body: bytes, headers: dict[str, str]) -> int:
+        """The status of the answer; nothing else of it is read."""
+        connection = http.client.HTTPConnection(self._target.host, self._target.port)
+        connection.sock = self._connect(addresses)
+        try:
+            headers = {"host": self._target.authority, "user-agent": "stepward", **headers}
+            if self._aborted:
+                raise TimeoutError
+            connection.request("POST", self._target.path, body, headers)
+            with connection.getresponse() as response:
+                return response.status
+        finally:
+            connection.close()
+
+    def abort(self) -> None:
+        """Make whoever waits on the connection give up; harmless when it has ended."""
+        self._aborted = True
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _connect(self, addresses: list[str]) -> socket.socket:
+        plain = self._first_that_answers(addresses)
+        self._socket = plain
+        if not self._target.secure:
+            return plain
+        try:
+            self._socket = self._tls.wrap_socket(plain, server_hostname=self._target.host)
+        except BaseException:
+            plain.close()
+            raise
+        return self._socket
+
+    def _first_that_answers(self, addresses: list[str]) -> socket.socket:
+        for address in addresses[:-1]:
+            try:
+                return socket.create_connection((address, self._target.port), self._timeout)
+            except OSError:
+                continue
+        return socket.create_connection((addresses[-1], self._target.port), self._timeout)
+
+
+def cloud_event(alert: Alert, source: str) -> dict[str, Any]:
+    """The alert as a CloudEvent 1.0 in structured mode."""
+    event = {
+        "specversion": "1.0",
+        "id": f"alert-{alert.number}",
+        "source": source,
+        "type": EVENT_TYPE,
+        "time": datetime.fromtimestamp(alert.at, UTC).isoformat(),
+        "datacontenttype": "application/json",
+        "data": {
+            "number": alert.number,
+            "kind": alert.kind,
+            "message": alert.message,
+            "task": alert.task_id or alert.task,
+            "uid": alert.task,
+            "step": alert.step,
+            "details": _details(alert.details),
+        },
+    }
+    return event | ({"subject": alert.task_id} if alert.task_id else {})
+
+
+def _details(data: bytes) -> Any:
+    try:
+        return decode(data, "details of an alert")
+    except InvalidPayload:
+        return data.decode("utf-8", "replace")
+
+
+def _check_status(target: Target, status: int) -> None:
+    if HTTPStatus(200) <= status < HTTPStatus(300):
+        return
+    hint = "; redirects are not followed, give the final URL" if 300 <= status < 400 else ""
+    raise AlertRefused(f"{target}: expected an answer of 200 to 299, found {status}{hint}")

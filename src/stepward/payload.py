@@ -1,0 +1,235 @@
+"""Payloads: typed JSON in and out, never pickle; limits and one clear line for what does not fit."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
+
+PAYLOAD_BYTES = 1024 * 1024
+DEPTH = 100
+NULL = b"null"
+NESTED = b"[["
+TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+BRACES_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
+NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES) -> bytes:
+    """``value`` as JSON bytes, the same bytes for equal values whatever the hash seed.
+
+    Raises InvalidPayload (not JSON, NaN, nested over 100 levels) or PayloadTooLarge, naming ``what``.
+    """
+    try:
+        data = _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {_cause(error)}") from None
+    check_size(data, what, limit=limit)
+    if NULL in data:
+        _refuse_nan(value, what)
+    if NESTED in data:
+        _refuse_nested_sets(value, what)
+    return data
+
+
+def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES) -> None:
+    """Refuse bytes over ``limit`` or nested over 100 levels."""
+    if len(data) > limit:
+        raise PayloadTooLarge(
+            f"{what}: expected at most {limit:,} bytes of JSON, found {len(data):,}; "
+            "store it elsewhere and pass a reference, or raise payload_bytes"
+        )
+    if data.count(b"[") + data.count(b"{") > DEPTH and _is_deeper(data, DEPTH):
+        raise InvalidPayload(f"{what}: expected at most {DEPTH} nested levels, found more; flatten it")
+
+
+def decode(data: bytes, what: str, kind: Any = Any) -> Any:
+    """The value of JSON bytes as ``kind``; raises InvalidPayload naming ``what``."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise InvalidPayload(
+            f"{what}: expected JSON that fits {_name(kind)}, found {_cause(error)}"
+        ) from None
+
+
+class Signature:
+    """What a callable takes and gives, as JSON: the arguments are one array, a place for each parameter."""
+
+    def __init__(self, fn: Callable[..., Any], what: str, *, skip: int = 0) -> None:
+        self.what = what
+        parameters = _parameters(fn, what)[skip:]
+        hints = _hints(fn, what)
+        # Resolved, so that messages show types and not the quotes of postponed annotations.
+        self._signature = inspect.Signature(
+            [p.replace(annotation=hints.get(p.name, p.annotation)) for p in parameters]
+        )
+        self._count = len(parameters)
+        self._named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+        self._decoder = _decoder(_struct(what, parameters, hints), what)
+        self._result = _decoder(hints.get("return", Any), what)
+
+    def pack(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, limit: int = PAYLOAD_BYTES) -> bytes:
+        """The arguments as a JSON array; raises InvalidArguments, InvalidPayload or PayloadTooLarge."""
+        if kwargs or self._named or len(args) != self._count:
+            args = self._bind(args, kwargs)
+        return encode(args, f"arguments of {self.what}", limit=limit)
+
+    def unpack(self, data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword-only arguments, converted to the declared types; raises InvalidArguments."""
+        try:
+            values = msgspec.structs.astuple(self._decoder.decode(data))
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise InvalidArguments(
+                f"arguments of {self.what}: expected {self.text()}, found {_cause(error)}; pass what fits"
+            ) from None
+        if not self._named:
+            return values, {}
+        split = self._count - len(self._named)
+        return values[:split], dict(zip(self._named, values[split:], strict=True))
+
+    def result(self, data: bytes) -> Any:
+        """A recorded result as the declared return type; raises InvalidPayload."""
+        try:
+            return self._result.decode(data)
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            raise InvalidPayload(
+                f"result of {self.what}: expected {_name(self._result.type)}, found {_cause(error)}"
+            ) from None
+
+    @property
+    def result_type(self) -> Any:
+        """The declared return type."""
+        return self._result.type
+
+    def text(self) -> str:
+        """The parameters as Python writes them."""
+        return str(self._signature)
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the argument array; raises DeclarationError for types that have none."""
+        try:
+            return msgspec.json.schema(self._decoder.type)
+        except TypeError as error:
+            found = str(error).splitlines()[-1]
+            raise DeclarationError(
+                f"{self.what}: expected parameter types with a JSON Schema, found: {found}; annotate others"
+            ) from None
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise InvalidArguments(
+                f"arguments of {self.what}: expected {self.text()}, found: {error}; pass what fits"
+            ) from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+
+def _parameters(fn: Callable[..., Any], what: str) -> list[inspect.Parameter]:
+    try:
+        parameters = list(inspect.signature(fn).parameters.values())
+    except ValueError as error:
+        raise DeclarationError(f"{what}: expected a Python function, found {error}; wrap it in one") from None
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise DeclarationError(
+                f"{what}: expected named parameters, found {parameter}; take a list or a dict instead"
+            )
+    return parameters
+
+
+def _struct(what: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> type[msgspec.Struct]:
+    fields: list[Any] = []
+    for number, parameter in enumerate(parameters):
+        field = (f"p{number}_{parameter.name}", hints.get(parameter.name, Any))
+        if parameter.default is parameter.empty:
+            fields.append(field)
+        else:
+            fields.append((*field, msgspec.field(default_factory=_constant(parameter.default))))
+    return msgspec.defstruct("Arguments", fields, array_like=True, forbid_unknown_fields=True, kw_only=True)
+
+
+def _constant(value: object) -> Callable[[], object]:
+    return lambda: value
+
+
+def _decoder(kind: Any, what: str) -> msgspec.json.Decoder[Any]:
+    try:
+        return msgspec.json.Decoder(kind)
+    except TypeError as error:
+        raise DeclarationError(
+            f"{what}: expected types that JSON can tell apart, found: {error}; annotate otherwise"
+        ) from None
+
+
+def _hints(fn: Callable[..., Any], what: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(fn, include_extras=True)
+    except (NameError, TypeError, AttributeError, SyntaxError) as error:
+        raise DeclarationError(
+            f"{what}: expected annotations that can be resolved where it is declared, found {error}"
+        ) from None
+
+
+def _refuse_nan(value: object, what: str) -> None:
+    stack = [msgspec.to_builtins(value)]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, float) and not math.isfinite(item):
+            raise InvalidPayload(
+                f"{what}: expected numbers that JSON can hold, found {item}; send null or text"
+            )
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list | tuple):
+            stack.extend(item)
+
+
+def _refuse_nested_sets(value: object, what: str) -> None:
+    stack: list[tuple[object, bool]] = [(value, False)]
+    while stack:
+        item, in_set = stack.pop()
+        is_set = isinstance(item, set | frozenset)
+        if is_set and in_set:
+            # Sets compare by inclusion, which sorts nothing: the bytes would follow the hash seed.
+            raise InvalidPayload(
+                f"{what}: expected sets of plain values, found a set in a set; use lists inside"
+            )
+        stack.extend((part, in_set or is_set) for part in _parts(item))
+
+
+def _parts(item: object) -> Iterable[object]:
+    if isinstance(item, Mapping):
+        return item.values()
+    if isinstance(item, list | tuple | set | frozenset):
+        return item
+    kind = type(item)
+    fields: Iterable[str] = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ()))
+    return [getattr(item, name) for name in fields if hasattr(item, name)]
+
+
+def _is_deeper(data: bytes, levels: int) -> bool:
+    brackets = TEXTS.sub(b"", data).translate(BRACES_AS_BRACKETS, NO_BRACKETS)
+    for _ in range(levels):
+        # Each round takes away the innermost level, so the rounds count the levels.
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
+
+
+def _cause(error: Exception) -> str:
+    return "nesting too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", str(kind))

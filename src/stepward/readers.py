@@ -1,0 +1,142 @@
+"""Readers of settings: what people write, turned into the stored value or refused in one line.
+
+A reader is given the value and the words that name it and its source; each is idempotent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from stepward import durations
+from stepward.errors import InvalidDuration, SettingsError
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+WHOLE = re.compile(r"[0-9]{1,15}|[0-9]{1,3}(_[0-9]{3}){1,4}")
+SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
+SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB)?")
+SIZES = {None: 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
+YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+Reader = Callable[[object, str], object]
+
+
+def _refused(what: str, expected: str, value: object) -> SettingsError:
+    return SettingsError(f"{what}: expected {expected}, found {durations.shown(value)}; change it")
+
+
+def duration(lowest: float, highest: float, *, never: bool = False) -> Reader:
+    """Any form of a duration, as seconds; ``never`` allows that word, as None."""
+
+    def read(value: object, what: str) -> float | None:
+        if never and (value is None or value == "never"):
+            return None
+        try:
+            amount = durations.seconds(_number_or_text(value), what, zero=True)
+        except InvalidDuration as error:
+            raise SettingsError(str(error)) from None
+        if not lowest <= amount <= highest:
+            span = f"{durations.text(lowest)} to {durations.text(highest)}" + (" or 'never'" if never else "")
+            raise _refused(what, span, value)
+        return amount
+
+    return read
+
+
+def _number_or_text(value: Any) -> Any:
+    # A variable holds text only, so that plain seconds come as digits.
+    return float(value) if isinstance(value, str) and SECONDS.fullmatch(value) else value
+
+
+def _whole(lowest: int, highest: int, read_text: Callable[[str], int | None]) -> Reader:
+    def read(value: object, what: str) -> int:
+        number = read_text(value.strip()) if isinstance(value, str) else value
+        if not isinstance(number, int) or isinstance(number, bool) or not lowest <= number <= highest:
+            raise _refused(what, f"{lowest:,} to {highest:,}", value)
+        return number
+
+    return read
+
+
+def count(lowest: int, highest: int) -> Reader:
+    """A whole number."""
+    return _whole(lowest, highest, lambda text: int(text) if WHOLE.fullmatch(text) else None)
+
+
+def size(lowest: int, highest: int) -> Reader:
+    """Bytes, plain or as ``64MiB``."""
+
+    def read_text(text: str) -> int | None:
+        match = SIZE.fullmatch(text)
+        return int(match[1]) * SIZES[match[2]] if match else None
+
+    return _whole(lowest, highest, read_text)
+
+
+def flag(value: object, what: str) -> bool:
+    """True or false, yes or no, on or off, 1 or 0."""
+    text = str(value).lower()
+    if not isinstance(value, bool | str) or text not in YES | NO:
+        raise _refused(what, "true or false", value)
+    return text in YES
+
+
+def store(value: object, what: str) -> str:
+    """The URL of the state store."""
+    if not isinstance(value, str) or not re.fullmatch(r"sqlite:///[^\x00-\x1f]+", value):
+        raise SettingsError(
+            f"{what}: expected sqlite:///PATH, found {_scheme(value)}; give the store as such a URL"
+        )
+    return value
+
+
+def transport(value: object, what: str) -> str:
+    """The name of a transport; brokers are not in this version."""
+    if value not in ("local", "store"):
+        raise SettingsError(f"{what}: expected local or store, found {_scheme(value)}; choose one of the two")
+    return str(value)
+
+
+def _scheme(value: object) -> str:
+    # What was found may hold a password, so only its scheme is told.
+    scheme, separator, _ = value.partition("://") if isinstance(value, str) else ("", "", "")
+    return f"{scheme[:20]}://…" if separator else "something else"
+
+
+def log_level(value: object, what: str) -> str:
+    """The name of a level of logging, in any case."""
+    level = value.upper() if isinstance(value, str) else ""
+    if level not in LEVELS:
+        raise _refused(what, f"one of {', '.join(LEVELS)}", value)
+    return level
+
+
+def webhook_url(value: object, what: str) -> str | None:
+    """A URL; the webhook itself refuses more (plain http off the host, metadata addresses)."""
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        usable = parts.scheme in ("https", "http") and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(
+            f"{what}: expected https://HOST/PATH, found something else; give the receiver's URL"
+        )
+    return str(value)
+
+
+def secret(value: object, what: str) -> str | None:
+    """A secret; never shown."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip():
+        raise SettingsError(
+            f"{what}: expected a secret, file:PATH or env:NAME, found nothing; give one of these"
+        )
+    return value

@@ -1,0 +1,122 @@
+"""Committing a turn: in bounded transactions, again and again while the store is away, never assuming an outcome."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from stepward.clock import Environment, no_failpoint
+from stepward.errors import StoreUnavailable
+from stepward.events import Observers
+from stepward.policies import grown
+from stepward.scheduler.marks import crash_points
+from stepward.scheduler.resident import Resident
+from stepward.settings import Settings
+from stepward.store.contract import Change, SchedulerStore
+
+FIRST_DELAY = 0.05
+LONGEST_DELAY = 1.0
+RENEWALS_PER_LEASE = 3
+MOST = 3
+"""Changes that may miss in a row."""
+UNAVAILABLE = "the store is unavailable: "
+"""How the reason starts for a submission that could not be written."""
+
+
+class Commits:
+    """Carries changes into the store and keeps the instance's lease on the way."""
+
+    def __init__(
+        self,
+        store: SchedulerStore,
+        settings: Settings,
+        environment: Environment,
+        observers: Observers,
+        instance: str,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._environment = environment
+        self._observers = observers
+        self._instance = instance
+        self._marked = environment.failpoint is not no_failpoint
+        self.renew_at = store.now()
+        """When the lease is to be renewed next."""
+
+    async def commit(self, touched: list[Resident]) -> dict[str, str]:
+        """Commit the changes of all these residents; uids that missed, with the reason.
+
+        Raises InstanceFenced or CommitUnknown: then nothing of this memory may be used any more.
+        """
+        missed: dict[str, str] = {}
+        changes = [resident.change for resident in touched if resident.change is not None]
+        batches = list(self._batches(changes))
+        if not batches and self._store.now() >= self.renew_at:
+            batches.append([])
+        for batch in batches:
+            missed |= await self._commit(batch)
+        return missed
+
+    async def _commit(self, changes: list[Change]) -> dict[str, str]:
+        marks = crash_points(changes) if self._marked else []
+        for mark in marks:
+            self._environment.failpoint(f"{mark}.before")
+        missed = await self._until_done(changes)
+        for mark in marks:
+            self._environment.failpoint(f"{mark}.after")
+        return missed
+
+    async def _until_done(self, changes: list[Change]) -> dict[str, str]:
+        failures = 0
+        refused: dict[str, str] = {}
+        while changes or not failures:
+            now = self._store.now()
+            renew = self._settings.lease if now >= self.renew_at else None
+            try:
+                committed = await self._store.commit(self._instance, changes, renew)
+            except StoreUnavailable as error:
+                failures += 1
+                # Whoever submits is there to be told; what is under way waits for the store.
+                refused |= {change.task: UNAVAILABLE + str(error) for change in changes if change.born}
+                changes = [change for change in changes if change.born is None]
+                self._observers.tell("store.unavailable", error=str(error), tries=failures)
+                await asyncio.sleep(grown(FIRST_DELAY, 2.0, LONGEST_DELAY, failures))
+                continue
+            if renew is not None:
+                self.renew_at = now + self._settings.lease / RENEWALS_PER_LEASE
+            return refused | committed.missed
+        return refused
+
+    def _batches(self, changes: list[Change]) -> Iterator[list[Change]]:
+        """Whole changes, about ``commit_rows`` rows a transaction."""
+        batch: list[Change] = []
+        rows = 0
+        for change in changes:
+            batch.append(change)
+            rows += len(change.inserts) + len(change.finishes) + len(change.children) + 1
+            if rows >= self._settings.commit_rows:
+                yield batch
+                batch, rows = [], 0
+        if batch:
+            yield batch
+
+
+class Misses:
+    """Counts changes that missed in a row: a task that never fits is brought to an operator instead of spinning."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, str]] = {}
+
+    def count(self, task: str, reason: str) -> None:
+        """The task's change missed once more."""
+        self._counts[task] = (self._counts.get(task, (0, ""))[0] + 1, reason)
+
+    def forget(self, task: str) -> None:
+        """The task's change was committed."""
+        if self._counts:
+            self._counts.pop(task, None)
+
+    def exhausted(self, task: str) -> str | None:
+        """The last reason, once the task has missed too often."""
+        count, reason = self._counts.get(task, (0, ""))
+        return reason if count >= MOST else None

@@ -1,0 +1,151 @@
+"""How a task ends or turns: each end is one move of the task row, with the alert or the word to the parent it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import StepState, TaskState
+from stepward.scheduler import steps as rows
+from stepward.scheduler.desk import Desk
+from stepward.scheduler.resident import Resident
+from stepward.settings import Settings
+from stepward.store.contract import Change, Post, TaskMove
+from stepward.workflow.decisions import Failed
+from stepward.workflow.undo import may_have_acted
+
+
+class Ends:
+    """Writes the last change of a resident task, after which it is forgotten or read anew."""
+
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self._desk = desk
+        self._settings = settings
+
+    def processed(self, resident: Resident, now: float) -> None:
+        """All done: the pattern's ``Processed``."""
+        doubt = [s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None]
+        error = rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
+        self._end(resident, TaskState.PROCESSED, now, output=resident.output, error=error)
+
+    def undone(self, resident: Resident, in_doubt: list[str], now: float) -> None:
+        """All that had to be undone is undone."""
+        task = resident.task
+        if in_doubt:
+            message = f"{task.id} was undone, but steps without an undo may have acted: {', '.join(in_doubt)}"
+            resident.changed().alerts.append(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
+        self._end(resident, task.undo_to or TaskState.UNDONE, now, error=_with_doubt(task.error, in_doubt))
+
+    def failed(self, resident: Resident, end: Failed, last_rung: str, now: float) -> None:
+        """An exception left the workflow: a StepFailed is undone where the policy says so, all else needs a person."""
+        self._forget_unsent(resident)
+        if end.step_failed and last_rung == "undo":
+            self.undo(resident, TaskState.UNDONE, now, error=end.error)
+            return
+        self.error(resident, end.error, "task_error", now)
+
+    def broken(self, resident: Resident, message: str, now: float) -> None:
+        """The replay does not fit the record: nothing of this turn is written but the error itself."""
+        born = resident.changed().born
+        resident.change = Change(task=resident.task.uid, born=born)
+        self.error(resident, rows.error_object(message, "NonDeterministic"), "non_deterministic", now)
+
+    def too_long(self, resident: Resident, now: float) -> None:
+        """The history's limit is reached."""
+        limit = self._settings.history_bytes
+        message = f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
+        self.error(resident, rows.error_object(message, "HistoryTooLong"), "task_error", now)
+
+    def error(self, resident: Resident, error: bytes, kind: str, now: float, **details: Any) -> None:
+        """The pattern's ``Error``: an operator is told in the same commit."""
+        task = resident.task
+        known = msgspec.json.decode(error)
+        message = f"{task.workflow} {task.id}: {known.get('message', 'failed')}"
+        resident.changed().alerts.append(
+            rows.alert(task, kind, message, now, step=known.get("step") or None, error=known, **details)
+        )
+        self._end(resident, TaskState.ERROR, now, error=error)
+
+    def stuck(self, resident: Resident, step: str, message: str, now: float) -> None:
+        """Undo cannot go on: the alert lists what is undone and what is in doubt."""
+        undone = [s.key for s in resident.steps if s.state is StepState.UNDONE]
+        doubt = [s.key for s in resident.steps if may_have_acted(s)]
+        error = rows.error_object(message, "UndoFailed", step=step, undone=undone, in_doubt=doubt)
+        self.error(resident, error, "undo_failed", now, undone=undone, in_doubt=doubt)
+
+    def undo(self, resident: Resident, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
+        """Turn round: from here on only undo goes on, told by the records alone."""
+        resident.changed().move = self.move(
+            resident.task, TaskState.UNDOING, now, undo_to=undo_to, error=error or resident.task.error
+        )
+        resident.leaving = resident.reload = True
+
+    def suspended(self, resident: Resident, now: float) -> None:
+        """Let the task go until an operator resumes it."""
+        self._let_go(resident, TaskState.SUSPENDED, now)
+
+    def evicted(self, resident: Resident, now: float) -> None:
+        """Let a waiting task go from memory; its timer or its inbox brings it back."""
+        self._let_go(resident, TaskState.WAITING, now)
+
+    def continued(self, resident: Resident, input: bytes, now: float) -> None:
+        """Begin the task's next run."""
+        move = self.move(resident.task, TaskState.PROCESSING, now)
+        resident.changed().move = msgspec.structs.replace(move, run=resident.task.run + 1, input=input)
+
+    def move(self, task: Task, after: TaskState, now: float, **face: Any) -> TaskMove:
+        """A move of the task row that keeps what is not named."""
+        kept = {"error": task.error, "undo_to": task.undo_to, "output": task.output}
+        return TaskMove(before=task.state, after=after, at=now, **(kept | face))
+
+    def _end(
+        self, resident: Resident, after: TaskState, now: float, *, output: bytes | None = None, error: bytes | None
+    ) -> None:
+        task = resident.task
+        change = resident.changed()
+        change.move = self.move(
+            task, after, now, inbox=resident.inbox, release=True, output=output, error=error
+        )
+        if task.parent is not None:
+            change.posts.append(
+                Post(
+                    task=task.parent,
+                    kind=InboxKind.CHILD,
+                    name=f"{task.parent_run}/{task.parent_step}",
+                    body=rows.ended_body(after, output, error),
+                    sender=task.id,
+                )
+            )
+        resident.leaving = True
+
+    def _let_go(self, resident: Resident, after: TaskState, now: float) -> None:
+        execution = resident.execution
+        resident.changed().move = self.move(
+            resident.task,
+            after,
+            now,
+            inbox=resident.inbox,
+            release=True,
+            wake_at=execution.next_timer if execution else None,
+            waits_for=resident.task.waits_for,
+        )
+        resident.leaving = True
+
+    def _forget_unsent(self, resident: Resident) -> None:
+        """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""
+        inserts = resident.changed().inserts
+        for step_id in resident.fresh:
+            step = resident.open.pop(step_id, None)
+            if step is not None:
+                inserts.remove(step)
+                self._desk.free(step)
+        resident.changed().children.clear()
+
+
+def _with_doubt(error: bytes | None, in_doubt: list[str]) -> bytes | None:
+    if not in_doubt:
+        return error
+    known = msgspec.json.decode(error) if error else {"message": "undone with steps in doubt", "type": "InDoubt"}
+    return msgspec.json.encode(known | {"in_doubt": in_doubt})

@@ -1,0 +1,291 @@
+"""Moving a task forward: what its execution decides becomes this turn's change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from stepward.model.messages import Outcome, Reply
+from stepward.model.records import History, InboxKind, Step, Task
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.scheduler import steps as rows
+from stepward.scheduler.desk import Desk
+from stepward.scheduler.ends import Ends
+from stepward.scheduler.resident import Resident
+from stepward.settings import Settings
+from stepward.store.contract import Deliver, Dispatch, Post
+from stepward.workflow.decisions import Broken, Completed, Continued, Decisions, Failed, StepCall
+from stepward.workflow.definition import Workflow
+from stepward.workflow.engine import Execution
+from stepward.workflow.registry import Registry
+from stepward.workflow.undo import may_have_acted
+
+NEW_STEPS_PER_COMMIT = 1000
+OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
+
+
+class Forward:
+    """Runs workflow code and writes down what it asks for."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        desk: Desk,
+        settings: Settings,
+        ends: Ends,
+        start: Callable[[Resident, Step], None],
+    ) -> None:
+        self._registry = registry
+        self._desk = desk
+        self._settings = settings
+        self._ends = ends
+        self._start = start
+        """Called with each step that is to leave once the commit is through."""
+
+    def admit(self, resident: Resident, history: History, now: float) -> None:
+        """Replay a task's record, and go on from its end."""
+        task = resident.task
+        workflow = self._registry.workflow(task.workflow, task.version)
+        if workflow is None:
+            raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
+        resident.open = {(s.run, s.key): s for s in history.steps if s.state in OPEN}
+        resident.abandoned = [s for s in history.steps if s.state is StepState.ABANDONED]
+        resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
+        self._cleaning_of(resident, history)
+        own = [step for step in history.steps if step.kind is not StepKind.UNDO]
+        resident.execution = self._execution(workflow, task, own)
+        resident.execution.start()
+        for row in history.inbox:
+            if row.kind is InboxKind.SIGNAL:
+                resident.execution.signal(row.number, row.name, row.body, now)
+        self.settle(resident, now)
+
+    def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """Deliver the outcome of an open step to the workflow."""
+        execution = resident.execution
+        if execution is None:
+            return
+        del resident.open[(step.run, step.key)]
+        self._desk.free(step)
+        resident.children -= step.kind is StepKind.CHILD
+        resident.bytes += len(reply.output or b"")
+        execution.resolve(step.key, output=reply.output, error=reply.error, at=now)
+        decisions = execution.take()
+        ordinal = next((d.ordinal for d in decisions.delivered if d.key == step.key), None)
+        resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
+        self._apply(resident, decisions, now, resolved=step.key)
+
+    def deliver_recorded(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """Deliver an outcome that a transactional step has committed by itself."""
+        execution = resident.execution
+        if execution is None:
+            return
+        del resident.open[(step.run, step.key)]
+        self._desk.free(step)
+        execution.resolve(step.key, output=reply.output, error=reply.error, at=now)
+        self._apply(resident, execution.take(), now)
+
+    def signal(self, resident: Resident, number: int, name: str, body: bytes, now: float) -> None:
+        """Hand a signal to the workflow."""
+        if resident.execution is not None:
+            resident.execution.signal(number, name, body, now)
+            self.settle(resident, now)
+
+    def due(self, resident: Resident, now: float) -> None:
+        """Fire the workflow's timers that are due."""
+        execution = resident.execution
+        if execution is not None and execution.next_timer is not None and execution.next_timer <= now:
+            execution.fire(now)
+            self.settle(resident, now)
+
+    def settle(self, resident: Resident, now: float) -> None:
+        """Write down whatever the execution decided since it was last asked."""
+        if resident.execution is not None:
+            self._apply(resident, resident.execution.take(), now)
+
+    def spill(self, resident: Resident, now: float) -> None:
+        """Start the next of the steps that one commit could not hold."""
+        while resident.overflow and len(resident.changed().inserts) < NEW_STEPS_PER_COMMIT:
+            self._begin(resident, resident.overflow.popleft(), now)
+
+    def restart(self, resident: Resident, now: float) -> None:
+        """Begin the run that ``continue_as_new`` asked for."""
+        workflow = self._registry.workflow(resident.task.workflow, resident.task.version)
+        if workflow is not None:
+            resident.execution = self._execution(workflow, resident.task, [])
+            resident.execution.start()
+            self.settle(resident, now)
+
+    def launch(self, resident: Resident, step: Step, now: float) -> None:
+        """Begin the next attempt of a step that has a row and a place in its Agent's window."""
+        rows.start(step, resident.task, now)
+        if (step.run, step.key) not in resident.fresh:
+            resident.changed().dispatches.append(
+                Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by)
+            )
+        self._start(resident, step)
+
+    def ask(self, resident: Resident, step: Step, now: float) -> None:
+        """Begin an attempt if there is room, or let the step wait for it in the backlog."""
+        if self._desk.take(step, resident.task.priority):
+            self.launch(resident, step, now)
+        else:
+            self._desk.wait(step, resident.task.priority)
+
+    def _execution(self, workflow: Workflow[Any, Any], task: Task, steps: list[Step]) -> Execution:
+        return Execution(
+            workflow,
+            task,
+            steps,
+            payload_limit=self._settings.payload_bytes,
+            max_steps=self._settings.history_steps,
+        )
+
+    def _cleaning_of(self, resident: Resident, history: History) -> None:
+        resident.steps = [step for step in history.steps if step.kind is StepKind.UNDO]
+
+    def _apply(
+        self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None
+    ) -> None:
+        if isinstance(decisions.end, Broken):
+            self._ends.broken(resident, decisions.end.message, now)
+            return
+        if decisions.delivered:
+            self._deliver(resident, decisions, resolved)
+        if decisions.recorded:
+            self._record(resident, decisions)
+        for call in decisions.calls:
+            self._call(resident, call, now)
+        if not isinstance(decisions.end, Failed):
+            for key in decisions.abandoned:
+                self._abandon(resident, key, now)
+        if decisions.end is not None:
+            self._end(resident, decisions.end, now)
+        elif resident.bytes > self._settings.history_bytes:
+            self._ends.too_long(resident, now)
+
+    def _deliver(self, resident: Resident, decisions: Decisions, resolved: str | None) -> None:
+        task = resident.task
+        for delivered in decisions.delivered:
+            if delivered.key != resolved:
+                resident.changed().delivers.append(
+                    Deliver(task.uid, task.run, delivered.key, delivered.ordinal)
+                )
+
+    def _record(self, resident: Resident, decisions: Decisions) -> None:
+        change = resident.changed()
+        for recorded in decisions.recorded:
+            change.inserts.append(rows.recorded_step(resident.task, recorded))
+            if recorded.taken is not None:
+                change.taken.append(recorded.taken)
+
+    def _call(self, resident: Resident, call: StepCall, now: float) -> None:
+        if resident.overflow or len(resident.changed().inserts) >= NEW_STEPS_PER_COMMIT:
+            resident.overflow.append(call)
+        else:
+            self._begin(resident, call, now)
+
+    def _begin(self, resident: Resident, call: StepCall, now: float) -> None:
+        task = resident.task
+        step = rows.new_step(task, call)
+        step_id = (task.run, call.key)
+        resident.open[step_id] = step
+        resident.fresh.add(step_id)
+        resident.bytes += len(call.input)
+        resident.changed().inserts.append(step)
+        if step.kind is StepKind.CHILD:
+            self._begin_child(resident, step, call, now)
+        else:
+            self.ask(resident, step, now)
+
+    def _begin_child(self, resident: Resident, step: Step, call: StepCall, now: float) -> None:
+        task, action = resident.task, call.action
+        resident.children += 1
+        limit = None if action.complete_seconds is None else now + action.complete_seconds
+        if task.complete_by is not None:
+            limit = task.complete_by if limit is None else min(limit, task.complete_by)
+        version = action.version if isinstance(action, Workflow) else "1"
+        resident.changed().children.append(rows.child_task(task, call, version, limit, now))
+        step.state, step.attempt, step.started_at = StepState.RUNNING, 1, now
+        step.complete_seconds = None
+
+    def _abandon(self, resident: Resident, key: str, now: float) -> None:
+        step_id = (resident.task.run, key)
+        step = resident.open.pop(step_id, None)
+        if step is None:
+            kept = [call for call in resident.overflow if call.key != key]
+            resident.overflow.clear()
+            resident.overflow.extend(kept)
+            return
+        self._desk.free(step)
+        if step_id in resident.fresh:
+            self._unstart(resident, step)
+        elif step.attempt == 0:
+            resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
+        else:
+            resident.changed().step_moves.append(rows.move(step, StepState.ABANDONED, now))
+            self._leave(resident, step)
+
+    def _unstart(self, resident: Resident, step: Step) -> None:
+        """Begun and given up in one turn: nothing has left, so nothing may have happened."""
+        step.state, step.attempt, step.complete_by = StepState.SKIPPED, 0, None
+        if step.kind is StepKind.CHILD:
+            resident.children -= 1
+            children = resident.changed().children
+            children[:] = [child for child in children if child.parent_step != step.key]
+
+    def _leave(self, resident: Resident, step: Step) -> None:
+        resident.abandoned.append(step)
+        if step.kind is StepKind.CHILD:
+            resident.children -= 1
+            child = rows.child_uid(resident.task, step.key)
+            resident.changed().posts.append(
+                Post(task=child, kind=InboxKind.CANCEL, sender=resident.task.id, body=b"{}")
+            )
+        else:
+            resident.revoked.append(step)
+
+    def _end(self, resident: Resident, end: Completed | Failed | Continued, now: float) -> None:
+        resident.overflow.clear()
+        if isinstance(end, Continued):
+            self._ends.continued(resident, end.input, now)
+        elif isinstance(end, Completed):
+            self._complete(resident, end.output, now)
+        else:
+            self._ends.failed(resident, end, self._last_rung(resident.task), now)
+
+    def _complete(self, resident: Resident, output: bytes, now: float) -> None:
+        resident.output = output
+        if any(may_have_acted(step) and step.has_undo for step in resident.abandoned):
+            resident.cleaning = True
+            resident.steps = [*resident.abandoned, *resident.steps]
+        else:
+            self._ends.processed(resident, now)
+
+    def _last_rung(self, task: Task) -> str:
+        workflow = self._registry.workflow(task.workflow, task.version)
+        return workflow.supervision.last if workflow else "alert"
+
+
+def child_reply(body: bytes, step: Step) -> Reply:
+    """A child's end, as the reply to the step that waits for it."""
+    value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    state = msgspec.json.decode(value["state"], type=str)
+    done = state == TaskState.PROCESSED
+    error = None
+    if not done:
+        known = msgspec.json.decode(value["error"]) or {}
+        error = rows.error_object(
+            known.get("message") or f"{step.key} ended {state}", "TaskEnded", state=state, data=known.get("data", {})
+        )
+    return Reply(
+        task=step.task,
+        run=step.run,
+        key=step.key,
+        attempt=step.attempt,
+        outcome=Outcome.COMPLETED if done else Outcome.FAILED,
+        output=bytes(value["output"]) if done else None,
+        error=error,
+    )

@@ -1,0 +1,93 @@
+"""What others want of a task, handed to it: directives first, then outcomes, then signals."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stepward.model.messages import Reply
+from stepward.model.records import InboxKind, InboxRow, Step
+from stepward.model.states import StepKind, TaskState
+from stepward.scheduler.ends import Ends
+from stepward.scheduler.forward import Forward, child_reply
+from stepward.scheduler.resident import Resident
+from stepward.scheduler.unwinding import Unwinding
+
+DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND, InboxKind.FAIL})
+
+
+class Inbox:
+    """Hands the rows of an inbox to the task they are for."""
+
+    def __init__(self, forward: Forward, unwinding: Unwinding, ends: Ends) -> None:
+        self._forward = forward
+        self._unwinding = unwinding
+        self._ends = ends
+
+    def direct(self, resident: Resident, rows: list[InboxRow], now: float) -> bool:
+        """Carry out the directives among ``rows``; True when the task takes another way or leaves."""
+        for row in rows:
+            resident.seen = max(resident.seen, row.number)
+            if row.kind in DIRECTIVES:
+                resident.changed().taken.append(row.number)
+                self._carry_out(resident, row, now)
+            elif row.kind is InboxKind.STEP:
+                resident.changed().taken.append(row.number)
+            if resident.leaving:
+                return True
+        return False
+
+    def hand_over(self, resident: Resident, row: InboxRow, now: float) -> None:
+        """Give the task an outcome that came through its inbox."""
+        if row.kind is InboxKind.CHILD:
+            resident.changed().taken.append(row.number)
+            self._child(resident, row, now)
+        elif row.kind is InboxKind.REPLY:
+            resident.changed().taken.append(row.number)
+            reply = msgspec.json.decode(row.body, type=Reply)
+            step = resident.open.get((reply.run, reply.key))
+            if step is not None and step.attempt == reply.attempt:
+                self.resolve(resident, step, reply, now)
+
+    def signal(self, resident: Resident, row: InboxRow, now: float) -> None:
+        """Give the task a signal; the row goes when a ``wait_for`` takes it."""
+        self._forward.signal(resident, row.number, row.name, row.body, now)
+
+    def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """An outcome, whichever way the task goes."""
+        if resident.execution is None or step.kind is StepKind.UNDO or resident.cleaning:
+            self._unwinding.resolve(resident, step, reply, now)
+        else:
+            self._forward.resolve(resident, step, reply, now)
+
+    def _carry_out(self, resident: Resident, row: InboxRow, now: float) -> None:
+        if row.kind is InboxKind.FAIL:
+            kind = "undo_failed" if resident.is_undoing else "task_error"
+            self._ends.error(resident, row.body, kind, now)
+        elif resident.is_undoing:
+            return
+        elif row.kind is InboxKind.SUSPEND:
+            self._ends.suspended(resident, now)
+        else:
+            undo_to = TaskState.UNDONE if row.kind is InboxKind.UNDO else TaskState.CANCELLED
+            self._ends.undo(resident, undo_to, now, error=_cause(row.body))
+
+    def _child(self, resident: Resident, row: InboxRow, now: float) -> None:
+        run, _, key = row.name.partition("/")
+        step = resident.open.get((int(run), key)) or _kept(resident, int(run), key)
+        if step is None:
+            return
+        reply = child_reply(row.body, step)
+        if resident.execution is None or resident.cleaning:
+            state = msgspec.json.decode(row.body)["state"]
+            self._unwinding.child_ended(resident, step, reply, state, now)
+        elif (step.run, step.key) in resident.open:
+            self._forward.resolve(resident, step, reply, now)
+
+
+def _cause(body: bytes) -> bytes | None:
+    """The error that a directive carries along, if it does."""
+    return body if b'"message"' in body else None
+
+
+def _kept(resident: Resident, run: int, key: str) -> Step | None:
+    return next((step for step in resident.steps if step.run == run and step.key == key), None)

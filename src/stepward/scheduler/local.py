@@ -1,0 +1,134 @@
+"""Local steps, run beside the Scheduler: plain ones answer like an Agent, transactional ones commit their own outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from stepward.clock import Environment
+from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Unrecoverable
+from stepward.model.action import Action
+from stepward.model.current import CURRENT, CurrentStep
+from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.records import Step
+from stepward.model.states import StepKind, StepState
+from stepward.payload import encode
+from stepward.store.contract import Finish, SchedulerStore
+
+Answer = Callable[[Reply, bool], None]
+"""Told the reply, and whether its outcome is committed already."""
+REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
+
+
+class StepSuperseded(Exception):
+    """The attempt is no longer the step's: its transaction is rolled back and nothing is said."""
+
+
+class LocalSteps:
+    """Performs local steps under their deadlines; past the complete-by one stops and says nothing."""
+
+    def __init__(
+        self,
+        store: SchedulerStore,
+        environment: Environment,
+        answer: Answer,
+        *,
+        instance: str,
+        payload_bytes: int,
+        threads: bool,
+    ) -> None:
+        self._store = store
+        self._environment = environment
+        self._answer = answer
+        self._instance = instance
+        self._payload_bytes = payload_bytes
+        self._threads = threads
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
+        """Begin a running step."""
+        performing = asyncio.get_running_loop().create_task(self._perform(step, request, action))
+        self._running.add(performing)
+        performing.add_done_callback(self._running.discard)
+
+    async def stop(self) -> None:
+        """Cancel what still runs; its attempts are taken over like those of a dead process."""
+        for task in list(self._running):
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
+        CURRENT.set(CurrentStep(request, self._store.now, lambda request, progress: None))
+        remaining = request.complete_by - self._store.now()
+        committed = False
+        try:
+            async with asyncio.timeout(remaining):
+                if step.kind is StepKind.TRANSACTION:
+                    output = await self._in_transaction(request, action)
+                    committed = True
+                else:
+                    output = await self._call(action, *_arguments(request, action))
+                    output = encode(output, f"result of {action.name}", limit=self._payload_bytes)
+        except (TimeoutError, StepSuperseded):
+            if self._store.now() < request.complete_by:
+                self._answer(_reply(request, Outcome.GAVE_UP, _error(TimeoutError("timed out"))), False)
+        except REFUSED as error:
+            self._answer(_reply(request, Outcome.FAILED, _error(error)), False)
+        except Exception as error:  # noqa: BLE001  whatever user code raises ends this attempt
+            self._answer(_reply(request, Outcome.GAVE_UP, _error(error)), False)
+        else:
+            self._answer(_reply(request, Outcome.COMPLETED, None, output), committed)
+
+    async def _in_transaction(self, request: Request, action: Action[Any, Any]) -> bytes:
+        async with self._store.transaction() as transaction:
+            args, kwargs = _arguments(request, action)
+            result = await self._call(action, (transaction, *args), kwargs)
+            output = encode(result, f"result of {action.name}", limit=self._payload_bytes)
+            finish = Finish(
+                task=request.task,
+                run=request.run,
+                key=request.key,
+                attempt=request.attempt,
+                state=StepState.COMPLETED,
+                output=output,
+                error=None,
+                in_doubt=False,
+                ordinal=None,
+                finished_at=self._store.now(),
+            )
+            if not await transaction.finish(self._instance, finish):
+                raise StepSuperseded
+        self._environment.failpoint("T.after")
+        return output
+
+    async def _call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(action.fn) or not self._threads or action.kind is StepKind.TRANSACTION:
+            result = action.fn(*args, **kwargs)
+            return await result if inspect.isawaitable(result) else result
+        return await asyncio.to_thread(action.fn, *args, **kwargs)
+
+
+def _arguments(request: Request, action: Action[Any, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return action.signature.unpack(request.input)
+
+
+def _reply(request: Request, outcome: Outcome, error: bytes | None, output: bytes | None = None) -> Reply:
+    return Reply(
+        task=request.task,
+        run=request.run,
+        key=request.key,
+        attempt=request.attempt,
+        outcome=outcome,
+        output=output,
+        error=error,
+        maybe_done=outcome is not Outcome.COMPLETED,
+    )
+
+
+def _error(error: Exception) -> bytes:
+    data = error.data if isinstance(error, Unrecoverable) else {}
+    return encode({"message": str(error) or type(error).__name__, "type": type(error).__name__, "data": data}, "error")
+
+

@@ -1,0 +1,316 @@
+"""The tasks in a Scheduler's memory: how they come in, what is handed to them, and when they are let go."""
+
+from __future__ import annotations
+
+from stepward.model.messages import Outcome, Reply
+from stepward.model.records import Audit, History, InboxKind, InboxRow, Step, Task
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.scheduler import steps as rows
+from stepward.scheduler.agenda import Agenda
+from stepward.scheduler.desk import Desk, Place
+from stepward.scheduler.dispatch import BESIDE, Dispatcher
+from stepward.scheduler.ends import Ends
+from stepward.scheduler.forward import Forward
+from stepward.scheduler.inbox import Inbox
+from stepward.scheduler.resident import Resident, StepId
+from stepward.scheduler.unwinding import Unwinding
+from stepward.settings import Settings
+
+EVICT_AT_ONCE = 1000
+WAKES_SOON = 1.0
+"""A task whose timer is that near (seconds) is not worth letting go."""
+
+
+class Residence:
+    """Knows every resident by uid, and which of them this turn has touched."""
+
+    def __init__(
+        self,
+        *,
+        forward: Forward,
+        unwinding: Unwinding,
+        inbox: Inbox,
+        ends: Ends,
+        desk: Desk,
+        agenda: Agenda,
+        dispatcher: Dispatcher,
+        settings: Settings,
+    ) -> None:
+        self._forward = forward
+        self._unwinding = unwinding
+        self._inbox = inbox
+        self._ends = ends
+        self._desk = desk
+        self._agenda = agenda
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._waiting: dict[str, Resident] = {}
+        self.tasks: dict[str, Resident] = {}
+        self.touched: dict[str, Resident] = {}
+        self.strays: list[Reply] = []
+        """Replies for tasks that are not held here."""
+
+    @property
+    def active(self) -> int:
+        """How many residents are not just waiting."""
+        return len(self.tasks) - len(self._waiting)
+
+    def admit(self, history: History, now: float) -> Resident:
+        """Take up a claimed task where its record ends."""
+        task = history.task
+        resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
+        resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
+        if self._inbox.direct(resident, history.inbox, now):
+            return resident
+        if task.undo_to is not None:
+            self._unwinding.admit(resident, history, now)
+        else:
+            self._forward.admit(resident, history, now)
+        for row in history.inbox:
+            self._inbox.hand_over(resident, row, now)
+        self._take_over(resident, now)
+        return resident
+
+    def give_up(self, history: History, reason: str, now: float) -> None:
+        """A task whose changes never fit the store is an operator's."""
+        resident = Resident(history.task)
+        self.tasks[history.task.uid] = self.touched[history.task.uid] = resident
+        message = f"its changes were refused again and again: {reason}"
+        self._ends.error(resident, rows.error_object(message, "ChangeRefused"), "change_refused", now)
+
+    def answer(self, reply: Reply, committed: bool, now: float) -> None:
+        """Hand a reply to its step; one that nobody waits for changes nothing and is told once."""
+        resident = self.tasks.get(reply.task)
+        if resident is None:
+            self.strays.append(reply)
+            return
+        self.touched[reply.task] = resident
+        step = resident.open.get((reply.run, reply.key))
+        if resident.leaving:
+            resident.replies.append(reply)
+        elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
+            resident.replies.append(reply)
+            self._answered(resident, step, reply, committed, now)
+        else:
+            self._late(resident, reply, now)
+
+    def hear(self, resident: Resident, row: InboxRow, now: float) -> None:
+        """Hand a new inbox row to a resident."""
+        if row.number <= resident.seen or resident.leaving:
+            return
+        resident.inbox += 1
+        self.touched[resident.task.uid] = resident
+        if row.kind is InboxKind.STEP:
+            resident.leaving = resident.reload = True
+            return
+        if not self._inbox.direct(resident, [row], now):
+            self._inbox.hand_over(resident, row, now)
+            if row.kind is InboxKind.SIGNAL and resident.execution is not None:
+                self._inbox.signal(resident, row, now)
+
+    def strike(self, now: float) -> None:
+        """Do what is due: timers, repeats, and showing unanswered requests to the Supervisor."""
+        for uid in self._agenda.due(now):
+            resident = self.tasks.get(uid)
+            if resident is not None and not resident.leaving:
+                self._due(resident, now)
+        for uid, step_id, attempt in self._agenda.unanswered(now):
+            resident = self.tasks.get(uid)
+            if resident is not None and not resident.leaving:
+                self._watch(resident, step_id, attempt)
+
+    def make_room(self, now: float) -> None:
+        """Start waiting steps for which there is room."""
+        for place in self._desk.ready():
+            self._start_waiting(place, now)
+
+    def close(self, now: float) -> None:
+        """Give every touched task its face for this turn's commit."""
+        for resident in list(self.touched.values()):
+            if resident.overflow and not resident.leaving:
+                self._forward.spill(resident, now)
+            if not resident.leaving:
+                self._close(resident, now)
+            if resident.revoked:
+                self._dispatcher.revoke(resident.revoked)
+                resident.revoked = []
+
+    def evict(self, now: float) -> None:
+        """Let go of tasks that have waited long, or that are too many."""
+        patience = self._settings.evict_after
+        over = len(self._waiting) - self._settings.tasks_in_memory
+        if patience is None and over <= 0:
+            return
+        for count, resident in enumerate(list(self._waiting.values())[:EVICT_AT_ONCE]):
+            long = patience is not None and now - (resident.waiting_since or now) >= patience
+            if not long and count >= over:
+                break
+            if resident.change is None and not self._wakes_soon(resident, now):
+                self._ends.evicted(resident, now)
+                self.touched[resident.task.uid] = resident
+
+    def next_eviction(self) -> float | None:
+        """When the task that has waited longest may be let go."""
+        patience = self._settings.evict_after
+        first = next(iter(self._waiting.values()), None)
+        if patience is None or first is None or first.waiting_since is None:
+            return None
+        return first.waiting_since + patience
+
+    def forget(self, resident: Resident) -> None:
+        """Drop a task from memory; its coroutines end without deciding anything."""
+        uid = resident.task.uid
+        self.tasks.pop(uid, None)
+        self._waiting.pop(uid, None)
+        for step in resident.open.values():
+            self._desk.free(step)
+        if resident.execution is not None:
+            resident.execution.discard()
+
+    def forget_all(self) -> None:
+        """Drop every task: this instance is over."""
+        for resident in list(self.tasks.values()):
+            self.forget(resident)
+        self.touched.clear()
+
+    def committed(self, resident: Resident) -> None:
+        """The resident's change is durable: its memory now says what the row says."""
+        change = resident.change
+        resident.change = None
+        resident.replies.clear()
+        resident.fresh.clear()
+        if change is None or change.move is None:
+            return
+        move, task = change.move, resident.task
+        continued = move.run is not None
+        task.state, task.output, task.error = move.after, move.output, move.error
+        task.undo_to, task.waits_for, task.wake_at = move.undo_to, move.waits_for, move.wake_at
+        task.recovery_count = 0
+        if move.run is not None and move.input is not None:
+            task.run, task.input = move.run, move.input
+        if continued:
+            self._continue(resident, move.at)
+
+    def _continue(self, resident: Resident, now: float) -> None:
+        if resident.execution is not None:
+            resident.execution.discard()
+        resident.abandoned.clear()
+        resident.bytes = 0
+        self._forward.restart(resident, now)
+        self.touched[resident.task.uid] = resident
+
+    def _answered(self, resident: Resident, step: Step, reply: Reply, committed: bool, now: float) -> None:
+        if reply.outcome is Outcome.GAVE_UP:
+            resident.changed().watches.append(rows.watch(step, now, reply))
+            step.watched, step.complete_by = True, now
+            self._desk.free(step)
+        elif committed:
+            self._forward.deliver_recorded(resident, step, reply, now)
+        else:
+            self._inbox.resolve(resident, step, reply, now)
+
+    def _late(self, resident: Resident, reply: Reply, now: float) -> None:
+        for step in resident.abandoned:
+            if step.run == reply.run and step.key == reply.key and step.attempt == reply.attempt:
+                if step.finished_at is None and reply.outcome is not Outcome.GAVE_UP:
+                    self._unwinding.resolve(resident, step, reply, now)
+                return
+        audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
+        resident.changed().audits.append(audit)
+
+    def _take_over(self, resident: Resident, now: float) -> None:
+        """The running row is the outbox: what is not watched goes (again) to its Agent at once."""
+        for step in list(resident.open.values()):
+            if (step.run, step.key) in resident.fresh or step.kind is StepKind.CHILD:
+                continue
+            if resident.execution is None and step.kind is not StepKind.UNDO:
+                continue
+            if step.state is StepState.RUNNING:
+                self._resume(resident, step, now)
+            elif step.repeat_at is not None and step.repeat_at > now:
+                self._agenda.at(step.repeat_at, step.task)
+            else:
+                self._forward.ask(resident, step, now)
+
+    def _resume(self, resident: Resident, step: Step, now: float) -> None:
+        if step.agent is None and step.kind not in BESIDE:
+            return
+        self._desk.occupy(step)
+        if step.complete_by is not None and step.complete_by <= now:
+            if not step.watched:
+                self._watch(resident, (step.run, step.key), step.attempt)
+        elif step.kind in BESIDE or not step.watched:
+            self._dispatcher.start(resident, step)
+
+    def _due(self, resident: Resident, now: float) -> None:
+        self.touched[resident.task.uid] = resident
+        resident.timer_at = None
+        self._forward.due(resident, now)
+        for step in [s for s in resident.open.values() if s.state is StepState.TO_REPEAT]:
+            if step.repeat_at is not None and step.repeat_at <= now and not resident.leaving:
+                self._forward.ask(resident, step, now)
+
+    def _watch(self, resident: Resident, step_id: StepId, attempt: int) -> None:
+        step = resident.open.get(step_id)
+        if step is None or step.state is not StepState.RUNNING or step.attempt != attempt or step.watched:
+            return
+        step.watched = True
+        self.touched[resident.task.uid] = resident
+        resident.changed().watches.append(rows.watch(step, step.complete_by or 0.0))
+
+    def _start_waiting(self, place: Place, now: float) -> None:
+        uid, run, key = place
+        resident = self.tasks.get(uid)
+        step = resident.open.get((run, key)) if resident is not None else None
+        if resident is None or step is None or resident.leaving:
+            return
+        if step.state is StepState.NOT_STARTED or step.state is StepState.TO_REPEAT:
+            self.touched[uid] = resident
+            self._desk.occupy(step)
+            self._forward.launch(resident, step, now)
+
+    def _close(self, resident: Resident, now: float) -> None:
+        execution = resident.execution
+        if execution is None or resident.cleaning:
+            until = self._unwinding.settle(resident, now)
+            if until is not None:
+                self._agenda.at(until, resident.task.uid)
+            return
+        timer = execution.next_timer
+        if timer is not None and timer != resident.timer_at:
+            resident.timer_at = timer
+            self._agenda.at(timer, resident.task.uid)
+        move = resident.change.move if resident.change is not None else None
+        if move is None:
+            self._face(resident, now, timer)
+
+    def _face(self, resident: Resident, now: float, timer: float | None) -> None:
+        task, execution = resident.task, resident.execution
+        if execution is None:
+            return
+        if not resident.all_wait():
+            self._waiting.pop(task.uid, None)
+            resident.waiting_since = None
+            if task.state is TaskState.WAITING or (task.recovery_count and resident.change is not None):
+                resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now)
+            return
+        waits_for = execution.waits_for
+        if resident.waiting_since is None:
+            resident.waiting_since = now
+            self._waiting[task.uid] = resident
+        if task.state is not TaskState.WAITING or task.waits_for != waits_for:
+            resident.changed().move = self._ends.move(
+                task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for
+            )
+
+    def _wakes_soon(self, resident: Resident, now: float) -> bool:
+        execution = resident.execution
+        timer = execution.next_timer if execution is not None else None
+        return timer is not None and timer - now < WAKES_SOON
+
+
+def born(task: Task, instance: str, now: float) -> Task:
+    """A submission as it stands once this very Scheduler has claimed it."""
+    task.state, task.locked_by, task.started_at = TaskState.PROCESSING, instance, now
+    return task
+

@@ -1,0 +1,97 @@
+"""A task in a Scheduler's memory: its open steps, its execution, and what this turn changes of it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from stepward.model.messages import Reply
+from stepward.model.records import Step, Task
+from stepward.model.states import TaskState
+from stepward.store.contract import Change
+from stepward.workflow.decisions import StepCall
+from stepward.workflow.engine import Execution
+
+StepId = tuple[int, str]
+"""Run and key: what names a step within its task."""
+
+
+class Resident:
+    """What a Scheduler remembers of a task that it holds; ``task`` is its committed face."""
+
+    __slots__ = (
+        "abandoned",
+        "bytes",
+        "change",
+        "children",
+        "cleaning",
+        "execution",
+        "fresh",
+        "inbox",
+        "leaving",
+        "open",
+        "output",
+        "overflow",
+        "reload",
+        "replies",
+        "revoked",
+        "seen",
+        "steps",
+        "task",
+        "timer_at",
+        "waiting_since",
+    )
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.open: dict[StepId, Step] = {}
+        """Steps that have no outcome yet; those of an undoing task also stand in ``steps``."""
+        self.steps: list[Step] = []
+        """Every step of a task that is undoing or cleaning up, for the planner; empty going forward."""
+        self.abandoned: list[Step] = []
+        """Steps of this run that nobody awaits any more and that may have acted."""
+        self.execution: Execution | None = None
+        self.change: Change | None = None
+        self.fresh: set[StepId] = set()
+        """Steps inserted by this turn's change: they are folded, not updated."""
+        self.overflow: deque[StepCall] = deque()
+        """Calls over the limit of new steps per commit; they have no row yet."""
+        self.inbox = task.inbox
+        """The task row's count as far as this memory has seen it."""
+        self.seen = 0
+        """The highest number of an inbox row that was handed over."""
+        self.bytes = 0
+        self.timer_at: float | None = None
+        self.waiting_since: float | None = None
+        self.leaving = False
+        """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""
+        self.reload = False
+        """It is to be read anew after that, because it goes on in another direction."""
+        self.cleaning = False
+        """The workflow returned ``output``; before the task ends, its abandoned steps are undone."""
+        self.output: bytes | None = None
+        self.children = 0
+        """How many of the open steps are child tasks."""
+        self.revoked: list[Step] = []
+        """Steps abandoned by this turn's change, whose Agents are to be told."""
+        self.replies: list[Reply] = []
+        """What this turn's change answers, to be heard again if the change misses."""
+
+    def changed(self) -> Change:
+        """This turn's change, begun if there is none yet."""
+        if self.change is None:
+            self.change = Change(task=self.task.uid)
+        return self.change
+
+    def all_wait(self) -> bool:
+        """Whether nothing of it runs or is about to: only timers, signals and children are left."""
+        return len(self.open) == self.children and not self.overflow
+
+    @property
+    def is_undoing(self) -> bool:
+        """Whether undo began: nothing goes forward any more."""
+        return self.task.state is TaskState.UNDOING
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it only waits for a time, a signal or a child."""
+        return self.waiting_since is not None

@@ -1,0 +1,156 @@
+"""Undoing a task, and cleaning up abandoned steps before one ends: one undo at a time, from the records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stepward.model.messages import Outcome, Reply
+from stepward.model.records import History, InboxKind, Step
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.scheduler import steps as rows
+from stepward.scheduler.desk import Desk
+from stepward.scheduler.ends import Ends
+from stepward.scheduler.resident import Resident
+from stepward.store.contract import Post
+from stepward.workflow.registry import Registry
+from stepward.workflow.undo import (
+    SUFFIX,
+    Finished,
+    StartUndo,
+    Stuck,
+    WaitFor,
+    plan,
+    plan_abandoned,
+    undo_key,
+)
+
+OPEN = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+
+
+class Unwinding:
+    """Asks the planner what comes next, and writes it down."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        desk: Desk,
+        ends: Ends,
+        ask: Callable[[Resident, Step, float], None],
+    ) -> None:
+        self._registry = registry
+        self._desk = desk
+        self._ends = ends
+        self._ask = ask
+
+    def admit(self, resident: Resident, history: History, now: float) -> None:
+        """Take up a task that is undoing; what has not started yet never will."""
+        resident.steps = history.steps
+        for step in history.steps:
+            if step.state is StepState.NOT_STARTED and step.kind is not StepKind.UNDO:
+                resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
+            elif step.state in OPEN or step.state is StepState.NOT_STARTED:
+                resident.open[(step.run, step.key)] = step
+
+    def settle(self, resident: Resident, now: float) -> float | None:
+        """Start the next undo, or end; returns when to ask again, if that is a matter of time."""
+        if resident.leaving:
+            return None
+        step = (plan_abandoned if resident.cleaning else plan)(resident.steps, now)
+        if isinstance(step, StartUndo):
+            self._begin(resident, step.step, now)
+        elif isinstance(step, Stuck):
+            self._ends.stuck(resident, step.step, step.message, now)
+        elif isinstance(step, Finished) and resident.cleaning:
+            self._ends.processed(resident, now)
+        elif isinstance(step, Finished):
+            self._ends.undone(resident, step.in_doubt, now)
+        elif isinstance(step, WaitFor):
+            return step.until
+        return None
+
+    def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """An answer came: to an undo, or to an attempt that was under way when undo began."""
+        if step.kind is StepKind.UNDO:
+            self._answered(resident, step, reply, now)
+        elif self._undo_of(resident, step) is None:
+            self._record(resident, step, reply, now)
+        elif reply.outcome is Outcome.COMPLETED:
+            self._late(resident, step, now)
+
+    def child_ended(self, resident: Resident, step: Step, reply: Reply, state: str, now: float) -> None:
+        """A child came to its end while its parent is undoing."""
+        undo = self._undo_of(resident, step)
+        if undo is None:
+            self._record(resident, step, reply, now)
+        elif state in (TaskState.UNDONE, TaskState.CANCELLED):
+            done = Reply(
+                task=undo.task,
+                run=undo.run,
+                key=undo.key,
+                attempt=undo.attempt,
+                outcome=Outcome.COMPLETED,
+                output=b"null",
+            )
+            self._answered(resident, undo, done, now)
+        elif state == TaskState.PROCESSED:
+            self._post(resident, step, InboxKind.UNDO)
+        else:
+            message = f"the child {resident.task.id}/{step.key} could not be undone; see its own alert"
+            self._ends.stuck(resident, step.key, message, now)
+
+    def _begin(self, resident: Resident, step: Step, now: float) -> None:
+        if step.kind is StepKind.OPERATION and not self._knows_undo(step):
+            message = f"{step.key} needs its undo, and no Agent of this program declares one; deploy it again"
+            self._ends.stuck(resident, step.key, message, now)
+            return
+        undo = rows.undo_step(step)
+        step_id = (undo.run, undo.key)
+        resident.steps.append(undo)
+        resident.open[step_id] = undo
+        resident.fresh.add(step_id)
+        resident.changed().inserts.append(undo)
+        if step.kind is StepKind.CHILD:
+            undo.state, undo.attempt, undo.started_at = StepState.RUNNING, 1, now
+            done = step.state in (StepState.COMPLETED, StepState.FAILED)
+            self._post(resident, step, InboxKind.UNDO if done else InboxKind.CANCEL)
+        else:
+            self._ask(resident, undo, now)
+
+    def _answered(self, resident: Resident, undo: Step, reply: Reply, now: float) -> None:
+        resident.open.pop((undo.run, undo.key), None)
+        self._desk.free(undo)
+        finish = rows.finish(undo, reply, None, now)
+        resident.changed().finishes.append(finish)
+        undo.state, undo.finished_at = finish.state, now
+        if finish.state is StepState.COMPLETED:
+            original = next(s for s in resident.steps if s.run == undo.run and undo.key == s.key + SUFFIX)
+            resident.open.pop((original.run, original.key), None)
+            resident.changed().step_moves.append(rows.move(original, StepState.UNDONE, now))
+
+    def _record(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """Undo has not reached this step yet: its outcome is worth knowing."""
+        finish = rows.finish(step, reply, None, now)
+        resident.changed().finishes.append(finish)
+        resident.open.pop((step.run, step.key), None)
+        if step.state is not StepState.ABANDONED:
+            step.state = finish.state
+        step.output, step.error, step.finished_at = reply.output, reply.error, now
+        step.in_doubt = finish.in_doubt
+
+    def _late(self, resident: Resident, step: Step, now: float) -> None:
+        message = f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
+        resident.changed().alerts.append(
+            rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key)
+        )
+
+    def _undo_of(self, resident: Resident, step: Step) -> Step | None:
+        key = undo_key(step)
+        return next((s for s in resident.steps if s.run == step.run and s.key == key), None)
+
+    def _knows_undo(self, step: Step) -> bool:
+        operation = self._registry.operations.get(step.name)
+        return operation is not None and operation.has_undo
+
+    def _post(self, resident: Resident, step: Step, kind: InboxKind) -> None:
+        child = f"{step.task}/{step.run}/{step.key}"
+        resident.changed().posts.append(Post(task=child, kind=kind, sender=resident.task.id, body=b"{}"))

@@ -1,0 +1,230 @@
+"""Settings: one frozen object, read from arguments, the environment and files, and validated whole.
+
+Each field carries its reader (``readers.py``). The first of these sources that names a setting decides:
+arguments, ``STEPWARD_*`` variables, ``stepward.toml``, ``[tool.stepward]`` in ``pyproject.toml``, default.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from stepward import durations, readers
+from stepward.errors import SettingsError
+from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
+
+PREFIX = "STEPWARD_"
+NOT_SETTINGS = frozenset({"STEPWARD_FAILPOINT"})
+"""Variables of that prefix which are something else."""
+# Kubernetes gives every container such variables for a service named "stepward".
+OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
+SECRET_BYTES = 4096
+
+
+class Described(NamedTuple):
+    """A setting as ``stepward check`` shows it, secrets redacted."""
+
+    name: str
+    value: str
+    source: str
+
+
+def _setting(default: object, read: Reader, *, show: Callable[[Any], str] | None = None) -> Any:
+    return field(default=default, metadata={"read": read, "show": show or str})
+
+
+def _show_url(url: str | None) -> str:
+    # Receivers are often told apart by a token in the path, so the path is a secret too.
+    return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
+
+
+def _show_size(size: int) -> str:
+    unit, amount = next(
+        pair for pair in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if size % pair[0] == 0
+    )
+    return f"{size // unit:,} {amount}"
+
+
+def _show_count(count: int) -> str:
+    return f"{count:,}"
+
+
+def _show_secret(secret: str | None) -> str:
+    return "none" if secret is None else "(redacted)"
+
+
+def _show_duration(amount: float | None) -> str:
+    return "never" if amount is None else durations.text(amount)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """Every setting of a process; durations are kept in seconds, sizes in bytes. Raises SettingsError."""
+
+    store: str = _setting("sqlite:///stepward.db", readers.store)
+    transport: str = _setting("local", readers.transport)
+    """``local`` (queues in this process) or ``store`` (queues in the state store)."""
+    lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=_show_duration)
+    supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
+    poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
+    """How long an actor may go without looking into the store when nothing wakes it."""
+    payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=_show_size)
+    history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=_show_count)
+    history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=_show_size)
+    commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=_show_count)
+    tasks_in_flight: int = _setting(1_000, readers.count(1, 1_000_000), show=_show_count)
+    """Tasks that a Scheduler claims and moves at once."""
+    tasks_in_memory: int = _setting(100_000, readers.count(1, 10_000_000), show=_show_count)
+    """Waiting tasks that a Scheduler keeps in memory."""
+    evict_after: float | None = _setting(
+        60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration
+    )
+    retention: float | None = _setting(
+        30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration
+    )
+    """How long ended tasks are kept, other than those in error."""
+    recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)
+    """Takeovers of a task with no outcome in between, before an operator is called."""
+    drain: float = _setting(10.0, readers.duration(0, HOUR), show=_show_duration)
+    """Grace for what is under way when the process is told to end."""
+    replay_check: bool = _setting(False, readers.flag)
+    """Whether each finished task is replayed at once, to find workflows that are not deterministic."""
+    webhook_url: str | None = _setting(None, readers.webhook_url, show=_show_url)
+    webhook_secret: str | None = _setting(None, readers.secret, show=_show_secret)
+    log_level: str = _setting("INFO", readers.log_level)
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Where each setting that is not the default came from."""
+
+    def __post_init__(self) -> None:
+        for name in names():
+            value = _read(name, getattr(self, name), self.source_of(name))
+            object.__setattr__(self, name, value)
+        self._check_together()
+
+    @classmethod
+    def load(cls, overrides: Mapping[str, object], environ: Mapping[str, str], folder: Path) -> Settings:
+        """The settings of a process that was given ``overrides`` and started in ``folder``."""
+        values: dict[str, Any] = {}
+        sources: dict[str, str] = {}
+        for name, value, source in _given(overrides, environ, folder):
+            _refuse_unknown(name, source)
+            if name not in values:
+                sources[name] = source
+                values[name] = _resolve(value, name, source, environ, folder)
+        return cls(**values, sources=sources)
+
+    def replaced(self, overrides: Mapping[str, object]) -> Settings:
+        """These settings with some given anew, checked like the others."""
+        for name in overrides:
+            _refuse_unknown(name, "argument")
+        kept = {name: getattr(self, name) for name in names()}
+        sources = {**self.sources, **dict.fromkeys(overrides, "argument")}
+        return Settings(**(kept | dict(overrides)), sources=sources)
+
+    def source_of(self, name: str) -> str:
+        """Where the setting came from; ``default`` unless somebody gave it."""
+        return self.sources.get(name, "default")
+
+    def describe(self) -> list[Described]:
+        """Each setting with its source, secrets redacted."""
+        return [
+            Described(f.name, f.metadata["show"](getattr(self, f.name)), self.source_of(f.name))
+            for f in _fields()
+        ]
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value}' for name, value, _ in self.describe())})"
+
+    def _check_together(self) -> None:
+        if self.webhook_url is not None and self.webhook_secret is None:
+            raise SettingsError(
+                "webhook_secret: expected one beside webhook_url, found none; give the secret to sign with"
+            )
+        if self.payload_bytes > self.history_bytes:
+            raise SettingsError(
+                f"history_bytes: expected at least payload_bytes ({self.payload_bytes:,}), "
+                f"found {self.history_bytes:,}; raise it or lower payload_bytes"
+            )
+
+
+def names() -> list[str]:
+    """The names of all settings."""
+    return [f.name for f in _fields()]
+
+
+def _fields() -> list[Any]:
+    return [f for f in fields(Settings) if f.metadata]
+
+
+def _read(name: str, value: object, source: str) -> object:
+    read: Reader = next(f.metadata["read"] for f in _fields() if f.name == name)
+    return read(value, name if source == "default" else f"{name} ({source})")
+
+
+def _given(
+    overrides: Mapping[str, object], environ: Mapping[str, str], folder: Path
+) -> Iterator[tuple[str, object, str]]:
+    """What each source gives, the strongest source first."""
+    for name, value in overrides.items():
+        yield name, value, "argument"
+    for variable, text in environ.items():
+        if (
+            variable.startswith(PREFIX)
+            and variable not in NOT_SETTINGS
+            and not OF_KUBERNETES.fullmatch(variable)
+        ):
+            yield variable.removeprefix(PREFIX).lower(), text, variable
+    for name, value in _table(folder / "stepward.toml").items():
+        yield name, value, "stepward.toml"
+    table = _table(folder / "pyproject.toml").get("tool", {}).get("stepward", {})
+    if not isinstance(table, dict):
+        raise SettingsError(
+            "pyproject.toml: expected the table [tool.stepward], found a value; write a table"
+        )
+    for name, value in table.items():
+        yield name, value, "pyproject.toml"
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path.name}: expected a TOML file, found: {error}; repair it") from None
+
+
+def _refuse_unknown(name: str, source: str) -> None:
+    if name not in names():
+        nearest = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)
+        raise SettingsError(
+            f"{source}: expected a known setting, found {name!r:.100}; did you mean {nearest[0]!r}?"
+        )
+
+
+def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], folder: Path) -> object:
+    """The secret itself where ``file:PATH`` or ``env:NAME`` stands for it."""
+    if name != "webhook_secret" or not isinstance(value, str):
+        return value
+    kind, _, reference = value.partition(":")
+    if kind == "env":
+        if reference not in environ:
+            raise SettingsError(f"{name} ({source}): expected the variable {reference}, found none; set it")
+        return environ[reference]
+    return _secret_file(folder / reference, f"{name} ({source})") if kind == "file" else value
+
+
+def _secret_file(path: Path, what: str) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(SECRET_BYTES).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(
+            f"{what}: expected a readable file at {path}, found: {error}; repair it"
+        ) from None

@@ -1,0 +1,151 @@
+"""The verbs of applications and operators: submit, read, signal, direct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from stepward.errors import IllegalTransition, TaskNotFound
+from stepward.model.records import Alert, Audit, InboxKind, Instance, Step, Task, WorkflowRecord
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.store.contract import Directive, Post, Submitted, TaskFilter
+from stepward.store.queries import load_queries
+from stepward.store.sqlite import directives, inbox, journal, rows, submission
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.rows import FRAGMENTS
+
+Q = load_queries(__package__, "client.sql", FRAGMENTS)
+
+DEAD_SHOWN_SECONDS = 3600.0
+
+
+class SqliteClient:
+    """What applications and operators may do; see ``ClientStore``."""
+
+    def __init__(self, database: Database, clock: StoreClock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+        """See ``ClientStore.submit``."""
+        return await self._database.write(submission.submit, tasks)
+
+    async def task(self, id: str) -> Task | None:
+        """See ``ClientStore.task``."""
+        return await self._database.read(find, id)
+
+    async def tasks(self, filter: TaskFilter) -> list[Task]:
+        """See ``ClientStore.tasks``."""
+        sql, values = _listing(filter)
+        return [rows.task(row) for row in await self._database.read(Connection.rows, sql, values)]
+
+    async def steps(self, id: str) -> list[Step]:
+        """See ``ClientStore.steps``."""
+        return [rows.step(row) for row in await self._database.read(Connection.rows, Q["steps"], (id,))]
+
+    async def ended(self, uids: Sequence[str]) -> list[Task]:
+        """See ``ClientStore.ended``."""
+        wanted = msgspec.json.encode(uids).decode()
+        return [rows.task(row) for row in await self._database.read(Connection.rows, Q["ended"], (wanted,))]
+
+    async def direct(self, id: str, directive: Directive) -> TaskState:
+        """See ``ClientStore.direct``."""
+        return await self._database.write(_direct, id, directive, self._clock.now())
+
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None) -> bool:
+        """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
+        post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
+        return await self._database.write(_signal, post, signal_id, self._clock.now())
+
+    async def workflow(self, name: str) -> list[WorkflowRecord]:
+        """See ``ClientStore.workflow``."""
+        return [
+            rows.workflow(row) for row in await self._database.read(Connection.rows, Q["workflow"], (name,))
+        ]
+
+    async def workflows(self) -> list[WorkflowRecord]:
+        """See ``ClientStore.workflows``."""
+        return [rows.workflow(row) for row in await self._database.read(Connection.rows, Q["workflows"])]
+
+    async def instances(self) -> list[Instance]:
+        """See ``ClientStore.instances``."""
+        since = self._clock.now() - DEAD_SHOWN_SECONDS
+        return [
+            rows.instance(row) for row in await self._database.read(Connection.rows, Q["instances"], (since,))
+        ]
+
+    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
+        """See ``ClientStore.alerts``."""
+        sql = Q["open_alerts" if open_only else "alerts"]
+        return [rows.alert(row) for row in await self._database.read(Connection.rows, sql, (limit,))]
+
+    async def acknowledge(self, number: int, actor: str) -> bool:
+        """See ``ClientStore.acknowledge``."""
+        return await self._database.write(_acknowledge, number, actor, self._clock.now())
+
+    async def audits(self, id: str | None, limit: int) -> list[Audit]:
+        """See ``ClientStore.audits``."""
+        sql, values = (Q["audits"], (limit,)) if id is None else (Q["task_audits"], (limit, id))
+        return [rows.audit(row) for row in await self._database.read(Connection.rows, sql, values)]
+
+
+def find(connection: Connection, id: str) -> Task | None:
+    """The task of that id."""
+    row = connection.row(Q["task"], (id,))
+    return rows.task(row) if row else None
+
+
+def _must_find(connection: Connection, id: str) -> Task:
+    task = find(connection, id)
+    if task is None:
+        raise TaskNotFound(f"task {id}: expected a task of that id, found none; look at the id")
+    return task
+
+
+def _direct(connection: Connection, id: str, directive: Directive, now: float) -> TaskState:
+    return directives.direct(connection, _must_find(connection, id), directive, now)
+
+
+def _signal(connection: Connection, post: Post, signal_id: str | None, now: float) -> bool:
+    task = _must_find(connection, post.task)
+    if signal_id is not None and not connection.change(Q["see_signal"], (task.uid, post.name, signal_id)):
+        return False
+    if task.state in TASK_ENDS:
+        raise IllegalTransition(
+            f"signal {post.name} to task {task.id}: expected a task that has not ended, found it {task.state}; "
+            "signal an earlier one or none"
+        )
+    inbox.insert(connection, msgspec.structs.replace(post, task=task.uid), now)
+    return True
+
+
+def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
+    if not connection.change(Q["acknowledge"], (number, now, actor)):
+        return False
+    journal.write_audits(
+        connection, [Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)], now
+    )
+    return True
+
+
+def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:
+    conditions, values = ["true"], list[Any]()
+    if filter.state is not None:
+        conditions.append("state = ?")
+        values.append(filter.state)
+        if filter.state is TaskState.PROCESSING:
+            conditions.append("locked_by is not null")  # lets the index of held tasks serve it
+    if filter.workflow is not None:
+        conditions.append("workflow = ?")
+        values.append(filter.workflow)
+    if filter.label is not None:
+        conditions.append("(select value from json_each(cast(labels as text)) where key = ?) = ?")
+        values.extend(filter.label)
+    if filter.before is not None:
+        conditions.append("uid < ?")
+        values.append(filter.before)
+    return f"{Q['tasks']} where {' and '.join(conditions)} order by uid desc limit ?", [*values, filter.limit]

@@ -1,0 +1,90 @@
+"""One SQLite connection, counted, and how work runs on it: at once on the loop's thread, never waiting for a lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import apsw
+
+Row = tuple[Any, ...]
+Values = Sequence[Any]
+
+STATEMENTS_KEPT = 256
+CACHE_KIB = 65_536
+CHECKPOINT_PAGES = 2_000
+JOURNAL_BYTES = 64 * 1024 * 1024
+
+
+class Connection:
+    """A connection whose statements are counted; every verb finishes its statement before it returns."""
+
+    def __init__(self, path: str) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
+        if is_memory(path):
+            flags |= apsw.SQLITE_OPEN_CREATE
+        self.raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENTS_KEPT)
+        self.raw.set_busy_timeout(0)
+        self.statements = 0
+
+    def tune(self, synchronous: str) -> None:
+        """Set what each connection has to set for itself."""
+        self.raw.pragma("synchronous", synchronous)
+        self.raw.pragma("foreign_keys", False)
+        self.raw.pragma("temp_store", "memory")
+        self.raw.pragma("cache_size", -CACHE_KIB)
+        self.raw.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        self.raw.pragma("journal_size_limit", JOURNAL_BYTES)
+
+    def rows(self, sql: str, values: Values = ()) -> list[Row]:
+        """All rows of one statement."""
+        self.statements += 1
+        return self.raw.execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: Values = ()) -> Row | None:
+        """The first row, if any."""
+        rows = self.rows(sql, values)
+        return rows[0] if rows else None
+
+    def change(self, sql: str, values: Values = ()) -> int:
+        """Run a changing statement; how many rows it changed."""
+        self.statements += 1
+        before = self.raw.total_changes()
+        self.raw.execute(sql, values)
+        return self.raw.total_changes() - before
+
+    def change_many(self, sql: str, many: Iterable[Values]) -> int:
+        """Run a changing statement once for each of ``many``; how many rows they changed. Counts as one."""
+        self.statements += 1
+        before = self.raw.total_changes()
+        self.raw.executemany(sql, many)
+        return self.raw.total_changes() - before
+
+    def begin(self, how: str) -> None:
+        """Open a transaction: ``begin immediate`` to write, ``begin`` for a view that does not move."""
+        self.statements += 1
+        self.raw.execute(how)
+
+    def commit(self) -> None:
+        """Make the open transaction last."""
+        self.statements += 1
+        self.raw.execute("commit")
+
+    def rollback(self) -> None:
+        """Forget the open transaction; SQLite may have done so itself."""
+        if self.raw.in_transaction:
+            self.raw.execute("rollback")
+
+    def version(self) -> int:
+        """A number that changes when another connection commits; not counted as a statement."""
+        value: int = self.raw.execute("pragma data_version").get
+        return value
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.raw.close()
+
+
+def is_memory(path: str) -> bool:
+    """Whether the path is the URI of an in-memory database shared by the stores of one process."""
+    return path.startswith("file:") and "vfs=memdb" in path

@@ -1,0 +1,43 @@
+"""The host's verbs: what it registers, and how its instances stay alive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple
+
+from stepward.model.records import Instance, WorkflowRecord
+from stepward.store.queries import load_queries
+from stepward.store.sqlite import leases
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.rows import FRAGMENTS
+
+Q = load_queries(__package__, "host.sql", FRAGMENTS)
+
+
+class SqliteHost:
+    """What the host of actors needs; see ``HostStore``."""
+
+    def __init__(self, database: Database, clock: StoreClock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def register(self, instance: Instance, lease: float) -> None:
+        """See ``HostStore.register``."""
+        await self._database.write(leases.register, instance, lease, self._clock.now())
+
+    async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
+        """See ``HostStore.register_workflows``."""
+        now = self._clock.now()
+        many = [(*astuple(workflow), now) for workflow in workflows]
+        await self._database.write(Connection.change_many, Q["register_workflow"], many)
+
+    async def renew(self, instance: str, lease: float) -> bool:
+        """See ``HostStore.renew``."""
+        return await self._database.write(leases.renew, instance, lease, self._clock.now())
+
+    async def retire(self, instance: str) -> None:
+        """See ``HostStore.retire``."""
+        await self._database.write(leases.retire, instance, self._clock.now())

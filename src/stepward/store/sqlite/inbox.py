@@ -1,0 +1,63 @@
+"""What others want of a task: a row for its owner, or a move at once while it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stepward.errors import IllegalTransition
+from stepward.model.directives import Verdict, judge
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import TASK_ENDS
+from stepward.store.contract import Post
+from stepward.store.queries import load_queries
+from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.sqlite.rows import task as task_of
+
+Q = load_queries(__package__, "inbox.sql", FRAGMENTS)
+
+NOTHING = b"null"
+DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND})
+
+
+def post_all(connection: Connection, posts: Iterable[Post], now: float) -> None:
+    """Put rows into inboxes; one for a task that ended is dropped, unless it is to be undone."""
+    for post in posts:
+        task = find(connection, post.task)
+        if task is not None:
+            _post(connection, task, post, now)
+
+
+def find(connection: Connection, uid: str) -> Task | None:
+    """The task of that uid."""
+    row = connection.row(Q["find"], (uid,))
+    return task_of(row) if row else None
+
+
+def insert(connection: Connection, post: Post, now: float) -> None:
+    """Put a row into the inbox of a live task, and wake the task if it sleeps without an owner."""
+    connection.change(Q["insert"], (post.task, post.kind, post.name, post.body, post.sender))
+    connection.change(Q["count"], (post.task, now, post.kind is InboxKind.FAIL))
+
+
+def move_free(
+    connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None
+) -> None:
+    """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
+    if verdict.after is not task.state:
+        connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause))
+
+
+def _post(connection: Connection, task: Task, post: Post, now: float) -> None:
+    if task.locked_by is None and post.kind in DIRECTIVES:
+        _direct(connection, task, post, now)
+    elif task.state not in TASK_ENDS:
+        insert(connection, post, now)
+
+
+def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
+    try:
+        verdict = judge(post.kind, task)
+    except IllegalTransition:
+        return
+    move_free(connection, task, verdict, now, post.body if post.body != NOTHING else None)

@@ -1,0 +1,12 @@
+-- name: read
+-- Who leads.
+select instance, term, expires_at from stepward_leadership
+
+-- name: is_dead
+-- Whether an instance was declared dead; one that never registered was not.
+select 1 from stepward_instance where id = ?1 and alive = 0
+
+-- name: write
+-- Take or keep the one seat.
+insert into stepward_leadership (seat, instance, term, expires_at) values (1, ?1, ?2, ?3)
+on conflict (seat) do update set instance = excluded.instance, term = excluded.term, expires_at = excluded.expires_at

@@ -1,0 +1,27 @@
+-- name: insert
+-- A new instance.
+insert into stepward_instance
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6)
+
+-- name: renew
+-- Extend a lease; the first to renew after everybody's silence leaves a note of it, for the Supervisor's grace.
+update stepward_instance as me
+set silent_at = case
+        when me.expires_at < ?2 and not exists (
+            select 1 from stepward_instance as other
+            where other.alive = 1 and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
+        then ?2 else me.silent_at end,
+    renewed_at = ?2, expires_at = ?2 + ?3
+where me.id = ?1 and me.alive = 1
+
+-- name: retire
+-- Dead in good order.
+update stepward_instance set alive = 0, dead_at = ?2 where id = ?1 and alive = 1
+
+-- name: give_back
+-- What the instance held is free at once, and nothing is counted as a failure.
+update stepward_task
+set locked_by = null, wake_at = null, waits_for = null,
+    state = case when state in ('undoing', 'suspended') then state else 'pending' end
+where locked_by = ?1

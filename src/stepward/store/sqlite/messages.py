@@ -1,0 +1,78 @@
+"""Queues in the store, for Agents in other processes without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepward.store.contract import StoredMessage
+from stepward.store.queries import load_queries
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection, Row
+from stepward.store.sqlite.database import Database
+
+Q = load_queries(__package__, "messages.sql")
+
+FORGET_LIMIT = 5_000
+
+
+class SqliteMessages:
+    """See ``MessageStore``."""
+
+    def __init__(self, database: Database, clock: StoreClock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def now(self) -> float:
+        """See ``MessageStore.now``."""
+        return self._clock.now()
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """See ``MessageStore.put``."""
+        many = [(queue, body, expires_at) for body, expires_at in bodies]
+        await self._database.write(Connection.change_many, Q["put"], many)
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
+        """See ``MessageStore.take``; an empty queue costs two reads and no write."""
+        now = self._clock.now()
+        if not await self._database.snapshot(_standing, queue, 1, now):
+            return []
+        return await self._database.write(_take, queue, limit, lease, now)
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """See ``MessageStore.settle``."""
+        many = [(token, queue) for token in tokens]
+        await self._database.write(Connection.change_many, Q["delete"], many)
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """See ``MessageStore.extend``."""
+        until = self._clock.now() + lease
+        many = [(token, queue, until) for token in tokens]
+        await self._database.write(Connection.change_many, Q["extend"], many)
+
+    async def adopt(self, queue: str, heir: str) -> int:
+        """See ``MessageStore.adopt``."""
+        return await self._database.write(Connection.change, Q["adopt"], (queue, heir))
+
+
+def forget_expired(connection: Connection, now: float) -> int:
+    """Delete expired messages among the oldest, in queues from which nobody takes."""
+    return connection.change(Q["forget_expired"], (now, FORGET_LIMIT))
+
+
+def _standing(connection: Connection, queue: str, limit: int, now: float) -> list[Row]:
+    found = connection.rows(Q["returned"], (queue, now, limit))
+    if len(found) < limit:
+        found += connection.rows(Q["fresh"], (queue, limit - len(found)))
+    return found
+
+
+def _take(connection: Connection, queue: str, limit: int, lease: float, now: float) -> list[StoredMessage]:
+    while True:
+        found = _standing(connection, queue, limit, now)
+        expired = [
+            (token, queue) for token, _, expires_at in found if expires_at is not None and expires_at <= now
+        ]
+        if not expired:
+            connection.change_many(Q["hold"], [(token, now + lease) for token, _, _ in found])
+            return [StoredMessage(token, body) for token, body, _ in found]
+        connection.change_many(Q["delete"], expired)

@@ -1,0 +1,34 @@
+-- name: put
+-- A message at the end of its queue.
+insert into stepward_message (queue, body, expires_at, taken_until) values (?1, ?2, ?3, 0.0)
+
+-- name: returned
+-- Messages whose taker let its lease run out; they come first.
+select token, body, expires_at from stepward_message
+where queue = ?1 and taken_until > 0.0 and taken_until <= ?2 order by taken_until, token limit ?3
+
+-- name: fresh
+-- Messages that nobody has taken yet, in order.
+select token, body, expires_at from stepward_message
+where queue = ?1 and taken_until = 0.0 order by token limit ?2
+
+-- name: hold
+-- Taken until its lease ends.
+update stepward_message set taken_until = ?2 where token = ?1
+
+-- name: extend
+-- Taken for longer.
+update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2 and taken_until > 0.0
+
+-- name: delete
+-- Dealt with, or expired.
+delete from stepward_message where token = ?1 and queue = ?2
+
+-- name: adopt
+-- What stands in one queue stands in another, free to be taken.
+update stepward_message set queue = ?2, taken_until = 0.0 where queue = ?1
+
+-- name: forget_expired
+-- Expired messages among the oldest: what is taken by somebody expires there.
+delete from stepward_message
+where token in (select token from stepward_message order by token limit ?2) and expires_at <= ?1

@@ -1,0 +1,159 @@
+"""The Scheduler's verbs: claim, load, commit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from heapq import nsmallest
+from typing import Any
+
+import msgspec
+
+from stepward.errors import InstanceFenced, Refused
+from stepward.model.messages import Reply
+from stepward.model.records import History, InboxRow, Step, Task
+from stepward.store.contract import Change, Committed
+from stepward.store.queries import load_queries
+from stepward.store.sqlite import leases, rows, stray, turn
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection, Row
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.rows import FRAGMENTS
+
+Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)
+
+WAKE_LIMIT = 1_000
+INBOX_LIMIT = 10_000
+PARTS_LIMIT = 400
+"""SQLite unites at most 500 selects."""
+
+
+class SqliteScheduler:
+    """What a Scheduler may do; see ``SchedulerStore``."""
+
+    def __init__(self, database: Database, clock: StoreClock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def claim(self, instance: str, workflows: Sequence[tuple[str, str]], limit: int) -> list[History]:
+        """See ``SchedulerStore.claim``."""
+        if not workflows or limit <= 0:
+            return []
+        return await self._database.write(_claim, instance, workflows, limit, self._clock.now())
+
+    async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
+        """See ``SchedulerStore.load``."""
+        return await self._database.snapshot(_load, instance, tasks)
+
+    async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
+        """See ``SchedulerStore.read_inbox``."""
+        found = await self._database.read(Connection.rows, Q["read_inbox"], (after, instance, INBOX_LIMIT))
+        return [rows.inbox_row(row) for row in found]
+
+    async def next_wake(self) -> float | None:
+        """See ``SchedulerStore.next_wake``."""
+        row = await self._database.read(Connection.row, Q["next_wake"])
+        wake: float | None = row[0] if row else None
+        return wake
+
+    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        """See ``SchedulerStore.commit``."""
+        try:
+            return await self._database.write(_commit_all, instance, changes, renew, self._clock)
+        except (turn.Missed, Refused, TypeError):
+            pass  # Nothing was changed; now each change alone, to leave out those that are to blame.
+        return await self._database.write(_commit_each, instance, changes, renew, self._clock)
+
+    async def stray(self, replies: Sequence[Reply]) -> None:
+        """See ``SchedulerStore.stray``."""
+        await self._database.write(stray.settle, replies, self._clock.now())
+
+
+def check_alive(connection: Connection, instance: str) -> None:
+    """Raise InstanceFenced unless the instance lives."""
+    if connection.row(Q["alive"], (instance,)) is None:
+        raise _fenced(instance)
+
+
+def _fenced(instance: str) -> InstanceFenced:
+    return InstanceFenced(
+        f"instance {instance}: expected it alive, found it declared dead or never registered; register a new one"
+    )
+
+
+def _commit_all(
+    connection: Connection, instance: str, changes: Sequence[Change], renew: float | None, clock: StoreClock
+) -> Committed:
+    now = clock.now()
+    _prove(connection, instance, renew, now)
+    turn.apply(connection, instance, changes, now)
+    return Committed({})
+
+
+def _commit_each(
+    connection: Connection, instance: str, changes: Sequence[Change], renew: float | None, clock: StoreClock
+) -> Committed:
+    now = clock.now()
+    _prove(connection, instance, renew, now)
+    return Committed(turn.apply_each(connection, instance, changes, now))
+
+
+def _prove(connection: Connection, instance: str, renew: float | None, now: float) -> None:
+    """Every commit proves in itself that its instance still lives; a renewal proves it in passing."""
+    if renew is None:
+        check_alive(connection, instance)
+    elif not leases.renew(connection, instance, renew, now):
+        raise _fenced(instance)
+
+
+def _claim(
+    connection: Connection, instance: str, workflows: Sequence[tuple[str, str]], limit: int, now: float
+) -> list[History]:
+    check_alive(connection, instance)
+    wake(connection, max(limit, WAKE_LIMIT), now)
+    picked = [
+        rowid for rowid, _, _ in nsmallest(limit, _claimable(connection, workflows, limit), key=_precedence)
+    ]
+    if not picked:
+        return []
+    claimed = [rows.task(row) for row in connection.rows(Q["claim"], (_json(picked), instance, now))]
+    claimed.sort(key=lambda task: (-task.priority, task.uid))
+    return _histories(connection, claimed)
+
+
+def wake(connection: Connection, limit: int, now: float) -> int:
+    """Make tasks claimable whose time has come."""
+    return connection.change(Q["wake"], (now, limit))
+
+
+def _precedence(row: Row) -> tuple[int, str]:
+    return -row[1], row[2]
+
+
+def _claimable(connection: Connection, workflows: Sequence[tuple[str, str]], limit: int) -> Iterable[Row]:
+    for start in range(0, len(workflows), PARTS_LIMIT):
+        part = workflows[start : start + PARTS_LIMIT]
+        sql = " union all ".join([Q["claimable"]] * len(part))
+        yield from connection.rows(sql, [value for name, version in part for value in (name, version, limit)])
+
+
+def _load(connection: Connection, instance: str, tasks: Sequence[str]) -> list[History]:
+    found = connection.rows(Q["tasks"], (_json(list(tasks)), instance))
+    return _histories(connection, [rows.task(row) for row in found])
+
+
+def _histories(connection: Connection, tasks: list[Task]) -> list[History]:
+    steps: defaultdict[str, list[Step]] = defaultdict(list)
+    inbox: defaultdict[str, list[InboxRow]] = defaultdict(list)
+    for row in connection.rows(Q["steps"], (_json([task.uid for task in tasks]),)):
+        steps[row[0]].append(rows.step(row))
+    for row in connection.rows(Q["inbox"], (_json([task.uid for task in tasks if task.inbox]),)):
+        inbox[row[1]].append(rows.inbox_row(row))
+    for found in steps.values():
+        found.sort(key=lambda step: (step.run, step.number))
+    return [History(task, steps.get(task.uid, []), inbox.get(task.uid, [])) for task in tasks]
+
+
+def _json(values: list[Any]) -> str:
+    """An array as SQLite's json_each takes it: bytes would be read as its binary form."""
+    return msgspec.json.encode(values).decode()

@@ -1,0 +1,50 @@
+-- name: alive
+-- Whether the instance may still write.
+select 1 from stepward_instance where id = ?1 and alive = 1
+
+-- name: wake
+-- What slept until now is pending like the rest: the claim then goes by priority and age alone.
+update stepward_task set state = case state when 'waiting' then 'pending' else state end, wake_at = null, waits_for = null
+where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
+
+-- name: claimable
+-- The first claimable tasks of one workflow; claims unite one such part for each workflow.
+select * from (select rowid, priority, uid from stepward_task
+    where {claimable} and workflow = ? and version = ? order by priority desc, uid limit ?)
+
+-- name: claim
+-- Take the rows (a JSON array of rowids) for the instance.
+update stepward_task
+set locked_by = ?2, started_at = coalesce(started_at, ?3), state = case state when 'undoing' then state else 'processing' end
+where rowid in (select value from json_each(?1))
+returning {task}
+
+-- name: tasks
+-- Those of the tasks (a JSON array of uids) that the instance holds.
+select {t_task} from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
+where t.locked_by = ?2
+
+-- name: steps
+-- The steps of tasks (a JSON array of uids): the current run, or every run of one that is undoing.
+select {s_step} from json_each(?1) as wanted
+cross join stepward_task as t on t.uid = wanted.value
+cross join stepward_step as s
+    on s.task = t.uid and s.run between (case t.state when 'undoing' then 1 else t.run end) and t.run
+
+-- name: inbox
+-- The inbox rows of tasks (a JSON array of uids).
+select {i_inbox} from json_each(?1) as wanted cross join stepward_inbox as i on i.task = wanted.value
+order by i.number
+
+-- name: read_inbox
+-- What came since for tasks that the instance holds.
+select {i_inbox} from stepward_inbox as i cross join stepward_task as t on t.uid = i.task
+where i.number > ?1 and t.locked_by = ?2
+order by i.number limit ?3
+
+-- name: next_wake
+-- 0 while something is claimable, else the instant at which something will be.
+select case
+    when exists (select 1 from stepward_task where {claimable}) then 0.0
+    else (select min(wake_at) from stepward_task where {waking})
+end

@@ -1,0 +1,115 @@
+"""The SQLite store as a whole: each reader's verbs, on one file."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from stepward.clock import Environment
+from stepward.store.contract import Transaction
+from stepward.store.sqlite import schema, transaction
+from stepward.store.sqlite.client import SqliteClient
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.host import SqliteHost
+from stepward.store.sqlite.messages import SqliteMessages
+from stepward.store.sqlite.scheduler import SqliteScheduler
+from stepward.store.sqlite.supervisor import SqliteSupervisor
+
+
+class SqliteStore:
+    """A state store in one SQLite file, which any number of processes of this host may share; see ``Store``.
+
+    ``path`` is a file, or ``file:/name?vfs=memdb`` for a database in memory that the stores of this process share.
+    Everything runs at once on the thread of the event loop; ``busy_seconds`` bounds how long a verb waits, without
+    blocking the loop, while another transaction holds the file.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        app: str,
+        environment: Environment,
+        busy_seconds: float = 5.0,
+        synchronous: str = "full",
+    ) -> None:
+        self._app = app
+        self._database = Database(path, environment, busy_seconds, synchronous)
+        self._clock = StoreClock(environment.clock)
+        self.messages = SqliteMessages(self._database, self._clock)
+        self.now = self._clock.now
+        self.changed = self._database.changed
+        self._give_scheduler_verbs(SqliteScheduler(self._database, self._clock))
+        self._give_supervisor_verbs(SqliteSupervisor(self._database, self._clock))
+        self._give_client_verbs(SqliteClient(self._database, self._clock))
+        self._give_host_verbs(SqliteHost(self._database, self._clock))
+
+    async def open(self) -> None:
+        """See ``Store.open``; any number of processes may open a new or an older file at once."""
+        schema.prepare_file(self._database.path)
+        await self._database.open()
+        try:
+            while await self._database.write(schema.migrate, self._app, self._database.path):
+                pass
+            await self._database.write(self._clock.load)
+        except BaseException:
+            self._database.close()
+            raise
+
+    async def close(self) -> None:
+        """See ``Store.close``."""
+        self._database.close()
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """See ``SchedulerStore.transaction``; other writers of this store object wait for its end."""
+        return transaction.opened(self._database)
+
+    @property
+    def statements(self) -> int:
+        """How many statements were executed so far, ``executemany`` counted once."""
+        return self._database.statements
+
+    def _give_scheduler_verbs(self, scheduler: SqliteScheduler) -> None:
+        self.claim = scheduler.claim
+        self.load = scheduler.load
+        self.read_inbox = scheduler.read_inbox
+        self.next_wake = scheduler.next_wake
+        self.commit = scheduler.commit
+        self.stray = scheduler.stray
+
+    def _give_supervisor_verbs(self, supervisor: SqliteSupervisor) -> None:
+        self.lead = supervisor.lead
+        self.due = supervisor.due
+        self.forgive = supervisor.forgive
+        self.fence = supervisor.fence
+        self.free = supervisor.free
+        self.expired_steps = supervisor.expired_steps
+        self.decide = supervisor.decide
+        self.expired_tasks = supervisor.expired_tasks
+        self.expire_task = supervisor.expire_task
+        self.unserved = supervisor.unserved
+        self.undelivered_alerts = supervisor.undelivered_alerts
+        self.alert_delivered = supervisor.alert_delivered
+        self.alert_refused = supervisor.alert_refused
+        self.purge = supervisor.purge
+
+    def _give_client_verbs(self, client: SqliteClient) -> None:
+        self.submit = client.submit
+        self.task = client.task
+        self.tasks = client.tasks
+        self.steps = client.steps
+        self.ended = client.ended
+        self.direct = client.direct
+        self.signal = client.signal
+        self.workflow = client.workflow
+        self.workflows = client.workflows
+        self.instances = client.instances
+        self.alerts = client.alerts
+        self.acknowledge = client.acknowledge
+        self.audits = client.audits
+
+    def _give_host_verbs(self, host: SqliteHost) -> None:
+        self.register = host.register
+        self.register_workflows = host.register_workflows
+        self.renew = host.renew
+        self.retire = host.retire

@@ -1,0 +1,248 @@
+"""The Supervisor's verbs: every changing one proves that its term still leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from stepward.model.records import Alert, Audit, InboxKind, Instance
+from stepward.model.states import StepKind, TaskState
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
+from stepward.store.queries import load_queries
+from stepward.store.sqlite import inbox, journal, messages, rows
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection, Row
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.leadership import Leadership, leads
+from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.sqlite.scheduler import WAKE_LIMIT, wake
+
+FIRST_CLAIMABLE = """first (id) as (
+    select (select rowid from stepward_task where {claimable} order by workflow, version limit 1)
+    union all
+    select (select rowid from stepward_task
+        where {claimable} and (workflow, version) > (t.workflow, t.version) order by workflow, version limit 1)
+    from first cross join stepward_task as t on t.rowid = first.id)""".format_map(FRAGMENTS)
+"""The first claimable task of each workflow, found by leaps along the index: never a walk over the backlog."""
+
+SERVED = """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
+    where i.alive = 1 and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)"""
+ALERTED = """exists (select 1 from stepward_alert
+    where acknowledged_at is null and kind = 'unserved'
+        and json_extract(cast(details as text), '$.workflow') = t.workflow
+        and json_extract(cast(details as text), '$.version') = t.version)"""
+
+Q = load_queries(
+    __package__,
+    "supervisor.sql",
+    {**FRAGMENTS, "first_claimable": FIRST_CLAIMABLE, "served": SERVED, "alerted": ALERTED},
+)
+
+COUNT_LIMIT = 1_000
+FREE_LIMIT = 5_000
+LATE_WAKE_SECONDS = 10.0
+"""A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
+DEAD_KEPT_SECONDS = 3600.0
+ACTOR = "supervisor"
+
+
+class SqliteSupervisor:
+    """What a Supervisor may do; see ``SupervisorStore``."""
+
+    def __init__(self, database: Database, clock: StoreClock) -> None:
+        self._database = database
+        self._clock = clock
+        self._leadership = Leadership(database, clock)
+
+    async def lead(self, instance: str, lease: float) -> int | None:
+        """See ``SupervisorStore.lead``."""
+        return await self._leadership.lead(instance, lease)
+
+    async def due(self) -> Due:
+        """See ``SupervisorStore.due``; no count goes beyond 1,000."""
+        now = self._clock.now()
+        values = (now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
+        row = await self._database.read(Connection.row, Q["due"], values)
+        return Due(**dict(zip(Due.__struct_fields__, row or (), strict=True)))
+
+    async def forgive(self, term: int, grace: float) -> bool:
+        """See ``SupervisorStore.forgive``."""
+        return await self._database.write(_forgive, term, grace, self._clock.now())
+
+    async def fence(self, term: int) -> list[Instance]:
+        """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
+        return await self._database.write(_fence, term, self._clock.now())
+
+    async def free(self, term: int, recovery_limit: int) -> int:
+        """See ``SupervisorStore.free``."""
+        return await self._database.write(_free, term, recovery_limit, self._clock.now())
+
+    async def expired_steps(self, limit: int) -> list[ExpiredStep]:
+        """See ``SupervisorStore.expired_steps``."""
+        found = await self._database.read(Connection.rows, Q["expired_steps"], (self._clock.now(), limit))
+        return [_expired_step(row) for row in found]
+
+    async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
+        """See ``SupervisorStore.decide``."""
+        return await self._database.write(_decide, term, decisions, self._clock.now())
+
+    async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
+        """See ``SupervisorStore.expired_tasks``."""
+        found = await self._database.read(Connection.rows, Q["expired_tasks"], (self._clock.now(), limit))
+        return [_expired_task(row) for row in found]
+
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
+        """See ``SupervisorStore.expire_task``."""
+        return await self._database.write(_expire_task, term, task, post, audit, self._clock.now())
+
+    async def unserved(self, term: int, after: float) -> int:
+        """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long the others wait."""
+        return await self._database.write(_unserved, term, after, self._clock.now())
+
+    async def undelivered_alerts(self, limit: int) -> list[Alert]:
+        """See ``SupervisorStore.undelivered_alerts``."""
+        found = await self._database.read(
+            Connection.rows, Q["undelivered_alerts"], (self._clock.now(), limit)
+        )
+        return [rows.alert(row) for row in found]
+
+    async def alert_delivered(self, number: int) -> None:
+        """See ``SupervisorStore.alert_delivered``."""
+        await self._database.write(Connection.change, Q["alert_delivered"], (number, self._clock.now()))
+
+    async def alert_refused(self, number: int, next_try: float) -> None:
+        """See ``SupervisorStore.alert_refused``."""
+        await self._database.write(Connection.change, Q["alert_refused"], (number, next_try))
+
+    async def purge(self, term: int, before: float, limit: int) -> int:
+        """See ``SupervisorStore.purge``; the audit and alerts stay, expired messages go too."""
+        return await self._database.write(_purge, term, before, limit, self._clock.now())
+
+
+def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
+    if not leads(connection, term):
+        return False
+    forgiven_at = connection.rows(Q["forgiven_at"])[0][0]
+    if not connection.rows(Q["silence"], (now, forgiven_at))[0][0]:
+        return False
+    connection.change(Q["write_forgiven_at"], (now,))
+    connection.change(Q["extend_leases"], (now, grace))
+    connection.change(Q["extend_steps"], (now, grace))
+    return True
+
+
+def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
+    if not leads(connection, term):
+        return []
+    dead = [rows.instance(row) for row in connection.rows(Q["fence"], (now,))]
+    connection.change(Q["forget_dead"], (now - DEAD_KEPT_SECONDS,))
+    audits = [
+        Audit(actor=ACTOR, act="fence", before="alive", after="dead", details=_named(instance))
+        for instance in dead
+    ]
+    journal.write_audits(connection, audits, now)
+    return dead
+
+
+def _named(instance: Instance) -> bytes:
+    return msgspec.json.encode({"instance": instance.id})
+
+
+def _free(connection: Connection, term: int, recovery_limit: int, now: float) -> int:
+    if not leads(connection, term):
+        return 0
+    freed = connection.rows(Q["free"], (FREE_LIMIT,))
+    posts = [_give_up(uid, count) for uid, count in freed if count > recovery_limit]
+    inbox.post_all(connection, posts, now)
+    return len(freed)
+
+
+def _give_up(task: str, recoveries: int) -> Post:
+    message = f"expected a Scheduler to survive the task, found that {recoveries} died over it in a row; look at what it does"
+    body = msgspec.json.encode({"type": "TooManyRecoveries", "message": message})
+    return Post(task=task, kind=InboxKind.FAIL, body=body, sender=ACTOR)
+
+
+def _expired_step(row: Row) -> ExpiredStep:
+    fields = dict(zip(ExpiredStep.__struct_fields__, row, strict=True))
+    return ExpiredStep(
+        **{**fields, "kind": StepKind(fields["kind"]), "task_state": TaskState(fields["task_state"])}
+    )
+
+
+def _expired_task(row: Row) -> ExpiredTask:
+    uid, id, state, complete_by, policy = row
+    return ExpiredTask(task=uid, task_id=id, state=TaskState(state), complete_by=complete_by, policy=policy)
+
+
+def _decide(connection: Connection, term: int, decisions: Sequence[Decision], now: float) -> int:
+    if not leads(connection, term):
+        return 0
+    applied = [
+        decision for decision in decisions if connection.change(Q["decide"], _decision_values(decision, now))
+    ]
+    for decision in applied:
+        connection.change(Q["count_failure"], (decision.task,))
+        inbox.post_all(connection, _told(decision), now)
+    journal.write_audits(connection, [decision.audit for decision in applied], now)
+    return len(applied)
+
+
+def _decision_values(decision: Decision, now: float) -> Row:
+    return (
+        decision.task,
+        decision.run,
+        decision.key,
+        decision.attempt,
+        decision.state,
+        decision.repeat_at,
+        decision.error,
+        now,
+    )
+
+
+def _told(decision: Decision) -> list[Post]:
+    """What the owner reads: that the step's row has changed, and what follows."""
+    posts = list(decision.posts)
+    if not any(post.kind is InboxKind.STEP and post.task == decision.task for post in posts):
+        name = f"{decision.run}/{decision.key}"
+        posts.insert(0, Post(task=decision.task, kind=InboxKind.STEP, name=name, sender=ACTOR))
+    return posts
+
+
+def _expire_task(connection: Connection, term: int, task: str, post: Post, audit: Audit, now: float) -> bool:
+    if not leads(connection, term) or not connection.change(Q["clear_deadline"], (task, now)):
+        return False
+    inbox.post_all(connection, [post], now)
+    journal.write_audits(connection, [audit], now)
+    return True
+
+
+def _unserved(connection: Connection, term: int, after: float, now: float) -> int:
+    if not leads(connection, term):
+        return 0
+    wake(connection, WAKE_LIMIT, now)
+    found = connection.rows(Q["unserved"], (now - after,))
+    journal.write_alerts(connection, [_unserved_alert(workflow, version) for workflow, version in found], now)
+    return len(found)
+
+
+def _unserved_alert(workflow: str, version: str) -> Alert:
+    return Alert(
+        kind="unserved",
+        message=f"workflow {workflow}@{version}: expected a live Scheduler that serves it, found none; start one",
+        details=msgspec.json.encode({"workflow": workflow, "version": version}),
+    )
+
+
+def _purge(connection: Connection, term: int, before: float, limit: int, now: float) -> int:
+    if not leads(connection, term):
+        return 0
+    messages.forget_expired(connection, now)
+    uids = [uid for (uid,) in connection.rows(Q["finished"], (before, limit))]
+    if uids:
+        wanted = (msgspec.json.encode(uids).decode(),)
+        for name in ("purge_steps", "purge_inbox", "purge_signals", "purge_tasks"):
+            connection.change(Q[name], wanted)
+    return len(uids)

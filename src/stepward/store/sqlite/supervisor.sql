@@ -1,0 +1,140 @@
+-- name: due
+-- What a pass has to do; counts stop at ?2, which is enough to know.
+select
+    (select count(*) from stepward_instance where alive = 1 and expires_at <= ?1),
+    (select count(*) from (
+        select 1 from stepward_instance as i cross join stepward_task as t on t.locked_by = i.id
+        where i.alive = 0 limit ?2)),
+    (select count(*) from (
+        select 1 from stepward_step where watched = 1 and state = 'running' and complete_by <= ?1 limit ?2)),
+    (select count(*) from (
+        select 1 from stepward_task
+        where complete_by is not null and state in ('pending', 'processing', 'waiting', 'suspended')
+            and complete_by <= ?1 limit ?2)),
+    (with recursive {first_claimable}
+        select count(*) from first
+        cross join stepward_task as t on t.rowid = first.id
+        where not {served} and not {alerted})
+    + (select count(*) from (select 1 from stepward_task where {waking} and wake_at <= ?3 limit 1)),
+    (select count(*) from (
+        select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2))
+
+-- name: silence
+-- Whether all fell silent: noted by the first to renew, or all that live are past their leases, since the last grace.
+select max(
+    exists (select 1 from stepward_instance where alive = 1 and silent_at > ?2),
+    exists (select 1 from stepward_instance where alive = 1 and renewed_at > ?2)
+        and not exists (select 1 from stepward_instance where alive = 1 and expires_at > ?1))
+
+-- name: forgiven_at
+-- When grace was last given.
+select coalesce((select value from stepward_meta where key = 'forgiven_at'), 0.0)
+
+-- name: write_forgiven_at
+-- Grace is given once for each silence.
+insert into stepward_meta values ('forgiven_at', ?1) on conflict (key) do update set value = excluded.value
+
+-- name: extend_leases
+-- Grace for instances.
+update stepward_instance set expires_at = max(expires_at, ?1) + ?2 where alive = 1
+
+-- name: extend_steps
+-- Grace for the running steps of held tasks; the rest has no owner to have been kept from it.
+update stepward_step set complete_by = max(complete_by, ?1) + ?2
+where state = 'running' and complete_by is not null
+    and task in (select uid from stepward_task where locked_by is not null)
+
+-- name: fence
+-- Declare instances past their lease dead.
+update stepward_instance set alive = 0, dead_at = ?1 where alive = 1 and expires_at <= ?1 returning {instance}
+
+-- name: forget_dead
+-- Instances long dead that hold nothing.
+delete from stepward_instance
+where dead_at < ?1 and not exists (select 1 from stepward_task where locked_by = stepward_instance.id)
+
+-- name: free
+-- Take tasks from dead instances: one failure and one recovery more.
+update stepward_task
+set locked_by = null, wake_at = null, waits_for = null,
+    failure_count = failure_count + 1, recovery_count = recovery_count + 1,
+    state = case when state in ('undoing', 'suspended') then state else 'pending' end
+where rowid in (
+    select t.rowid from stepward_instance as i cross join stepward_task as t on t.locked_by = i.id
+    where i.alive = 0 limit ?1)
+returning uid, recovery_count
+
+-- name: expired_steps
+-- Watched running steps past their complete-by, of live owners, oldest first.
+select s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state, t.workflow, t.version,
+    w.policy, s.error
+from stepward_step as s indexed by stepward_step_watched
+cross join stepward_task as t on t.uid = s.task
+cross join stepward_instance as i on i.id = t.locked_by
+left join stepward_workflow as w on w.name = t.workflow and w.version = t.version
+where s.watched = 1 and s.state = 'running' and s.complete_by <= ?1
+    and t.state in ('processing', 'waiting', 'undoing') and i.alive = 1
+order by s.complete_by limit ?2
+
+-- name: decide
+-- The one decision on an attempt; nobody knows whether it happened.
+update stepward_step
+set state = ?5, repeat_at = ?6, in_doubt = 1, error = coalesce(?7, error), failure_count = failure_count + 1, watched = 0,
+    finished_at = case ?5 when 'failed' then ?8 end
+where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
+
+-- name: count_failure
+-- An expiry counts on the task too.
+update stepward_task set failure_count = failure_count + 1 where uid = ?1
+
+-- name: expired_tasks
+-- Tasks past their own complete-by; telling them clears it.
+select t.uid, t.id, t.state, t.complete_by, w.policy
+from stepward_task as t indexed by stepward_task_deadline
+left join stepward_workflow as w on w.name = t.workflow and w.version = t.version
+where t.complete_by is not null and t.state in ('pending', 'processing', 'waiting', 'suspended') and t.complete_by <= ?1
+order by t.complete_by limit ?2
+
+-- name: clear_deadline
+-- The task is told once that its time is over.
+update stepward_task set complete_by = null
+where uid = ?1 and complete_by <= ?2 and state in ('pending', 'processing', 'waiting', 'suspended')
+
+-- name: unserved
+-- Workflows with claimable tasks that stand since ?1 or longer, no live Scheduler, and no open alert.
+with recursive {first_claimable}
+select t.workflow, t.version from first cross join stepward_task as t on t.rowid = first.id
+where t.created_at <= ?1 and not {served} and not {alerted}
+
+-- name: undelivered_alerts
+-- Alerts that no sink has taken, oldest first.
+select {alert} from stepward_alert where delivered_at is null and next_try <= ?1 order by number limit ?2
+
+-- name: alert_delivered
+-- A sink has taken it.
+update stepward_alert set delivered_at = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
+
+-- name: alert_refused
+-- No sink has taken it.
+update stepward_alert set next_try = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
+
+-- name: finished
+-- Tasks that ended well before an instant, oldest first.
+select uid from stepward_task
+where state in ('processed', 'undone', 'cancelled') and finished_at < ?1 order by finished_at limit ?2
+
+-- name: purge_tasks
+-- The tasks of a JSON array of uids.
+delete from stepward_task where uid in (select value from json_each(?1))
+
+-- name: purge_steps
+-- Their steps.
+delete from stepward_step where task in (select value from json_each(?1))
+
+-- name: purge_inbox
+-- Their inbox rows.
+delete from stepward_inbox where task in (select value from json_each(?1))
+
+-- name: purge_signals
+-- The ids of their signals.
+delete from stepward_signal_seen where task in (select value from json_each(?1))

@@ -1,0 +1,57 @@
+"""An open transaction in which application rows, submissions and a step's outcome commit together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from msgspec.structs import astuple, replace
+
+from stepward.errors import Refused
+from stepward.model.records import Task
+from stepward.store.contract import Finish, Submitted
+from stepward.store.queries import load_queries
+from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.sqlite.scheduler import check_alive
+from stepward.store.sqlite.submission import submit
+
+Q = load_queries(__package__, "turn.sql", FRAGMENTS)
+
+
+class SqliteTransaction:
+    """See ``Transaction``; what SQLite raises for the application's own SQL comes out as it is."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """See ``StepTransaction.execute``."""
+        found = self._connection.rows(sql, parameters)
+        if not self._connection.raw.in_transaction:
+            raise Refused(
+                "transaction: expected statements within it, found one that ended it; leave commit to Stepward"
+            )
+        return found
+
+    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+        """See ``Transaction.submit``."""
+        return submit(self._connection, tasks)
+
+    async def finish(self, instance: str, finish: Finish) -> bool:
+        """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
+        check_alive(self._connection, instance)
+        held = self._connection.row(Q["held"], (msgspec.json.encode([finish.task]).decode(), instance))
+        if held is None or held[0] != 1:
+            return False
+        return self._connection.change(Q["finish"], astuple(replace(finish, ordinal=None))) == 1
+
+
+@asynccontextmanager
+async def opened(database: Database) -> AsyncIterator[SqliteTransaction]:
+    """A transaction of its own: commits when left, rolls back on an exception."""
+    async with database.transaction() as connection:
+        yield SqliteTransaction(connection)

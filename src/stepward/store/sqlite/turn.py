@@ -1,0 +1,176 @@
+"""A Scheduler's turn on the rows: all its changes at once by kind, or each alone when one of them does not apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import apsw
+import msgspec
+from msgspec.structs import astuple
+
+from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
+from stepward.store.contract import Change, StepMove, TaskMove
+from stepward.store.queries import load_queries
+from stepward.store.sqlite import inbox, journal
+from stepward.store.sqlite.connection import Connection, Values
+from stepward.store.sqlite.faults import DATA, detail
+from stepward.store.sqlite.rows import FRAGMENTS
+
+Q = load_queries(__package__, "turn.sql", FRAGMENTS)
+
+
+class Missed(Exception):
+    """A change does not apply; the message says why."""
+
+
+def apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:
+    """Apply changes, by kind; raises Missed, or what SQLite raises, with some of them applied."""
+    _apply_births(connection, instance, changes)
+    _check_held(connection, instance, changes)
+    for what, sql, rows_of in PARTS:
+        _run(connection, what, Q[sql], rows_of(changes))
+    moves = [
+        _move_values(change.task, change.move, instance) for change in changes if change.move is not None
+    ]
+    _run(connection, "the task is not as read", Q["move_task"], moves)
+    children = [astuple(child) for change in changes for child in change.children]
+    if children:
+        connection.change_many(Q["insert_child"], children)
+    for change in changes:
+        if change.posts:
+            inbox.post_all(connection, change.posts, now)
+    journal.write_alerts(connection, [alert for change in changes for alert in change.alerts], now)
+    journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
+
+
+def apply_each(
+    connection: Connection, instance: str, changes: Sequence[Change], now: float
+) -> dict[str, str]:
+    """Apply each change in a savepoint of its own; the uids of those that do not apply, with the reason."""
+    missed: dict[str, str] = {}
+    # Those that post come last: a post must not make another task of this very turn miss its release.
+    for change in sorted(changes, key=lambda change: bool(change.posts)):
+        connection.rows("savepoint change")
+        try:
+            apply(connection, instance, [change], now)
+        except Missed as reason:
+            missed[change.task] = str(reason)
+            connection.rows("rollback to change")
+        except (*DATA, TypeError) as error:
+            missed[change.task] = f"refused: {detail(error)}"
+            connection.rows("rollback to change")
+        connection.rows("release change")
+    return missed
+
+
+def _apply_births(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
+    born = [change.born for change in changes if change.born is not None]
+    if not born:
+        return
+    if any(task.locked_by != instance for task in born):
+        raise Missed(f"born: expected a task locked by {instance}")
+    try:
+        connection.change_many(Q["insert_task"], map(astuple, born))
+    except apsw.ConstraintError as error:
+        if "UNIQUE" not in str(error):
+            raise
+        raise Missed("born: the id or uid exists") from None
+
+
+def _check_held(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
+    tasks = {change.task for change in changes if change.born is None and _is_owners(change)}
+    if not tasks:
+        return
+    row = connection.row(Q["held"], (msgspec.json.encode(list(tasks)).decode(), instance))
+    if row is None or row[0] != len(tasks):
+        raise Missed(f"the task is not held by {instance}")
+
+
+def _is_owners(change: Change) -> bool:
+    """Whether the change is one that only the task's owner may make; anybody may post."""
+    return bool(
+        change.inserts
+        or change.finishes
+        or change.move
+        or change.dispatches
+        or change.watches
+        or change.delivers
+        or change.step_moves
+        or change.taken
+        or change.children
+    )
+
+
+def _run(connection: Connection, what: str, sql: str, rows: Sequence[Values]) -> None:
+    if rows and connection.change_many(sql, rows) != len(rows):
+        raise Missed(what)
+
+
+def _inserts(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(step) for change in changes for step in change.inserts]
+
+
+def _finishes(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(finish) for change in changes for finish in change.finishes]
+
+
+def _delivers(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(deliver) for change in changes for deliver in change.delivers]
+
+
+def _step_moves(changes: Sequence[Change]) -> list[Values]:
+    return [_step_move_values(move) for change in changes for move in change.step_moves]
+
+
+def _dispatches(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(dispatch) for change in changes for dispatch in change.dispatches]
+
+
+def _watches(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(watch) for change in changes for watch in change.watches]
+
+
+def _taken(changes: Sequence[Change]) -> list[Values]:
+    return [(number, change.task) for change in changes for number in change.taken]
+
+
+PARTS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [
+    ("insert: nothing was inserted", "insert_step", _inserts),
+    ("finish: the step is not running at that attempt", "finish", _finishes),
+    ("deliver: the step has no undelivered outcome", "deliver", _delivers),
+    ("step move: the step is not in the state that it leaves", "move_step", _step_moves),
+    ("dispatch: the step does not wait for that attempt", "dispatch", _dispatches),
+    ("watch: the step is not running at that attempt", "watch", _watches),
+    ("taken: an inbox row is gone", "take_inbox", _taken),
+]
+"""What of a turn touches steps and inbox rows, in the order in which it is applied; each row must change one row."""
+
+
+def _step_move_values(move: StepMove) -> Values:
+    if move.after not in STEP_MOVES[move.before]:
+        raise Missed(f"step move: no step goes from {move.before} to {move.after}")
+    return astuple(move)
+
+
+def _move_values(task: str, move: TaskMove, instance: str) -> tuple[Any, ...]:
+    if move.after is not move.before and move.after not in TASK_MOVES[move.before]:
+        raise Missed(f"move: no task goes from {move.before} to {move.after}")
+    ends = move.after in TASK_ENDS
+    return (
+        task,
+        instance,
+        move.before,
+        move.after,
+        move.inbox,
+        ends or move.release,
+        move.output,
+        move.error,
+        move.wake_at,
+        move.waits_for,
+        move.undo_to,
+        move.run,
+        move.input,
+        move.at if ends else None,
+        move.progress,
+    )

@@ -1,0 +1,63 @@
+-- name: held
+-- How many of the tasks (a JSON array of uids) the instance holds.
+select count(*) from stepward_task where uid in (select value from json_each(?1)) and locked_by = ?2
+
+-- name: insert_task
+-- A new task; misses nothing: an id or uid that exists is an error.
+insert into stepward_task ({task}) values ({task_places})
+
+-- name: insert_child
+-- A child of a task; the same child again changes nothing.
+insert into stepward_task ({task}) values ({task_places}) on conflict (uid) do nothing
+
+-- name: insert_step
+-- A new step.
+insert into stepward_step ({step}) values ({step_places})
+
+-- name: finish
+-- The outcome of a running attempt; an abandoned step keeps its state and records a late result once.
+update stepward_step
+set state = case state when 'running' then ?5 else state end,
+    output = ?6, error = ?7, in_doubt = ?8,
+    ordinal = case state when 'running' then ?9 end,
+    finished_at = ?10, watched = 0
+where task = ?1 and run = ?2 and key = ?3 and attempt = ?4
+    and (state = 'running' or (state = 'abandoned' and finished_at is null))
+
+-- name: deliver
+-- The place of a recorded outcome in the order of delivery.
+update stepward_step set ordinal = ?4
+where task = ?1 and run = ?2 and key = ?3 and ordinal is null and state in ('completed', 'failed')
+
+-- name: dispatch
+-- The start of the next attempt.
+update stepward_step
+set state = 'running', attempt = ?4, started_at = ?5, complete_by = ?6, repeat_at = null, watched = 0
+where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 - 1 and state in ('not_started', 'to_repeat')
+
+-- name: watch
+-- Have the Supervisor look at a running attempt; its complete-by only ever comes nearer.
+update stepward_step
+set watched = 1, complete_by = min(coalesce(complete_by, ?5), ?5), error = coalesce(?6, error),
+    in_doubt = ?7
+where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
+
+-- name: move_step
+-- A step leaves one state for another; an abandoned one may still record a late result.
+update stepward_step
+set state = ?5, watched = 0,
+    finished_at = case ?5 when 'abandoned' then finished_at else coalesce(finished_at, ?6) end
+where task = ?1 and run = ?2 and key = ?3 and state = ?4
+
+-- name: move_task
+-- The new face of a task that the instance holds; at an end or a release its inbox must be as read.
+update stepward_task
+set state = ?4, locked_by = case when ?6 then null else locked_by end,
+    output = ?7, error = ?8, wake_at = ?9, waits_for = ?10,
+    undo_to = ?11, run = coalesce(?12, run), input = coalesce(?13, input), finished_at = ?14,
+    recovery_count = case when ?15 then 0 else recovery_count end
+where uid = ?1 and locked_by = ?2 and state = ?3 and (not ?6 or inbox = ?5)
+
+-- name: take_inbox
+-- An inbox row that is used up.
+delete from stepward_inbox where number = ?1 and task = ?2

@@ -1,0 +1,36 @@
+"""Notices that another process has changed the store, and says so within this one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stepward.events import Hints
+from stepward.store.contract import HostStore
+
+EVERY = 0.02
+"""Seconds between looks; a look reads one counter and is no statement."""
+
+
+class Watcher:
+    """Turns the store's change counter into hints."""
+
+    def __init__(self, store: HostStore, hints: Hints) -> None:
+        self._store = store
+        self._hints = hints
+        self._watching: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._watching = asyncio.get_running_loop().create_task(self._watch())
+
+    async def stop(self) -> None:
+        """Watch no more."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            if self._store.changed():
+                self._hints.hint()
+            await asyncio.sleep(EVERY)

@@ -1,0 +1,43 @@
+"""What a pass of the Supervisor did, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class PassReport:
+    """What one pass (or, from ``once``, all of them together) did."""
+
+    led: bool = False
+    """Whether this instance was the leader; all else stays zero if it was not."""
+    forgave: bool = False
+    fenced: int = 0
+    freed: int = 0
+    judged: int = 0
+    """Steps decided on: repeated, failed, or their task undone."""
+    expired_tasks: int = 0
+    unserved: int = 0
+    delivered: int = 0
+    refused: int = 0
+    purged: int = 0
+
+    @property
+    def did_something(self) -> bool:
+        """Whether another pass may find more to do; a refused alert has to wait anyway."""
+        return replace(self, refused=0) != PassReport(led=self.led)
+
+    def plus(self, other: PassReport) -> PassReport:
+        """Both together; ``led`` as in the first."""
+        return PassReport(
+            led=self.led,
+            forgave=self.forgave or other.forgave,
+            fenced=self.fenced + other.fenced,
+            freed=self.freed + other.freed,
+            judged=self.judged + other.judged,
+            expired_tasks=self.expired_tasks + other.expired_tasks,
+            unserved=self.unserved + other.unserved,
+            delivered=self.delivered + other.delivered,
+            refused=self.refused + other.refused,
+            purged=self.purged + other.purged,
+        )

@@ -1,0 +1,221 @@
+"""The Supervisor's pass: one statement says what is due, the rest runs only if something is.
+
+Several Supervisors may run; one leads by a lease in the store, and every changing statement proves its term:
+one that is deposed in the middle of a pass changes nothing more. It needs no workflow code and no transport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stepward.clock import Environment
+from stepward.errors import CommitUnknown, StoreUnavailable
+from stepward.events import AlertSink, Observers
+from stepward.policies import grown
+from stepward.settings import Settings
+from stepward.store.contract import Decision, Due, SupervisorStore
+from stepward.supervisor.delivery import Delivery
+from stepward.supervisor.judge import judge, judge_task
+from stepward.supervisor.report import PassReport
+
+BATCH = 1000
+BATCHES = 10
+PASSES = 10_000
+UNSERVED_AFTER = 30.0
+PURGE_EVERY = 60.0
+
+
+class Supervisor:
+    """An instance of the Supervisor; ``turn`` is one pass, ``once`` as many as it takes."""
+
+    def __init__(
+        self,
+        store: SupervisorStore,
+        *,
+        instance: str,
+        settings: Settings,
+        observers: Observers,
+        environment: Environment,
+        sinks: Sequence[AlertSink],
+    ) -> None:
+        self._store = store
+        self._instance = instance
+        self._actor = f"supervisor/{instance}"
+        self._settings = settings
+        self._observers = observers
+        self._failpoint = environment.failpoint
+        self._delivery = Delivery(store, sinks, observers)
+        self._delivering: asyncio.Task[None] | None = None
+        self._expected_by: float | None = None
+        self._purge_at = 0.0
+        self._failures = 0
+        self._led = False
+
+    async def turn(self) -> float:
+        """One bounded pass; the delay until the next. A store out of reach is told and waited for.
+
+        Alerts go out beside the passes: a slow sink holds up no step.
+        """
+        try:
+            await self._pass(in_background=True)
+        except (StoreUnavailable, CommitUnknown) as error:
+            # An unknown commit needs no care: each decision is a compare-and-set, the next pass looks again.
+            self._failures += 1
+            delay = self._delay_after_failure()
+            self._observers.tell("supervisor.store_unavailable", error=str(error), delay=delay)
+            return delay
+        self._failures = 0
+        return self._settings.supervisor_every
+
+    async def once(self) -> PassReport:
+        """Pass after pass until nothing more is due; raises StoreUnavailable. The report sums them up."""
+        total = await self._pass(in_background=False)
+        report = total
+        for _ in range(PASSES):
+            if not report.did_something:
+                break
+            report = await self._pass(in_background=False)
+            total = total.plus(report)
+        return total
+
+    async def close(self) -> None:
+        """Give up on the delivery of alerts under way; another leader, or the next start, goes on with it."""
+        if self._delivering is not None:
+            self._delivering.cancel()
+            await asyncio.gather(self._delivering, return_exceptions=True)
+
+    async def _pass(self, *, in_background: bool) -> PassReport:
+        self._failpoint("U1.before")
+        term = await self._store.lead(self._instance, self._lead_lease())
+        outage = self._was_cut_off()
+        self._tell_leadership(term)
+        if term is None:
+            return PassReport()
+        if outage:
+            return await self._forgive(term)
+        report = await self._supervise(term, await self._store.due(), in_background=in_background)
+        report = replace(report, purged=await self._purge(term))
+        # A long pass is no outage: the store answered all along.
+        self._expect_next()
+        return report
+
+    def _lead_lease(self) -> float:
+        # Leadership has to outlive the pause between two passes.
+        return self._settings.lease + self._settings.supervisor_every
+
+    def _was_cut_off(self) -> bool:
+        """Whether the store was out of reach for longer than a lease, so that nobody could renew."""
+        expected_by = self._expected_by
+        self._expect_next()
+        return expected_by is not None and self._store.now() - expected_by > self._settings.lease
+
+    def _expect_next(self) -> None:
+        self._expected_by = self._store.now() + self._settings.supervisor_every
+
+    def _tell_leadership(self, term: int | None) -> None:
+        if self._led != (term is not None):
+            self._led = term is not None
+            name = "supervisor.leads" if self._led else "supervisor.deposed"
+            self._observers.tell(name, instance=self._instance, term=term)
+
+    async def _forgive(self, term: int) -> PassReport:
+        forgave = await self._store.forgive(term, self._settings.lease)
+        if forgave:
+            self._observers.tell("supervisor.forgave", term=term, grace=self._settings.lease)
+        return PassReport(led=True, forgave=forgave)
+
+    async def _supervise(self, term: int, due: Due, *, in_background: bool) -> PassReport:
+        fenced = await self._fence(term) if due.dead_instances else 0
+        freed = await self._free(term) if due.dead_instances or due.free_tasks else 0
+        judged = await self._judge_steps(term) if due.steps else 0
+        expired = await self._judge_tasks(term) if due.tasks else 0
+        unserved = await self._store.unserved(term, UNSERVED_AFTER) if due.unserved else 0
+        delivered, refused = await self._alert(due, unserved, in_background=in_background)
+        return PassReport(
+            led=True,
+            fenced=fenced,
+            freed=freed,
+            judged=judged,
+            expired_tasks=expired,
+            unserved=unserved,
+            delivered=delivered,
+            refused=refused,
+        )
+
+    async def _fence(self, term: int) -> int:
+        dead = await self._store.fence(term)
+        for instance in dead:
+            self._observers.tell(
+                "instance.fenced", instance=instance.id, role=instance.role, host=instance.host
+            )
+        return len(dead)
+
+    async def _free(self, term: int) -> int:
+        freed = await self._store.free(term, self._settings.recovery_limit)
+        if freed:
+            self._observers.tell("tasks.freed", count=freed)
+        return freed
+
+    async def _judge_steps(self, term: int) -> int:
+        total = 0
+        for _ in range(BATCHES):
+            steps = await self._store.expired_steps(BATCH)
+            if not steps:
+                break
+            now = self._store.now()
+            applied = await self._decide(term, [judge(step, now, actor=self._actor) for step in steps])
+            total += applied
+            if applied == 0 or len(steps) < BATCH:
+                break
+        return total
+
+    async def _decide(self, term: int, decisions: list[Decision]) -> int:
+        self._failpoint("U2.before")
+        applied = await self._store.decide(term, decisions)
+        self._failpoint("U3.after")
+        acts = Counter(decision.audit.act for decision in decisions)
+        self._observers.tell("steps.judged", applied=applied, **acts)
+        return applied
+
+    async def _judge_tasks(self, term: int) -> int:
+        expired = 0
+        for task in await self._store.expired_tasks(BATCH):
+            verdict = judge_task(task, self._store.now(), actor=self._actor)
+            if verdict and await self._store.expire_task(term, task.task, verdict.post, verdict.audit):
+                expired += 1
+                self._observers.tell("task.expired", task=task.task_id, act=verdict.audit.act)
+        return expired
+
+    async def _alert(self, due: Due, unserved: int, *, in_background: bool) -> tuple[int, int]:
+        if not due.alerts and not unserved:
+            return 0, 0
+        if not in_background:
+            return await self._delivery.run()
+        if self._delivering is None or self._delivering.done():
+            self._delivering = asyncio.create_task(self._deliver())
+        return 0, 0
+
+    async def _deliver(self) -> None:
+        try:
+            await self._delivery.run()
+        except (StoreUnavailable, CommitUnknown) as error:
+            self._observers.tell("supervisor.store_unavailable", error=str(error))
+
+    async def _purge(self, term: int) -> int:
+        """Delete ended tasks past the retention, once a minute; while there are more, in every pass."""
+        now = self._store.now()
+        if self._settings.retention is None or now < self._purge_at:
+            return 0
+        purged = await self._store.purge(term, now - self._settings.retention, BATCH)
+        if purged < BATCH:
+            self._purge_at = now + PURGE_EVERY
+        if purged:
+            self._observers.tell("tasks.purged", count=purged)
+        return purged
+
+    def _delay_after_failure(self) -> float:
+        every = self._settings.supervisor_every
+        return grown(every, 2.0, max(every, self._settings.lease), self._failures)

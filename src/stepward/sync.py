@@ -1,0 +1,187 @@
+"""The blocking facade: one async core, driven from a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from stepward.client import UNSET, Client, TaskHandle, TaskStatus
+from stepward.client.handle import StepRecord
+from stepward.durations import Duration
+from stepward.model.records import Alert, Instance
+from stepward.model.states import TaskState
+from stepward.store.contract import Transaction
+from stepward.workflow.definition import Workflow
+
+T = TypeVar("T")
+
+
+class SyncClient:
+    """``Client`` for code without an event loop; use it as ``with app.sync_client() as client``.
+
+    Every method takes and gives what the method of that name of ``Client`` does.
+    """
+
+    def __init__(self, make: Callable[[], Client]) -> None:
+        self._make = make
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="stepward-client", daemon=True)
+        self._client: Client | None = None
+
+    def __enter__(self) -> SyncClient:
+        self._thread.start()
+        self._client = self.call(self._open())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            if self._client is not None:
+                self.call(self._client.__aexit__(*exception))
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the client's loop and wait for it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def submit(
+        self,
+        workflow: Workflow[Any, Any] | str,
+        *args: Any,
+        id: str | None = None,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        reply_to: str | None = None,
+        transaction: SyncTransaction | None = None,
+        labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> SyncTaskHandle:
+        """See ``Client.submit``."""
+        submitting = self._open_client.submit(
+            workflow,
+            *args,
+            id=id,
+            priority=priority,
+            complete_by=complete_by,
+            delay=delay,
+            reply_to=reply_to,
+            transaction=None if transaction is None else transaction.inner,
+            labels=labels,
+            fairness_key=fairness_key,
+            **kwargs,
+        )
+        return SyncTaskHandle(self, self.call(submitting))
+
+    def submit_many(
+        self, workflow: Workflow[Any, Any] | str, arguments: Sequence[Sequence[Any]], **options: Any
+    ) -> list[SyncTaskHandle]:
+        """See ``Client.submit_many``."""
+        handles = self.call(self._open_client.submit_many(workflow, arguments, **options))
+        return [SyncTaskHandle(self, handle) for handle in handles]
+
+    @contextmanager
+    def transaction(self) -> Iterator[SyncTransaction]:
+        """See ``Client.transaction``."""
+        entering = self._open_client.transaction()
+        transaction = SyncTransaction(self, self.call(entering.__aenter__()))
+        try:
+            yield transaction
+        except BaseException as error:
+            if not self.call(entering.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
+            self.call(entering.__aexit__(None, None, None))
+
+    def task(self, id: str) -> SyncTaskHandle:
+        """See ``Client.task``."""
+        return SyncTaskHandle(self, self._open_client.task(id))
+
+    def tasks(self, **wanted: Any) -> list[TaskStatus]:
+        """See ``Client.tasks``."""
+        return self.call(self._open_client.tasks(**wanted))
+
+    def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
+        """See ``Client.alerts``."""
+        return self.call(self._open_client.alerts(limit, open_only))
+
+    def instances(self) -> list[Instance]:
+        """See ``Client.instances``."""
+        return self.call(self._open_client.instances())
+
+    @property
+    def _open_client(self) -> Client:
+        if self._client is None:
+            raise RuntimeError("expected an open client, found a closed one; use `with app.sync_client() as client`")
+        return self._client
+
+    async def _open(self) -> Client:
+        return await self._make().__aenter__()
+
+
+class SyncTransaction:
+    """An open transaction in which application rows and tasks commit together."""
+
+    def __init__(self, client: SyncClient, inner: Transaction) -> None:
+        self._client = client
+        self.inner = inner
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
+        return self._client.call(self.inner.execute(sql, parameters))
+
+
+class SyncTaskHandle:
+    """``TaskHandle`` for code without an event loop."""
+
+    def __init__(self, client: SyncClient, inner: TaskHandle) -> None:
+        self._client = client
+        self._inner = inner
+        self.id = inner.id
+
+    def result(self, timeout: Duration | None = None) -> Any:
+        """See ``TaskHandle.result``."""
+        return self._client.call(self._inner.result(timeout))
+
+    def status(self) -> TaskStatus:
+        """See ``TaskHandle.status``."""
+        return self._client.call(self._inner.status())
+
+    def steps(self) -> list[StepRecord]:
+        """See ``TaskHandle.steps``."""
+        return self._client.call(self._inner.steps())
+
+    def cancel(self) -> TaskState:
+        """See ``TaskHandle.cancel``."""
+        return self._client.call(self._inner.cancel())
+
+    def undo(self) -> TaskState:
+        """See ``TaskHandle.undo``."""
+        return self._client.call(self._inner.undo())
+
+    def suspend(self) -> TaskState:
+        """See ``TaskHandle.suspend``."""
+        return self._client.call(self._inner.suspend())
+
+    def resume(self) -> TaskState:
+        """See ``TaskHandle.resume``."""
+        return self._client.call(self._inner.resume())
+
+    def resubmit(self, step: str | None = None, input: Any = UNSET) -> TaskState:
+        """See ``TaskHandle.resubmit``."""
+        return self._client.call(self._inner.resubmit(step, input))
+
+    def mark_done(self, step: str, result: Any) -> TaskState:
+        """See ``TaskHandle.mark_done``."""
+        return self._client.call(self._inner.mark_done(step, result))
+
+    def signal(self, name: str, payload: Any = None, id: str | None = None) -> bool:
+        """See ``TaskHandle.signal``."""
+        return self._client.call(self._inner.signal(name, payload, id))

@@ -1,0 +1,59 @@
+"""Queues between Schedulers and Agents: hints about what the store holds, lost or doubled without harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from stepward.model.messages import Reply, Request
+
+Message = Request | Reply
+Revoked = Callable[[str, int, str], None]
+"""Told the task, run and key of a step that nobody waits for any more."""
+
+
+class Delivery(Struct, frozen=True, gc=False):
+    """A message taken from a queue; ``token`` is the transport's own and settles it."""
+
+    message: Message
+    token: int
+    leased_until: float = float("inf")
+    """Nobody else is given it before, by the store's clock, counted from before the transport asked."""
+
+
+class Transport(Protocol):
+    """What every transport does; ``take`` is the only verb that waits for messages."""
+
+    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        """Append messages; a request expires at its complete_by. Raises TransportError."""
+        ...
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        """Wait for messages and take from 1 to ``limit``; unsettled ones return after ``lease`` seconds."""
+        ...
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        """These were dealt with and never return."""
+        ...
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
+        """Keep these for another ``lease`` seconds."""
+        ...
+
+    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+        """Nobody waits for that step any more: withdraw its request, and tell an Agent that works on it."""
+        ...
+
+    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+        """Tell ``listener`` of every revocation in that queue until the function returned is called."""
+        ...
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """Move what stands in the queue of a dead instance to the queue ``heir``."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of whatever is held."""
+        ...

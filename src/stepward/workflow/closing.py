@@ -1,0 +1,55 @@
+"""Closing suspended workflow code quietly: at eviction, and for what an ended workflow left behind."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import Context
+from typing import Any
+
+TRIES = 100
+"""How often code that awaits again while it is closed is told so."""
+
+
+@contextmanager
+def silent_warnings() -> Iterator[None]:
+    """No "coroutine was never awaited" for coroutines that only waited for their turn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def close_coroutine(
+    coroutine: Coroutine[Any, Any, Any] | Generator[Any, Any, Any] | None, context: Context
+) -> None:
+    """Close ``coroutine`` in ``context``, whatever its ``finally`` blocks try."""
+    if coroutine is not None:
+        _insist(lambda: context.run(coroutine.close))
+
+
+def close_generator(generator: AsyncGenerator[Any, Any]) -> None:
+    """Close an asynchronous generator without waiting for what it awaits."""
+    closing = generator.aclose()
+    _insist(lambda: _throw(closing))
+
+
+def _throw(closing: Coroutine[Any, Any, None]) -> None:
+    try:
+        closing.send(None)
+    except StopIteration:
+        return
+    raise RuntimeError("the generator awaits again")
+
+
+def _insist(close: Callable[[], None]) -> None:
+    for _ in range(TRIES):
+        try:
+            close()
+        except RuntimeError:  # it awaited again: close it there
+            continue
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # what closing code raises decides nothing any more
+            return
+        return

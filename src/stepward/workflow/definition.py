@@ -1,0 +1,164 @@
+"""How applications declare workflows and local steps."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+
+from stepward.durations import Duration, seconds
+from stepward.errors import DeclarationError
+from stepward.model.action import Action
+from stepward.model.states import StepKind
+from stepward.policies import Supervision
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
+OURS = re.compile(r"timer|side_effect|signal:.*")
+"""Names under which the engine keeps records of its own."""
+
+
+class Workflow(Action[P, R]):
+    """An ``async def`` under a name and a version; called inside a workflow it starts a child task."""
+
+    def __init__(
+        self,
+        fn: Callable[P, Coroutine[Any, Any, R]],
+        *,
+        name: str,
+        version: str,
+        complete_seconds: float | None,
+        supervision: Supervision,
+    ) -> None:
+        super().__init__(fn, name=name, kind=StepKind.CHILD, complete_seconds=complete_seconds)
+        self.version = version
+        self.supervision = supervision
+
+
+class _WorkflowDecorator(Protocol):
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> Workflow[P, R]: ...
+
+
+class _StepDecorator(Protocol):
+    @overload
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> Action[P, R]: ...
+    @overload
+    def __call__(self, fn: Callable[P, R], /) -> Action[P, R]: ...
+
+
+class _TransactionDecorator(Protocol):
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Any, P], Coroutine[Any, Any, R]], /) -> Action[P, R]: ...
+    @overload
+    def __call__(self, fn: Callable[Concatenate[Any, P], R], /) -> Action[P, R]: ...
+
+
+@overload
+def workflow(fn: Callable[P, Coroutine[Any, Any, R]], /) -> Workflow[P, R]: ...
+@overload
+def workflow(
+    *,
+    name: str | None = None,
+    version: str = "1",
+    complete_by: Duration | None = None,
+    supervision: Supervision = Supervision(),
+) -> _WorkflowDecorator: ...
+def workflow(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    version: str = "1",
+    complete_by: Duration | None = None,
+    supervision: Supervision = Supervision(),
+) -> Any:
+    """Declare an ``async def`` as a workflow; ``complete_by`` bounds a whole task of it.
+
+    Give a changed workflow a new ``version`` when tasks of the old one are still under way.
+    """
+
+    def declare(fn: Callable[..., Any]) -> Workflow[Any, Any]:
+        known = _name(fn, name, "workflow")
+        if not inspect.iscoroutinefunction(fn):
+            raise DeclarationError(
+                f"workflow {known}: expected an async def, found {_sort(fn)}; write async def"
+            )
+        if not isinstance(supervision, Supervision):
+            raise DeclarationError(
+                f"workflow {known}: expected a Supervision, found {supervision!r}; pass Supervision(…)"
+            )
+        return Workflow(
+            fn,
+            name=known,
+            version=_checked(version, f"version of workflow {known}"),
+            complete_seconds=None if complete_by is None else seconds(complete_by, f"{known}.complete_by"),
+            supervision=supervision,
+        )
+
+    return declare if fn is None else declare(fn)
+
+
+@overload
+def step(
+    *, complete_by: Duration = "30s", transaction: Literal[False] = False, name: str | None = None
+) -> _StepDecorator: ...
+@overload
+def step(
+    *, complete_by: Duration = "30s", transaction: Literal[True], name: str | None = None
+) -> _TransactionDecorator: ...
+def step(*, complete_by: Duration = "30s", transaction: bool = False, name: str | None = None) -> Any:
+    """Declare a function as a local step, run beside the Scheduler.
+
+    With ``transaction=True`` it gets a connection as its first argument, which calls omit; its rows and its
+    outcome commit together.
+    """
+
+    def declare(fn: Callable[..., Any]) -> Action[Any, Any]:
+        known = _name(fn, name, "step")
+        if transaction and not _takes_connection(fn):
+            raise DeclarationError(
+                f"step {known}: expected a first parameter for the connection, found none; "
+                "add one or drop transaction=True"
+            )
+        return Action(
+            fn,
+            name=known,
+            kind=StepKind.TRANSACTION if transaction else StepKind.LOCAL,
+            complete_seconds=seconds(complete_by, f"{known}.complete_by"),
+            skip=1 if transaction else 0,
+        )
+
+    return declare
+
+
+def _name(fn: Callable[..., Any], name: str | None, what: str) -> str:
+    if not callable(fn):
+        raise DeclarationError(f"{what}: expected a function, found {fn!r}; put the decorator above a def")
+    known = _checked(getattr(fn, "__name__", "") if name is None else name, f"name of {what}")
+    if OURS.fullmatch(known):
+        raise DeclarationError(
+            f"name of {what}: expected one that is not the engine's own, found {known!r}; rename it"
+        )
+    return known
+
+
+def _checked(text: str, what: str) -> str:
+    if not isinstance(text, str) or not NAME.fullmatch(text):
+        raise DeclarationError(
+            f"{what}: expected 1-200 of A-Z a-z 0-9 . _ : -, found {text!r}; give one that fits"
+        )
+    return text
+
+
+def _takes_connection(fn: Callable[..., Any]) -> bool:
+    first = next(iter(inspect.signature(fn).parameters.values()), None)
+    return first is not None and first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD)
+
+
+def _sort(fn: Callable[..., Any]) -> str:
+    if inspect.isasyncgenfunction(fn):
+        return "an async generator"
+    return "a def" if inspect.isfunction(fn) else repr(fn)

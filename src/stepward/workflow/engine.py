@@ -1,0 +1,243 @@
+"""The workflow engine: history in, decisions out. It reads no clock and does no I/O.
+
+Outcomes are delivered one at a time, and the workflow is driven until quiet between two. The order of
+delivery is recorded, and a replay follows it: the lowest ordinal among recorded outcomes already asked for,
+and only when there is none, what is live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextvars import Context
+from typing import Any
+
+from stepward.errors import InvalidArguments
+from stepward.model.action import Action
+from stepward.model.records import Step, Task
+from stepward.model.states import StepKind, StepState
+from stepward.payload import NULL, PAYLOAD_BYTES
+from stepward.workflow.decisions import Decisions, End
+from stepward.workflow.definition import Workflow
+from stepward.workflow.endings import failed, raised, returned, step_failed
+from stepward.workflow.handles import Timer
+from stepward.workflow.recordings import Recordings, Target
+from stepward.workflow.run import CHANGED, Run
+from stepward.workflow.signals import Signal
+
+MAX_STEPS = 50_000
+
+
+class Execution:
+    """One run of a task in memory."""
+
+    __slots__ = ("_payload_limit", "_run", "_started", "task", "workflow")
+
+    def __init__(
+        self,
+        workflow: Workflow[Any, Any],
+        task: Task,
+        steps: Sequence[Step],
+        *,
+        payload_limit: int = PAYLOAD_BYTES,
+        max_steps: int = MAX_STEPS,
+    ) -> None:
+        self.workflow = workflow
+        self.task = task
+        self._payload_limit = payload_limit
+        self._started = False
+        recordings = Recordings(steps) if steps else None
+        self._run = Run(workflow, task, recordings, payload_limit=payload_limit, max_steps=max_steps)
+
+    def start(self) -> None:
+        """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal."""
+        self._started = True
+        try:
+            args, kwargs = self.workflow.signature.unpack(self.task.input)
+        except InvalidArguments as error:
+            self._run.end(failed("InvalidArguments", str(error)))
+        else:
+            self._run.loop.create_task(self._main(args, kwargs), context=Context())
+        self._advance()
+
+    def resolve(self, key: str, *, output: bytes | None, error: bytes | None, at: float) -> None:
+        """Deliver a live outcome: JSON output, or the JSON error object of a failed step (StepFailed).
+
+        ``at`` must be the step's recorded ``finished_at``. An outcome that nobody awaits changes nothing.
+        """
+        run = self._run
+        if run.ended is not None:
+            return
+        future = run.pending.pop(key, None)
+        if future is not None:
+            self._deliver_step(key, future, output, error, at)
+            self._advance()
+        elif run.recordings is not None:
+            run.recordings.keep(key, output=output, error=error, at=at)
+
+    def signal(self, number: int, name: str, payload: bytes, at: float) -> None:
+        """Queue a signal, the inbox row ``number``; one ``wait_for`` takes it."""
+        if self._run.ended is None:
+            self._run.open_signals().put(name, Signal(number, payload, at))
+            if self._started:
+                self._advance()
+
+    def fire(self, now: float) -> None:
+        """Fire the timers due at ``now``, one delivery each; timers made meanwhile wait for the next time."""
+        for timer in self._run.timers.take_due(now):
+            if self._run.ended is None and not timer.cancelled():
+                self._deliver_timer(timer, max(timer.at, now))
+                self._advance()
+
+    def take(self) -> Decisions:
+        """What was decided since last asked."""
+        return self._run.ledger.take(self._run.ended)
+
+    def discard(self) -> None:
+        """Leave memory: whatever is suspended is closed, and what it does on the way decides nothing."""
+        self._run.close()
+        self._run.ledger.drop()
+
+    def pending_action(self, key: str) -> Action[Any, Any] | None:
+        """What a local step that was asked for calls; None if the workflow did not ask for it."""
+        return self._run.beside.get(key)
+
+    @property
+    def ended(self) -> End | None:
+        """How the run ended, if it did."""
+        return self._run.ended
+
+    @property
+    def replaying(self) -> bool:
+        """Whether recorded outcomes are being delivered again."""
+        return self._run.replaying
+
+    @property
+    def next_timer(self) -> float | None:
+        """When the next timer is due."""
+        return self._run.timers.next_at()
+
+    @property
+    def waits_for(self) -> str | None:
+        """What an operator is told: ``signal approval``, ``payments.charge/1, +2 more``, ``timer``."""
+        run = self._run
+        waits = run.signals.waits if run.signals is not None else []
+        count = len(waits) + len(run.pending)
+        if count == 0:
+            return None if self.next_timer is None else "timer"
+        first = f"signal {waits[0].name}" if waits else next(iter(run.pending))
+        return first if count == 1 else f"{first}, +{count - 1} more"
+
+    async def _main(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        workflow, run = self.workflow, self._run
+        try:
+            value = await workflow.fn(*args, **kwargs)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # whatever leaves the workflow is its end
+            if run.loop.closing:
+                raise
+            run.end(raised(error, workflow.name))
+        else:
+            run.end(returned(value, workflow.name, limit=self._payload_limit))
+
+    def _advance(self) -> None:
+        run = self._run
+        run.loop.drive()
+        while run.ended is None and self._deliver_next():
+            run.loop.drive()
+        if run.ended is None:
+            run.replaying = False
+            self._check_waiting()
+        if run.ended is not None:
+            run.close()
+
+    def _deliver_next(self) -> bool:
+        """Deliver one outcome that is at hand; recorded ones come first."""
+        run = self._run
+        if run.recordings is not None:
+            due = run.recordings.next_due()
+            if due is not None:
+                self._deliver_again(*due)
+                return True
+            late = run.recordings.next_late()
+            if late is not None:
+                self._deliver_late(*late)
+                return True
+        return run.signals is not None and self._deliver_signal()
+
+    def _deliver_again(self, step: Step, target: Target) -> None:
+        run = self._run
+        run.replaying = True
+        if target.cancelled():
+            run.break_off(
+                f"step {step.key}: the record holds its outcome as delivered (ordinal {step.ordinal}), "
+                f"the workflow gave it up before; {CHANGED}"
+            )
+        elif isinstance(target, Timer):
+            self._pass_time(step.finished_at)
+            run.loop.run_timer(target)
+        else:
+            self._settle(step, target)
+
+    def _deliver_late(self, step: Step, target: Target) -> None:
+        if not target.cancelled() and not isinstance(target, Timer):
+            self._run.replaying = False
+            self._run.ledger.deliver(step.key)
+            self._settle(step, target)
+
+    def _settle(self, step: Step, future: asyncio.Future[bytes]) -> None:
+        self._pass_time(step.finished_at)
+        if step.state is StepState.FAILED or step.output is None:
+            future.set_exception(step_failed(step.key, step.error))
+        else:
+            future.set_result(step.output)
+
+    def _deliver_step(
+        self, key: str, future: asyncio.Future[bytes], output: bytes | None, error: bytes | None, at: float
+    ) -> None:
+        self._run.replaying = False
+        self._run.ledger.deliver(key)
+        self._pass_time(at)
+        if error is None:
+            future.set_result(NULL if output is None else output)
+        else:
+            future.set_exception(step_failed(key, error))
+
+    def _deliver_timer(self, timer: Timer, at: float) -> None:
+        run = self._run
+        run.replaying = False
+        self._pass_time(at)
+        run.ledger.record(StepKind.TIMER, timer.key, input=timer.input, output=NULL, at=at)
+        run.loop.run_timer(timer)
+
+    def _deliver_signal(self) -> bool:
+        run = self._run
+        found = None if run.signals is None else run.signals.take()
+        if found is None:
+            return False
+        wait, signal = found
+        run.replaying = False
+        self._pass_time(signal.at)
+        run.ledger.record(
+            StepKind.SIGNAL, wait.key, input=NULL, output=signal.payload, at=run.loop.now, taken=signal.number
+        )
+        wait.future.set_result(signal.payload)
+        return True
+
+    def _pass_time(self, at: float | None) -> None:
+        loop = self._run.loop
+        if at is not None and at > loop.now:
+            loop.now = at
+
+    def _check_waiting(self) -> None:
+        run = self._run
+        if not run.pending and self.next_timer is None and not (run.signals and run.signals.waits):
+            name = self.workflow.name
+            run.end(
+                failed(
+                    "WaitsForNothing",
+                    f"{name}: expected to wait for a step, a timer or a signal, found it waiting for what "
+                    "nothing outside can bring (a future, a lock, a queue); resolve it within the workflow",
+                )
+            )

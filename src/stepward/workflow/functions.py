@@ -1,0 +1,133 @@
+"""What workflow code may use of the engine: time, chance, side effects, signals, the next run, its task."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import uuid as uuids
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeVar, overload
+
+from stepward.durations import Duration, seconds
+from stepward.errors import InvalidPayload, Refused
+from stepward.model.action import current_caller
+from stepward.payload import decode
+from stepward.workflow.control import ContinueAsNew
+from stepward.workflow.loop import WorkflowLoop
+from stepward.workflow.run import Run
+
+T = TypeVar("T")
+LOGGER = "stepward.workflow"
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentTask:
+    """The task that runs; ``run`` counts ``continue_as_new``, ``replaying`` goes through its history again."""
+
+    id: str
+    uid: str
+    workflow: str
+    version: str
+    run: int
+    labels: dict[str, str]
+    replaying: bool
+
+
+def now() -> datetime:
+    """The time of the last outcome delivered, in UTC; it stands still while the workflow computes."""
+    return datetime.fromtimestamp(_run("now()").loop.now, UTC)
+
+
+def random() -> float:
+    """A number from 0 to 1, the same in every replay."""
+    return _run("random()").chance().random()
+
+
+def uuid4() -> uuids.UUID:
+    """A random UUID, the same in every replay."""
+    return uuids.UUID(int=_run("uuid4()").chance().getrandbits(128), version=4)
+
+
+def side_effect(fn: Callable[[], T]) -> T:
+    """Call the plain function ``fn`` once and record what it returns, as JSON; replays give the record.
+
+    For quick reads of the world around (a setting, a clock). What ``fn`` raises is not recorded.
+    """
+    run = _run("side_effect()")
+    if inspect.iscoroutinefunction(fn):
+        raise InvalidPayload(
+            "side_effect: expected a plain function, found an async one; make it a step instead"
+        )
+    value: T = decode(run.side_effect(fn), "side_effect")
+    return value
+
+
+@overload
+async def wait_for(name: str, *, timeout: Duration | None = None) -> Any: ...
+@overload
+async def wait_for(name: str, *, timeout: Duration | None = None, type: type[T]) -> T: ...
+async def wait_for(name: str, *, timeout: Duration | None = None, type: Any = Any) -> Any:  # noqa: A002
+    """The payload of the next signal ``name``, as ``type``; each signal is taken once, in order.
+
+    Raises TimeoutError when none came within ``timeout``, InvalidPayload when it does not fit ``type``.
+    """
+    run = _run("wait_for()")
+    limit = None if timeout is None else seconds(timeout, "wait_for timeout", zero=True)
+    return decode(await run.wait_for(name, limit), f"signal {name}", type)
+
+
+def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
+    """End this run and start the next with these arguments and an empty history, in one commit."""
+    run = _run("continue_as_new()")
+    raise ContinueAsNew(run.workflow.signature.pack(args, kwargs))
+
+
+def current_task() -> CurrentTask:
+    """The task whose workflow code runs now."""
+    run = _run("current_task()")
+    task = run.task
+    labels = decode(task.labels, "labels", dict[str, str])
+    return CurrentTask(
+        task.id, task.uid, task.workflow, task.version, task.run, labels=labels, replaying=run.replaying
+    )
+
+
+class WorkflowLogger(logging.LoggerAdapter[logging.Logger]):
+    """A logger for workflow code: silent while replaying; each record carries the task's id and workflow."""
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802  the name is logging's
+        """Whether anybody would hear it, and it was not said before."""
+        run = _current_run()
+        return (run is None or not run.replaying) and super().isEnabledFor(level)
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """Add the task to the record's extra fields."""
+        run = _current_run()
+        if run is not None:
+            extra = {"task_id": run.task.id, "workflow": run.task.workflow}
+            kwargs["extra"] = extra | dict(kwargs.get("extra") or {})
+        return msg, kwargs
+
+
+def workflow_logger(name: str = LOGGER) -> WorkflowLogger:
+    """A logger of that name for workflow code."""
+    return WorkflowLogger(logging.getLogger(name))
+
+
+logger = workflow_logger()
+
+
+def _run(what: str) -> Run:
+    run = _current_run()
+    if run is None:
+        raise Refused(f"{what} is for workflow code only; found no running workflow; call it inside one")
+    return run
+
+
+def _current_run() -> Run | None:
+    loop = current_caller()
+    if isinstance(loop, WorkflowLoop) and isinstance(loop.engine, Run):
+        return loop.engine
+    return None

@@ -1,0 +1,54 @@
+"""What a program knows by name: its workflows by version, and the operations of its Agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stepward.errors import DeclarationError
+from stepward.model.action import Action
+from stepward.model.records import WorkflowRecord
+from stepward.payload import encode
+from stepward.workflow.definition import Workflow
+
+
+class Registry:
+    """Actions are found here by registered name only, never by dotted path."""
+
+    def __init__(
+        self, workflows: Iterable[Workflow[Any, Any]], operations: Iterable[Action[Any, Any]]
+    ) -> None:
+        self.workflows: dict[tuple[str, str], Workflow[Any, Any]] = {}
+        self.operations: dict[str, Action[Any, Any]] = {}
+        for workflow in workflows:
+            self._add(self.workflows, (workflow.name, workflow.version), workflow)
+        for operation in operations:
+            self._add(self.operations, operation.name, operation)
+
+    def workflow(self, name: str, version: str) -> Workflow[Any, Any] | None:
+        """That version of the workflow, if this program has it."""
+        return self.workflows.get((name, version))
+
+    def newest(self, name: str) -> Workflow[Any, Any] | None:
+        """The version of the workflow that was given last."""
+        found = [workflow for (known, _), workflow in self.workflows.items() if known == name]
+        return found[-1] if found else None
+
+    def records(self) -> list[WorkflowRecord]:
+        """What the store is told, so that clients and Supervisors need no code."""
+        return [
+            WorkflowRecord(
+                name=workflow.name,
+                version=workflow.version,
+                schema=encode(workflow.signature.schema(), f"schema of {workflow.name}"),
+                policy=workflow.supervision.to_json(),
+                complete_seconds=workflow.complete_seconds,
+            )
+            for workflow in self.workflows.values()
+        ]
+
+    @staticmethod
+    def _add(known: dict[Any, Any], key: Any, action: Action[Any, Any]) -> None:
+        if known.get(key, action) is not action:
+            raise DeclarationError(f"{action.kind} {key}: expected one declaration, found two; rename one")
+        known[key] = action

@@ -1,0 +1,217 @@
+"""R6: past its deadline an Agent stops and says nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stepward.agent.breaker import BreakerState
+from stepward.agent.declaration import Agent
+from stepward.model.messages import Outcome, request_queue
+from stepward.policies import CircuitBreaker
+from tests.agent.conftest import Start
+from tests.virtual import START, VirtualLoop, settle
+
+
+async def test_past_its_complete_by_a_call_is_cancelled_in_silence(start: Start) -> None:
+    agent = Agent("payments")
+    ended: list[float] = []
+
+    @agent.operation()
+    async def charge() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            ended.append(asyncio.get_running_loop().time())
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 5)
+    assert await world.is_silent(200)
+    assert ended == [pytest.approx(START + 5, abs=0.01)]
+    assert (world.runner.in_flight, world.runner.stuck) == (0, 0)
+    (told,) = world.told("agent.overran")
+    assert (told["deadline"], told["task_id"], told["calls"]) == ("complete_by", "order-1", 1)
+    assert await world.is_silent(100, request_queue("payments"))
+
+
+async def test_a_call_that_swallows_its_cancellation_is_not_heard_and_keeps_its_slot(start: Start) -> None:
+    agent = Agent("payments")
+    calls: list[int] = []
+
+    @agent.operation()
+    async def charge() -> str:
+        calls.append(1)
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            await asyncio.sleep(30)
+        return "late"
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 5)
+    await asyncio.sleep(10)
+    assert (world.runner.in_flight, world.runner.stuck) == (1, 1)
+    assert await world.is_silent(100)
+    assert (world.runner.in_flight, world.runner.stuck, calls) == (0, 0, [1])
+
+
+async def test_a_call_that_fails_at_its_cancellation_is_not_repeated(start: Start) -> None:
+    agent = Agent("payments")
+    calls: list[int] = []
+
+    @agent.operation()
+    async def charge() -> str:
+        calls.append(1)
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            raise ValueError("cancelled") from None
+        return "done"
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 60)
+    await settle()
+    world.runner.revoke("uid-1", 1, "payments.charge/1")
+    assert await world.is_silent(100)
+    assert calls == [1]
+
+
+async def test_a_result_past_the_complete_by_is_thrown_away(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> str:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.now += 30  # the process was stopped here
+        return "late"
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 5)
+    assert await world.is_silent(100)
+    assert [told["deadline"] for told in world.told("agent.overran")] == ["complete_by"]
+    assert world.runner.in_flight == 0
+
+
+async def test_a_process_that_slept_before_the_effect_does_not_act(start: Start) -> None:
+    agent = Agent("payments")
+    effects: list[int] = []
+
+    @agent.operation()
+    async def charge() -> None:
+        effects.append(1)
+
+    def sleep_there(name: str) -> None:
+        if name == "A3.before":
+            loop = asyncio.get_running_loop()
+            assert isinstance(loop, VirtualLoop)
+            loop.now += 6
+
+    world = start(agent, failpoint=sleep_there)
+    await world.ask("payments.charge", complete_by=START + 5)
+    assert await world.is_silent(100)
+    assert effects == []
+
+
+async def test_an_instance_past_its_own_lease_does_not_act_and_leaves_the_request(start: Start) -> None:
+    agent = Agent("payments")
+    effects: list[int] = []
+
+    @agent.operation()
+    async def charge() -> None:
+        effects.append(1)
+
+    world = start(agent, lease_until=lambda: START + 3)
+    await asyncio.sleep(4)
+    await world.ask("payments.charge", complete_by=START + 500)
+    await asyncio.sleep(1)
+    assert effects == []
+    await world.runner.drain(0)
+    await asyncio.sleep(60)
+    taken = await world.transport.take(request_queue("payments"), 1, 30)
+    assert len(taken) == 1
+
+
+async def test_a_lease_of_the_instance_that_ends_stops_its_calls(start: Start) -> None:
+    agent = Agent("payments")
+    ended: list[float] = []
+
+    @agent.operation()
+    async def charge() -> None:
+        try:
+            await asyncio.sleep(100)
+        finally:
+            ended.append(asyncio.get_running_loop().time())
+
+    world = start(agent, lease_until=lambda: START + 3)
+    await world.ask("payments.charge", complete_by=START + 50)
+    await asyncio.sleep(10)
+    assert ended == [pytest.approx(START + 3, abs=0.01)]
+    assert world.told("agent.overran")[0]["deadline"] == "lease"
+
+
+async def test_a_lease_of_the_instance_that_is_renewed_keeps_its_calls(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> str:
+        await asyncio.sleep(40)
+        return "done"
+
+    loop = asyncio.get_running_loop()
+    world = start(agent, lease_until=lambda: loop.time() + 3)
+    assert (await world.call("payments.charge", complete_by=START + 50)).output == b'"done"'
+
+
+async def test_calls_that_never_end_open_the_breaker(start: Start) -> None:
+    agent = Agent("payments", breaker=CircuitBreaker(failures=2, reset_after="1h"))
+
+    @agent.operation()
+    async def charge() -> None:
+        await asyncio.sleep(1000)
+
+    world = start(agent)
+    for number in range(2):
+        await world.ask("payments.charge", task=f"uid-{number}", complete_by=START + 5 + number)
+    await asyncio.sleep(5.5)
+    assert world.runner.breaker is BreakerState.CLOSED
+    await asyncio.sleep(1)
+    assert world.runner.breaker is BreakerState.OPEN
+
+
+async def test_many_calls_end_each_at_its_own_deadline_under_one_timer(start: Start) -> None:
+    agent = Agent("payments", concurrency=1000)
+    ended: dict[int, float] = {}
+
+    @agent.operation()
+    async def charge(number: int) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended[number] = asyncio.get_running_loop().time() - START
+
+    world = start(agent, request_lease=10_000)
+    requests = [
+        world.request(
+            "payments.charge", number, task=f"uid-{number}", complete_by=START + 1 + number * 7 % 500
+        )
+        for number in range(500)
+    ]
+    await world.transport.publish(request_queue("payments"), requests)
+    await asyncio.sleep(1000)
+    assert ended == {number: pytest.approx(1 + number * 7 % 500, abs=0.01) for number in range(500)}
+
+
+async def test_finished_calls_leave_no_deadline_behind(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> None: ...
+
+    world = start(agent)
+    for number in range(500):
+        await world.ask("payments.charge", task=f"uid-{number}", complete_by=START + 10_000)
+    replies = await world.replies(500)
+    assert {reply.outcome for reply in replies} == {Outcome.COMPLETED}
+    assert len(world.runner._calls._deadlines._heap) < 100

@@ -1,0 +1,28 @@
+"""Remote services of the order example for the tests, each a real process on a free port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.orders.services.process import ServiceProcess
+from tests.examples.service_calls import Start
+
+
+@pytest.fixture
+async def start_service(tmp_path: Path) -> AsyncIterator[Start]:
+    async with AsyncExitStack() as stack:
+
+        async def start_one(name: str, **options: Any) -> ServiceProcess:
+            return await stack.enter_async_context(ServiceProcess(name, tmp_path / f"{name}.db", **options))
+
+        yield start_one
+
+
+@pytest.fixture
+async def payment(start_service: Start) -> ServiceProcess:
+    return await start_service("payment")

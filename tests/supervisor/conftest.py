@@ -1,0 +1,64 @@
+"""A Supervisor over a store in memory, with all that it tells and offers on record."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from stepward.clock import Environment
+from stepward.errors import AlertRefused
+from stepward.events import AlertSink, Event, Observers
+from stepward.model.records import Alert
+from stepward.settings import Settings
+from stepward.supervisor import Supervisor
+from tests.supervisor.fake_store import FakeStore
+
+
+@dataclass
+class FakeSink:
+    name: str
+    took: list[int] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    refuses: Callable[[Alert], bool] = lambda alert: False
+
+    async def deliver(self, alert: Alert) -> None:
+        self.asked.append(alert.number)
+        if self.refuses(alert):
+            raise AlertRefused("receiver is down")
+        self.took.append(alert.number)
+
+
+class Bench:
+    """What a test holds in its hands."""
+
+    def __init__(self) -> None:
+        self.store = FakeStore()
+        self.told: list[Event] = []
+        self.passed: list[str] = []
+        self.made: list[Supervisor] = []
+
+    def supervisor(self, *sinks: AlertSink, **settings: Any) -> Supervisor:
+        made = Supervisor(
+            self.store,
+            instance="s1",
+            settings=Settings(**settings),
+            observers=Observers(self.told.append),
+            environment=Environment(failpoint=self.passed.append),
+            sinks=sinks,
+        )
+        self.made.append(made)
+        return made
+
+    def names(self) -> list[str]:
+        return [event.name for event in self.told]
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    yield bench
+    for made in bench.made:
+        await made.close()

@@ -1,0 +1,244 @@
+"""Settings: where they come from, what they refuse, and that secrets stay secret."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepward.errors import SettingsError
+from stepward.settings import Settings, names
+
+SECRET = "canary-0123456789"
+HOOK = "https://hooks.example.com/canary-path"
+
+
+def load(folder: Path, environ: Mapping[str, str] | None = None, **overrides: object) -> Settings:
+    return Settings.load(overrides, environ or {}, folder)
+
+
+def test_without_any_source_the_defaults_stand(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert settings == Settings()
+    assert settings.store == "sqlite:///stepward.db"
+    assert settings.transport == "local"
+    assert (settings.lease, settings.supervisor_every, settings.poll, settings.drain) == (10, 1, 1, 10)
+    assert (settings.payload_bytes, settings.history_bytes) == (1_048_576, 67_108_864)
+    assert (settings.history_steps, settings.commit_rows) == (50_000, 5_000)
+    assert (settings.tasks_in_flight, settings.tasks_in_memory, settings.evict_after) == (1_000, 100_000, 60)
+    assert (settings.retention, settings.recovery_limit) == (30 * 86_400, 5)
+    assert settings.replay_check is False
+    assert settings.webhook_url is settings.webhook_secret is None
+    assert settings.log_level == "INFO"
+    assert {line.source for line in settings.describe()} == {"default"}
+    assert [line.name for line in settings.describe()] == names()
+
+
+def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.stepward]\nlease = 2\npoll = 2\ndrain = 2\nretention = '2d'\n"
+    )
+    (tmp_path / "stepward.toml").write_text("lease = '3s'\npoll = '3s'\ndrain = 3.0\n")
+    environ = {"STEPWARD_LEASE": "4", "STEPWARD_POLL": "4s", "HOME": "/nowhere"}
+    settings = load(tmp_path, environ, lease="5s")
+    assert (settings.lease, settings.poll, settings.drain, settings.retention) == (5, 4, 3, 172_800)
+    sources = {line.name: line.source for line in settings.describe() if line.source != "default"}
+    assert sources == {
+        "lease": "argument",
+        "poll": "STEPWARD_POLL",
+        "drain": "stepward.toml",
+        "retention": "pyproject.toml",
+    }
+
+
+def test_a_pyproject_without_a_table_of_ours_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.other]\nlease = 'odd'\n")
+    assert load(tmp_path) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "read"),
+    [
+        ("evict_after", "never", None),
+        ("retention", "never", None),
+        ("evict_after", None, None),
+        ("lease", "1s", 1.0),
+        ("lease", "10m", 600.0),
+        ("payload_bytes", "1KiB", 1024),
+        ("payload_bytes", "64 MiB", 64 * 1024**2),
+        ("payload_bytes", 2048, 2048),
+        ("tasks_in_flight", "1_000_000", 1_000_000),
+        ("tasks_in_flight", " 7 ", 7),
+        ("replay_check", "yes", True),
+        ("replay_check", "0", False),
+        ("replay_check", True, True),
+        ("log_level", "debug", "DEBUG"),
+        ("transport", "store", "store"),
+        ("store", "sqlite:////var/lib/x.db", "sqlite:////var/lib/x.db"),
+    ],
+)
+def test_values_are_read_as_people_write_them(
+    tmp_path: Path, name: str, written: object, read: object
+) -> None:
+    assert getattr(load(tmp_path, None, **{name: written}), name) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("lease", "0.9s"), ("lease", "10m1s"), ("lease", "never"), ("lease", None), ("lease", True),
+        ("lease", "nan"),
+        pytest.param("lease", 10**5000, id="huge-duration"),
+        ("drain", "-1s"), ("retention", 0), ("poll", []), ("poll", 0),
+        ("payload_bytes", 1023), ("payload_bytes", 64 * 1024**2 + 1), ("payload_bytes", "1MB"),
+        ("payload_bytes", 2048.0),
+        ("payload_bytes", "999999999999999GiB"), ("tasks_in_flight", 0), ("tasks_in_flight", 1_000_001),
+        ("tasks_in_flight", True), ("tasks_in_flight", "1__0"), ("tasks_in_flight", "1,000"),
+        pytest.param("tasks_in_flight", 10**5000, id="huge-count"),
+        ("recovery_limit", "five"), ("replay_check", "maybe"), ("replay_check", 1), ("replay_check", None),
+        ("log_level", "LOUD"), ("log_level", 10), ("store", ""), ("store", "shop.db"), ("store", "sqlite://"),
+        ("store", "sqlite:///a\nb"), ("store", 3), ("transport", "nats://localhost"), ("transport", None),
+        ("webhook_url", "ftp://example.com/"), ("webhook_url", "https://"), ("webhook_url", "https://[::1/"),
+        ("webhook_url", 4), ("webhook_secret", ""), ("webhook_secret", 4),
+    ],
+    ids=lambda value: None if isinstance(value, int) else repr(value),
+)  # fmt: skip
+def test_all_else_is_refused_in_one_line_that_names_setting_and_source(
+    tmp_path: Path, name: str, written: object
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(tmp_path, None, **{name: written})
+    message = str(refused.value)
+    assert message.startswith(f"{name} (argument): expected ")
+    assert "; " in message
+    assert "\n" not in message
+    assert len(message) < 250
+
+
+def test_an_error_names_the_variable_or_file_it_comes_from(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^lease \(STEPWARD_LEASE\): expected 1s to 10m, found '11m'"):
+        load(tmp_path, {"STEPWARD_LEASE": "11m"})
+    (tmp_path / "stepward.toml").write_text("lease = '11m'\n")
+    with pytest.raises(SettingsError, match=r"^lease \(stepward.toml\): "):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("in_file", ["leese = 3", "[leese]\na = 1"])
+def test_an_unknown_name_is_refused_with_the_nearest_known_one(tmp_path: Path, in_file: str) -> None:
+    with pytest.raises(SettingsError, match=r"^STEPWARD_LEESE: .* found 'leese'; did you mean 'lease'\?$"):
+        load(tmp_path, {"STEPWARD_LEESE": "3"})
+    with pytest.raises(SettingsError, match=r"^argument: .* did you mean 'tasks_in_flight'\?$"):
+        load(tmp_path, None, tasks_flight=3)
+    (tmp_path / "stepward.toml").write_text(in_file)
+    with pytest.raises(SettingsError, match=r"^stepward.toml: .* found 'leese'; did you mean 'lease'\?$"):
+        load(tmp_path)
+
+
+def test_the_field_of_sources_is_no_setting(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="expected a known setting"):
+        load(tmp_path, {"STEPWARD_SOURCES": "x"})
+
+
+def test_variables_that_are_something_else_are_left_alone(tmp_path: Path) -> None:
+    environ = {
+        "STEPWARD_FAILPOINT": "U2.before:3",
+        "STEPWARD_PORT": "tcp://10.0.0.1:80",
+        "STEPWARD_PORT_80_TCP_ADDR": "10.0.0.1",
+        "STEPWARD_SERVICE_HOST": "10.0.0.1",
+        "STEPWARD_CONSOLE_SERVICE_PORT_HTTP": "80",
+        "stepward_lease": "x",
+    }
+    assert load(tmp_path, environ) == Settings()
+
+
+@pytest.mark.parametrize("content", [b"lease = ", b"\xff", b"lease = 1\nlease = 2"])
+def test_a_damaged_file_is_told_by_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "stepward.toml").write_bytes(content)
+    with pytest.raises(SettingsError, match=r"^stepward.toml: expected a TOML file, found: "):
+        load(tmp_path)
+
+
+def test_a_table_of_ours_must_be_a_table(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool]\nstepward = 3\n")
+    with pytest.raises(SettingsError, match=r"^pyproject.toml: expected the table \[tool.stepward\]"):
+        load(tmp_path)
+
+
+def test_settings_that_contradict_one_another_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^webhook_secret: expected one beside webhook_url"):
+        load(tmp_path, None, webhook_url=HOOK)
+    with pytest.raises(SettingsError, match=r"^history_bytes: expected at least payload_bytes"):
+        load(tmp_path, None, payload_bytes="2MiB", history_bytes="1MiB")
+
+
+def test_a_direct_construction_is_validated_too() -> None:
+    with pytest.raises(SettingsError, match=r"^lease: expected 1s to 10m"):
+        Settings(lease=0.5)
+
+
+def test_secrets_may_stand_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text(f"{SECRET}\n")
+    by_file = load(tmp_path, None, webhook_secret="file:secret.txt")
+    by_variable = load(tmp_path, {"HOOK_SECRET": SECRET, "STEPWARD_WEBHOOK_SECRET": "env:HOOK_SECRET"})
+    plain = load(tmp_path, None, webhook_secret=SECRET)
+    assert by_file.webhook_secret == by_variable.webhook_secret == plain.webhook_secret == SECRET
+
+
+def test_a_secret_that_is_not_there_is_told_by_its_place(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"webhook_secret \(argument\): expected a readable file at .*absent"
+    ):
+        load(tmp_path, None, webhook_secret="file:absent")
+    with pytest.raises(SettingsError, match=r"webhook_secret \(argument\): expected the variable ABSENT"):
+        load(tmp_path, None, webhook_secret="env:ABSENT")
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(SettingsError, match=r"webhook_secret .*expected a secret"):
+        load(tmp_path, None, webhook_secret="file:empty")
+
+
+def test_no_secret_shows_anywhere(tmp_path: Path) -> None:
+    settings = load(tmp_path, None, webhook_secret=SECRET, webhook_url=HOOK)
+    shown = repr(settings) + str(settings) + str(settings.describe())
+    assert "canary" not in shown
+    assert "webhook_secret=(redacted)" in shown
+    assert "https://hooks.example.com/…" in shown
+
+
+@pytest.mark.parametrize("name", ["store", "transport"])
+def test_a_refused_url_does_not_show_its_password(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(tmp_path, None, **{name: "postgresql://user:canary@host/shop"})
+    assert "canary" not in str(refused.value)
+    assert "postgresql://…" in str(refused.value)
+
+
+def test_what_is_described_is_readable(tmp_path: Path) -> None:
+    shown = {
+        line.name: line.value for line in load(tmp_path, None, retention="never", lease="1m30s").describe()
+    }
+    assert shown["retention"] == "never"
+    assert shown["lease"] == "1m 30s"
+    assert shown["payload_bytes"] == "1 MiB"
+    assert shown["commit_rows"] == "5,000"
+
+
+def test_settings_are_a_value() -> None:
+    settings: Any = Settings()
+    with pytest.raises(AttributeError):
+        settings.lease = 4
+    assert hash(settings) == hash(Settings())
+
+
+def test_every_default_can_be_written_in_a_file(tmp_path: Path) -> None:
+    defaults = {name: getattr(Settings(), name) for name in names()}
+    lines = [
+        f"{name} = {str(value).lower() if isinstance(value, bool) else repr(value)}"
+        for name, value in defaults.items()
+        if value is not None
+    ]
+    (tmp_path / "stepward.toml").write_text("\n".join(lines))
+    assert tomllib.loads("\n".join(lines))
+    assert load(tmp_path) == Settings()

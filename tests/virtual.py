@@ -1,0 +1,40 @@
+"""An event loop whose time stands still while there is work, and then leaps to the next timer."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from typing import Any
+
+START = 1_800_000_000.0
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """``time()`` starts at START; only timers move it. Threads and sockets are still heard."""
+
+    def __init__(self) -> None:
+        self.now = START
+        super().__init__(LeapingSelector(self))
+
+    def time(self) -> float:
+        return self.now
+
+
+class LeapingSelector(selectors.DefaultSelector):
+    def __init__(self, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:
+            return super().select(None)
+        events = super().select(0)
+        if not events:
+            self._loop.now += timeout
+        return events
+
+
+async def settle(turns: int = 20) -> None:
+    """Let everything run that is ready, without any time passing."""
+    for _ in range(turns):
+        await asyncio.sleep(0)

@@ -1,0 +1,408 @@
+"""Steps: how they are asked for, keyed, delivered, failed and abandoned."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from stepward.errors import InvalidArguments, StepFailed
+from stepward.model.states import StepKind, StepState
+from stepward.workflow.definition import Workflow, step, workflow
+from tests.workflow.declared import charge, ship, track
+from tests.workflow.play import START, Play
+
+
+@workflow
+async def sequential(order: str) -> list[Any]:
+    return [await charge(order, 1), await ship(order), await charge(order, 2)]
+
+
+def test_a_step_is_asked_for_once_under_its_name_and_occurrence() -> None:
+    play = Play(sequential, "o")
+    assert [(call.key, call.number, call.input) for call in play.decisions.calls] == [("charge/1", 1, b'["o",1]')]
+    play.finish("charge/1", "a")
+    assert [(call.key, call.number) for call in play.decisions.calls] == [("ship/1", 2)]
+    assert [(one.key, one.ordinal) for one in play.decisions.delivered] == [("charge/1", 1)]
+    play.finish("ship/1", "b")
+    assert play.running == ["charge/2"]
+    play.finish("charge/2", "c")
+    assert play.result == ["a", "b", "c"]
+    assert play.verified() is None
+
+
+def test_taking_twice_gives_nothing_the_second_time() -> None:
+    play = Play(sequential, "o")
+    again = play.execution.take()
+    assert (again.calls, again.recorded, again.delivered, again.abandoned, again.end) == ([], [], [], [], None)
+
+
+def test_a_restart_asks_for_nothing_that_is_recorded() -> None:
+    play = Play(sequential, "o")
+    play.finish("charge/1", "a")
+    decisions = play.restart()
+    assert (decisions.calls, decisions.delivered) == ([], [])
+    play.finish("ship/1", "b")
+    play.finish("charge/2", "c")
+    assert play.result == ["a", "b", "c"]
+
+
+def test_a_child_workflow_is_a_step_of_kind_child() -> None:
+    @workflow
+    async def parent() -> int:
+        return await track("p1") + 1
+
+    play = Play(parent)
+    assert play.decisions.calls[0].action.kind is StepKind.CHILD
+    play.finish("parcels.track/1", 2)
+    assert play.result == 3
+
+
+def test_outcomes_are_delivered_one_at_a_time_and_the_order_is_recorded() -> None:
+    @workflow
+    async def racing() -> list[Any]:
+        return await asyncio.gather(charge("a"), charge("b"), ship("c"))
+
+    play = Play(racing)
+    for key in ("ship/1", "charge/2", "charge/1"):
+        play.finish(key, key)
+    assert [play.rows[key].ordinal for key in ("charge/1", "charge/2", "ship/1")] == [3, 2, 1]
+    assert play.result == ["charge/1", "charge/2", "ship/1"]
+    assert play.verified() is None
+
+
+def test_a_failed_step_raises_step_failed_which_the_workflow_may_catch() -> None:
+    @workflow
+    async def careful() -> Any:
+        try:
+            await charge("o")
+        except StepFailed as error:
+            return [str(error), error.step, error.maybe_done, error.data]
+
+    play = Play(careful)
+    play.fail("charge/1", "card refused", maybe_done=True, data={"code": 7})
+    expected = ["card refused", "charge/1", True, {"code": 7}]
+    assert play.result == expected
+    assert play.verified() is None
+
+
+def test_a_step_failed_that_leaves_is_told_from_a_bug() -> None:
+    play = Play(sequential, "o")
+    play.fail("charge/1", "card refused", data={"code": 7})
+    assert play.error == {
+        "message": "card refused",
+        "type": "StepFailed",
+        "step": "charge/1",
+        "data": {"code": 7},
+        "maybe_done": False,
+        "step_failed": True,
+    }
+
+
+def test_a_group_of_step_failures_alone_is_a_step_failure() -> None:
+    @workflow
+    async def grouped(bug: bool) -> None:
+        async def buggy() -> None:
+            try:
+                await ship("o")
+            finally:
+                if bug:
+                    raise ValueError("bug")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(charge("o"))
+            group.create_task(buggy())
+
+    play = Play(grouped, False)
+    play.fail("charge/1", maybe_done=True)
+    assert (play.error["step"], play.error["maybe_done"], play.error["step_failed"]) == ("charge/1", True, True)
+    play = Play(grouped, True)
+    play.fail("charge/1")
+    assert (play.error["type"], play.error["step_failed"]) == ("ExceptionGroup", False)
+
+
+def test_a_bug_names_its_place() -> None:
+    @workflow
+    async def buggy() -> None:
+        raise KeyError("missing")
+
+    error = Play(buggy).error
+    assert (error["type"], error["message"], error["step_failed"]) == ("KeyError", "'missing'", False)
+    assert error["data"]["at"].endswith("in buggy")
+
+
+def test_a_cancelled_error_without_cause_is_a_bug() -> None:
+    @workflow
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    assert "which nobody cancelled" in Play(cancelled).error["message"]
+
+
+def test_a_result_that_is_no_json_is_a_bug_in_one_line() -> None:
+    @workflow
+    async def odd() -> Any:
+        return object()
+
+    assert Play(odd).error["message"].startswith("result of odd: expected a value that JSON can hold")
+
+
+def test_a_result_over_the_limit_is_a_bug() -> None:
+    @workflow
+    async def long() -> Any:
+        return "x" * 200
+
+    assert Play(long, payload_limit=100).error["type"] == "PayloadTooLarge"
+
+
+def test_arguments_that_do_not_fit_are_a_bug() -> None:
+    @workflow
+    async def typed(count: int) -> int:
+        return count
+
+    assert Play(typed, "many").error["type"] == "InvalidArguments"
+
+
+def test_wrong_arguments_of_a_step_reach_the_caller_at_once() -> None:
+    @workflow
+    async def wrong() -> Any:
+        with pytest.raises(InvalidArguments, match="arguments of charge"):
+            await charge("o", 1, 2)  # type: ignore[call-arg]
+        return await charge("o")
+
+    play = Play(wrong)
+    assert play.running == ["charge/1"]
+
+
+def test_a_result_is_converted_to_the_declared_type() -> None:
+    @step()
+    async def count() -> set[int]:
+        return {1}
+
+    @workflow
+    async def counting() -> bool:
+        return isinstance(await count(), set)
+
+    play = Play(counting)
+    play.finish("count/1", [1, 2])
+    assert play.result is True
+
+
+def test_a_step_that_timed_out_is_abandoned_and_its_late_outcome_ignored() -> None:
+    @workflow
+    async def impatient() -> Any:
+        try:
+            async with asyncio.timeout(10):
+                await charge("o")
+        except TimeoutError:
+            return await ship("o")
+
+    play = Play(impatient)
+    play.fire(10)
+    assert play.decisions.abandoned == ["charge/1"]
+    assert [call.key for call in play.decisions.calls] == ["ship/1"]
+    play.execution.resolve("charge/1", output=b"1", error=None, at=play.now)
+    assert play.execution.take().delivered == []
+    decisions = play.restart()
+    assert (decisions.abandoned, decisions.recorded, decisions.calls) == ([], [], [])
+    play.finish("ship/1", "s")
+    assert play.result == "s"
+    assert play.verified() is None
+
+
+def test_the_loser_of_a_race_is_abandoned() -> None:
+    @workflow
+    async def race() -> Any:
+        tasks = [asyncio.create_task(charge("a")), asyncio.create_task(ship("b"))]
+        done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left)
+        return [task.result() for task in done]
+
+    play = Play(race)
+    play.finish("ship/1", "s")
+    assert (play.result, play.decisions.abandoned) == (["s"], ["charge/1"])
+    assert play.verified() is None
+
+
+def test_whatever_is_pending_at_the_end_is_abandoned() -> None:
+    @workflow
+    async def leaving() -> str:
+        task = asyncio.create_task(charge("o"))
+        await ship("o")
+        return str(task.done())
+
+    play = Play(leaving)
+    play.finish("ship/1")
+    assert (play.result, play.decisions.abandoned) == ("False", ["charge/1"])
+    assert play.verified() is None
+
+
+def test_a_step_asked_for_and_given_up_before_anybody_took_it_was_never_asked_for() -> None:
+    @workflow
+    async def hasty() -> str:
+        task = asyncio.create_task(charge("o"))
+        await asyncio.sleep(0)
+        task.cancel()
+        return "gone"
+
+    play = Play(hasty)
+    assert (play.decisions.calls, play.decisions.abandoned, play.result) == ([], [], "gone")
+    assert play.verified() is None
+
+
+def test_a_recorded_outcome_never_delivered_is_delivered_as_live() -> None:
+    play = Play(sequential, "o")
+    play.record("charge/1", "a")
+    decisions = play.restart()
+    assert [(one.key, one.ordinal) for one in decisions.delivered] == [("charge/1", 1)]
+    assert play.running == ["ship/1"]
+
+
+def test_recorded_orders_come_before_outcomes_never_delivered() -> None:
+    @workflow
+    async def both() -> list[str]:
+        order: list[str] = []
+
+        async def one(name: str) -> None:
+            await charge(name)
+            order.append(name)
+
+        await asyncio.gather(one("a"), one("b"))
+        return order
+
+    play = Play(both)
+    play.record("charge/1")
+    play.execution.discard()
+    play.rows["charge/2"].ordinal = 1
+    play.record("charge/2")
+    decisions = play.restart()
+    assert [(one.key, one.ordinal) for one in decisions.delivered] == [("charge/1", 2)]
+    assert play.result == ["b", "a"]
+
+
+def test_steps_still_under_way_are_not_asked_for_again() -> None:
+    for state in (StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT):
+        play = Play(sequential, "o")
+        play.rows["charge/1"].state = state
+        assert play.restart().calls == []
+        assert play.execution.waits_for == "charge/1"
+
+
+def with_new_step_first() -> Workflow[..., Any]:
+    @workflow(name="sequential")
+    async def changed(order: str) -> list[Any]:
+        return [await track(order), await charge(order, 1), await ship(order), await charge(order, 2)]
+
+    return changed
+
+
+def test_steps_may_be_added_under_a_running_task() -> None:
+    play = Play(sequential, "o")
+    play.finish("charge/1", "a")
+    changed = with_new_step_first()
+    decisions = play.restart(changed)
+    assert [call.key for call in decisions.calls] == ["parcels.track/1"]
+    play.finish("parcels.track/1", 1)
+    assert [(one.key, one.ordinal) for one in play.decisions.delivered] == [("parcels.track/1", 2)]
+    assert play.restart(changed).calls == []
+    play.finish("ship/1", "b")
+    play.finish("charge/2", "c")
+    assert play.result == [1, "a", "b", "c"]
+    play.workflow = changed
+    assert play.verified() is None
+
+
+def test_an_outcome_for_a_step_not_asked_for_yet_is_kept() -> None:
+    play = Play(sequential, "o")
+    changed = with_new_step_first()
+    play.restart(changed)
+    play.finish("charge/1", "a")
+    assert play.decisions.delivered == []
+    play.finish("parcels.track/1", 1)
+    assert [one.key for one in play.decisions.delivered] == ["parcels.track/1", "charge/1"]
+    assert play.running == ["ship/1"]
+
+
+def test_a_history_past_its_limit_fails_and_names_the_way_out() -> None:
+    @workflow
+    async def endless() -> None:
+        for _ in range(9):
+            await charge("o")
+
+    play = Play(endless, max_steps=3)
+    for number in (1, 2, 3):
+        play.finish(f"charge/{number}")
+    assert "continue_as_new" in play.error["message"]
+    assert play.decisions.calls == []
+
+
+def test_a_thousand_steps() -> None:
+    @workflow
+    async def many() -> int:
+        results = await asyncio.gather(*(charge("o", n) for n in range(500)))
+        for n in range(500):
+            results.append(await charge("p", n))
+        return sum(results)
+
+    play = Play(many)
+    for number in range(1000):
+        play.finish(f"charge/{number + 1}", 1)
+    assert (play.result, play.verified()) == (1000, None)
+
+
+def test_time_is_that_of_the_last_outcome() -> None:
+    @workflow
+    async def timed() -> list[float]:
+        loop = asyncio.get_running_loop()
+        times = [loop.time()]
+        await charge("o")
+        return [*times, loop.time()]
+
+    play = Play(timed)
+    play.finish("charge/1", later=7)
+    assert play.result == [START, START + 7]
+    assert play.verified() is None
+
+
+def test_a_workflow_that_waits_for_nothing_outside_fails_at_once() -> None:
+    @workflow
+    async def stuck() -> None:
+        await charge("o")
+        await asyncio.Event().wait()
+
+    play = Play(stuck)
+    play.finish("charge/1")
+    assert play.error["type"] == "WaitsForNothing"
+
+
+def test_what_it_waits_for_is_told_to_operators() -> None:
+    @workflow
+    async def waiting() -> None:
+        await asyncio.gather(charge("a"), charge("b"), ship("c"))
+        await asyncio.sleep(5)
+
+    play = Play(waiting)
+    assert play.execution.waits_for == "charge/1, +2 more"
+    for key in play.running:
+        play.finish(key)
+    assert play.execution.waits_for == "timer"
+    play.fire(5)
+    assert (play.execution.waits_for, play.execution.next_timer, play.result) == (None, None, None)
+
+
+def test_nothing_is_delivered_after_the_end() -> None:
+    @workflow
+    async def leaving() -> None:
+        task = asyncio.create_task(charge("o"))
+        await ship("o")
+        task.add_done_callback(lambda _: None)
+
+    play = Play(leaving)
+    play.finish("ship/1")
+    play.execution.resolve("charge/1", output=b"1", error=None, at=play.now)
+    play.execution.signal(1, "s", b"1", play.now)
+    play.execution.fire(play.now + 100)
+    assert play.execution.take().delivered == []
