@@ -59,7 +59,7 @@ class Observers:
 
 
 class Hints:
-    """Word within a process that the store was changed: whoever waits for something looks soon, not at its next poll."""
+    """Word within a process that the store was changed: whoever waits looks soon, not at its next poll."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []

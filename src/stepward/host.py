@@ -1,4 +1,4 @@
-"""Runs the actors of one process: gives each an instance with a lease, restarts one that was fenced, ends them in order."""
+"""Runs the actors of one process: gives each a lease, replaces one that was fenced, ends them in good order."""
 
 from __future__ import annotations
 

@@ -23,5 +23,5 @@ async def refund(order: str = "") -> Any:
 
 
 @workflow(name="parcels.track", version="3")
-async def track(parcel: str) -> int:
+async def track(parcel: str) -> Any:
     return len(parcel)

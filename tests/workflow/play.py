@@ -45,7 +45,7 @@ class Play:
         self.execution = Execution(workflow or self.workflow, self.task, rows, **self.options)
         for number, (name, payload, at) in list(self.signals.items()):
             self.execution.signal(number, name, payload, at)
-        self.execution.start()
+        self.execution.start(self.now)
         self.absorb()
         return self.execution
 
@@ -131,6 +131,15 @@ class Play:
         error: dict[str, Any] = json.loads(self.end.error)
         return error | {"step_failed": self.end.step_failed}
 
+    def next_run(self) -> None:
+        """Begin the run that continue_as_new asked for."""
+        assert isinstance(self.end, Continued), self.end
+        self.now += 100
+        self.task.run += 1
+        self.task.input = self.end.input
+        self.rows.clear()
+        self.begin()
+
     @property
     def continued(self) -> Any:
         """The next run's arguments."""
@@ -139,7 +148,7 @@ class Play:
 
     def verified(self) -> str | None:
         """What a replay of the finished task finds."""
-        self.task.state = TaskState.PROCESSED
+        self.task.state = TaskState.PROCESSED if isinstance(self.end, Completed) else TaskState.ERROR
         self.task.output = self.end.output if isinstance(self.end, Completed) else None
         return verify(self.workflow, self.task, sorted(self.rows.values(), key=lambda one: one.number))
 
@@ -147,7 +156,14 @@ class Play:
 def row(key: str, kind: StepKind, number: int, input: bytes, state: StepState = StepState.RUNNING) -> Step:
     """A stored step."""
     return Step(
-        task="uid-1", run=1, key=key, number=number, name=key.rpartition("/")[0], kind=kind, state=state, input=input
+        task="uid-1",
+        run=1,
+        key=key,
+        number=number,
+        name=key.rpartition("/")[0],
+        kind=kind,
+        state=state,
+        input=input,
     )
 
 

@@ -1,4 +1,4 @@
-"""A replay that does not fit its record, and workflow code that does what none may: Broken, and nothing else."""
+"""A replay that does not fit its record, or code that does what none may, is Broken and nothing else."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ async def charging_b() -> None:
 def test_other_input_names_both_sides() -> None:
     message = changed(charging_a, charging_b)
     assert message == (
-        "task id of uid-1 (changing@4, run 1): step charge/1: the record holds the input [\"a\",0], the workflow "
-        'asked for it with ["b",0]; give the changed workflow a new version'
+        'task id of uid-1 (changing@4, run 1): step charge/1: the record holds the input ["a",0], the '
+        'workflow asked for it with ["b",0]; give the changed workflow a new version'
     )
 
 
@@ -144,7 +144,7 @@ def test_another_delay_is_broken() -> None:
     play.fire(5)
     play.restart(of(sleeping(6)))
     message = broken(play)
-    assert "step timer/1: the record holds the input 5.0, the workflow asked for it with 6" in message
+    assert "step timer/1: the record holds the input 5.0, the workflow asked for it with 6.0" in message
 
 
 def test_a_broken_value_stops_its_caller_whatever_it_catches() -> None:
@@ -241,7 +241,7 @@ def _loop_of(play: Play) -> asyncio.AbstractEventLoop:
 
 def test_an_endless_loop_that_waits_for_nothing_is_found() -> None:
     async def spinning() -> None:
-        while True:
+        while True:  # noqa: ASYNC110  the mistake that is to be found
             await asyncio.sleep(0)
 
     assert "1,000,000 callbacks without waiting for anything" in broken(Play(of(spinning)))

@@ -65,7 +65,7 @@ def test_taking_is_a_delivery_of_its_own_so_that_replays_run_alike() -> None:
             await wait_for("go")
             return await charge("first")
 
-        return await asyncio.gather(first(), charge("second"))
+        return list(await asyncio.gather(first(), charge("second")))
 
     play = Play(branches)
     play.execution.discard()

@@ -21,7 +21,9 @@ async def sequential(order: str) -> list[Any]:
 
 def test_a_step_is_asked_for_once_under_its_name_and_occurrence() -> None:
     play = Play(sequential, "o")
-    assert [(call.key, call.number, call.input) for call in play.decisions.calls] == [("charge/1", 1, b'["o",1]')]
+    assert [(call.key, call.number, call.input) for call in play.decisions.calls] == [
+        ("charge/1", 1, b'["o",1]')
+    ]
     play.finish("charge/1", "a")
     assert [(call.key, call.number) for call in play.decisions.calls] == [("ship/1", 2)]
     assert [(one.key, one.ordinal) for one in play.decisions.delivered] == [("charge/1", 1)]
@@ -35,7 +37,13 @@ def test_a_step_is_asked_for_once_under_its_name_and_occurrence() -> None:
 def test_taking_twice_gives_nothing_the_second_time() -> None:
     play = Play(sequential, "o")
     again = play.execution.take()
-    assert (again.calls, again.recorded, again.delivered, again.abandoned, again.end) == ([], [], [], [], None)
+    assert (again.calls, again.recorded, again.delivered, again.abandoned, again.end) == (
+        [],
+        [],
+        [],
+        [],
+        None,
+    )
 
 
 def test_a_restart_asks_for_nothing_that_is_recorded() -> None:
@@ -50,7 +58,7 @@ def test_a_restart_asks_for_nothing_that_is_recorded() -> None:
 
 def test_a_child_workflow_is_a_step_of_kind_child() -> None:
     @workflow
-    async def parent() -> int:
+    async def parent() -> Any:
         return await track("p1") + 1
 
     play = Play(parent)
@@ -62,7 +70,7 @@ def test_a_child_workflow_is_a_step_of_kind_child() -> None:
 def test_outcomes_are_delivered_one_at_a_time_and_the_order_is_recorded() -> None:
     @workflow
     async def racing() -> list[Any]:
-        return await asyncio.gather(charge("a"), charge("b"), ship("c"))
+        return list(await asyncio.gather(charge("a"), charge("b"), ship("c")))
 
     play = Play(racing)
     for key in ("ship/1", "charge/2", "charge/1"):
@@ -116,10 +124,16 @@ def test_a_group_of_step_failures_alone_is_a_step_failure() -> None:
 
     play = Play(grouped, False)
     play.fail("charge/1", maybe_done=True)
-    assert (play.error["step"], play.error["maybe_done"], play.error["step_failed"]) == ("charge/1", True, True)
+    assert (play.error["step"], play.error["maybe_done"], play.error["step_failed"]) == (
+        "charge/1",
+        True,
+        True,
+    )
     play = Play(grouped, True)
     play.fail("charge/1")
     assert (play.error["type"], play.error["step_failed"]) == ("ExceptionGroup", False)
+    assert play.error["message"].endswith(": StepFailed: refused; ValueError: bug")
+    assert play.error["data"]["at"].endswith("in call")
 
 
 def test_a_bug_names_its_place() -> None:
@@ -209,6 +223,35 @@ def test_a_step_that_timed_out_is_abandoned_and_its_late_outcome_ignored() -> No
     play.finish("ship/1", "s")
     assert play.result == "s"
     assert play.verified() is None
+
+
+@pytest.mark.parametrize("state", [StepState.ABANDONED, StepState.SKIPPED, StepState.UNDONE])
+def test_a_step_given_up_never_resolves_whatever_became_of_it(state: StepState) -> None:
+    @workflow
+    async def impatient() -> Any:
+        try:
+            async with asyncio.timeout(10):
+                await charge("o")
+        except TimeoutError:
+            await ship("o")
+            return "gave up"
+
+    play = Play(impatient)
+    play.fire(10)
+    play.record("charge/1", "late")
+    play.rows["charge/1"].state = state
+    decisions = play.restart()
+    assert (decisions.abandoned, decisions.delivered, decisions.calls) == ([], [], [])
+    play.finish("ship/1")
+    assert (play.result, play.verified()) == ("gave up", None)
+
+
+def test_an_outcome_that_was_delivered_counts_though_it_was_undone_since() -> None:
+    play = Play(sequential, "o")
+    play.finish("charge/1", "a")
+    play.rows["charge/1"].state = StepState.UNDONE
+    play.restart()
+    assert play.execution.waits_for == "ship/1"
 
 
 def test_the_loser_of_a_race_is_abandoned() -> None:
@@ -390,7 +433,9 @@ def test_what_it_waits_for_is_told_to_operators() -> None:
         play.finish(key)
     assert play.execution.waits_for == "timer"
     play.fire(5)
-    assert (play.execution.waits_for, play.execution.next_timer, play.result) == (None, None, None)
+    assert play.result is None
+    assert play.execution.next_timer is None
+    assert play.execution.waits_for is None
 
 
 def test_nothing_is_delivered_after_the_end() -> None:

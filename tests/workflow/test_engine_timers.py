@@ -29,7 +29,7 @@ def test_a_timer_is_recorded_only_when_it_fires() -> None:
         "timer/1",
         "timer",
         "timer",
-        b"60",
+        b"60.0",
         b"null",
     )
     assert (timer.number, timer.ordinal, timer.at) == (1, 1, START + 62)

@@ -65,9 +65,13 @@ def test_time_and_chance_are_alike_in_every_replay() -> None:
 def test_a_side_effect_is_recorded_at_once_and_never_called_again() -> None:
     calls: list[int] = []
 
+    def read() -> tuple[int, int]:
+        calls.append(1)
+        return (1, 2)
+
     @workflow
     async def reading() -> Any:
-        first = side_effect(lambda: calls.append(1) or (1, 2))
+        first = side_effect(read)
         await charge("o")
         return [first, side_effect(lambda: "second")]
 
@@ -121,6 +125,27 @@ def test_continue_as_new_packs_the_next_arguments_and_runs_finally_blocks() -> N
     assert play.end is None
     play.finish("charge/2")
     assert play.continued == [2, "m"]
+
+
+def test_a_later_run_has_a_time_of_its_own_and_keeps_it() -> None:
+    @workflow
+    async def ticking(number: int) -> list[Any]:
+        begun = [now().timestamp() - START, random()]
+        await asyncio.sleep(10)
+        if number == 0:
+            continue_as_new(number + 1)
+        return begun
+
+    play = Play(ticking, 0)
+    play.fire(10)
+    play.next_run()
+    assert play.execution.next_timer == START + 120
+    play.now += 5
+    assert play.restart().recorded == []
+    assert play.execution.next_timer == START + 120
+    play.fire(10)
+    assert play.result[0] == 110
+    assert play.verified() is None
 
 
 def test_continue_as_new_leaves_a_task_group() -> None:

@@ -25,7 +25,9 @@ LABEL_LENGTH = 200
 def task_id(id: str) -> str:
     """An id that callers may give. Raises InvalidId."""
     if not isinstance(id, str) or not ID.fullmatch(id):
-        raise InvalidId(f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {str(id)[:60]!r}; choose another")
+        raise InvalidId(
+            f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {str(id)[:60]!r}; choose another"
+        )
     return id
 
 
@@ -69,7 +71,9 @@ def deadline(value: datetime | Duration | None, default: float | None, now: floa
     if not isinstance(value, datetime):
         return now + seconds(value, "complete_by")
     if value.tzinfo is None:
-        raise InvalidDuration(f"complete_by: expected a datetime with a time zone, found {value}; give it one")
+        raise InvalidDuration(
+            f"complete_by: expected a datetime with a time zone, found {value}; give it one"
+        )
     instant = value.timestamp()
     if instant <= now:
         raise InvalidDuration(
@@ -90,9 +94,7 @@ def by_declaration(
     return data
 
 
-def by_schema(
-    record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int
-) -> bytes:
+def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
     """The argument array, checked against the JSON Schema that a Scheduler registered."""
     if kwargs:
         raise InvalidArguments(
@@ -115,4 +117,6 @@ def by_schema(
 def unknown(name: str, known: list[str]) -> UnknownWorkflow:
     """The refusal of a workflow that nobody registered."""
     names = ", ".join(sorted(set(known))) or "none; start a Scheduler of the application first"
-    return UnknownWorkflow(f"workflow {name[:100]!r}: expected a registered one, found no such; known: {names}")
+    return UnknownWorkflow(
+        f"workflow {name[:100]!r}: expected a registered one, found no such; known: {names}"
+    )

@@ -120,7 +120,9 @@ class Client:
     ) -> list[TaskHandle]:
         """Submit a task for each tuple of arguments, 10,000 to a transaction; nothing if one of them does not fit."""
         if ids is not None and len(ids) != len(arguments):
-            raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
+            raise Refused(
+                f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}"
+            )
         known = await self._known(workflow)
         tasks = [
             self._task(known, self._pack(known, tuple(each), {}), id=ids[n] if ids is not None else None)

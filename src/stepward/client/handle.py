@@ -204,6 +204,7 @@ def actor() -> str:
 
 
 def status_of(task: Task, steps: list[Step]) -> TaskStatus:
+    """The status that a task's record and its steps make."""
     running = [s.complete_by for s in steps if s.state is StepState.RUNNING and s.complete_by is not None]
     return TaskStatus(
         id=task.id,
@@ -246,5 +247,3 @@ def _step(step: Step) -> StepRecord:
         error=msgspec.json.decode(step.error) if step.error else None,
         agent=step.agent,
     )
-
-

@@ -1,0 +1,1 @@
+"""Plain data and its rules: states, records, messages, actions."""

@@ -30,7 +30,7 @@ class Caller:
 
 def current_caller() -> Caller | None:
     """The workflow loop that is running right now, if any."""
-    loop: object = asyncio._get_running_loop()  # noqa: SLF001  cheaper than the raising get_running_loop
+    loop: object = asyncio._get_running_loop()
     return loop if isinstance(loop, Caller) else None
 
 

@@ -1,4 +1,4 @@
-"""What a directive does to a task, by its state and whether it has an owner: pure rules, nothing is written here.
+"""What a directive does to a task, by its state and whether it has an owner: pure rules.
 
 A task without an owner is moved at once; an owner is told through the task's inbox and moves the task itself.
 """
@@ -28,7 +28,7 @@ class Verb(StrEnum):
 
 
 class Verdict(Struct, frozen=True):
-    """What follows: the state after it, unless ``by_owner`` says that the owner moves the task when it reads it."""
+    """What follows: the state after it; with ``by_owner`` the owner moves the task when it reads of it."""
 
     after: TaskState
     undo_to: TaskState | None = None
@@ -57,7 +57,7 @@ TOLD = frozenset({Verb.UNDO, Verb.CANCEL, Verb.SUSPEND})
 
 
 def judge(verb: str, task: Task) -> Verdict:
-    """What ``verb`` does to the task as it stands; raises IllegalTransition where the state does not allow it."""
+    """What ``verb`` does to the task as it stands; raises IllegalTransition if its state forbids it."""
     asked = _verb(verb, task)
     if task.state in SETTLED.get(asked, frozenset()):
         return Verdict(task.state, task.undo_to)
@@ -91,7 +91,7 @@ def _moved(verb: Verb, task: Task) -> Verdict:
 
 
 def _cancelled(task: Task) -> Verdict:
-    """A task that never started has nothing to undo; a child's end is left to a Scheduler, which tells the parent."""
+    """What never started has nothing to undo; a child's end is left to a Scheduler: it tells the parent."""
     never_started = task.state is T.PENDING and task.started_at is None and task.parent is None
     return Verdict(T.CANCELLED if never_started else T.UNDOING, T.CANCELLED)
 

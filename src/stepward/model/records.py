@@ -9,7 +9,7 @@ from msgspec import Struct
 from stepward.model.states import StepKind, StepState, TaskState
 
 
-class Task(Struct, kw_only=True):
+class Task(Struct, kw_only=True, gc=False):
     """One run of a workflow: the pattern's state record (R22)."""
 
     uid: str
@@ -52,7 +52,7 @@ class Task(Struct, kw_only=True):
     finished_at: float | None = None
 
 
-class Step(Struct, kw_only=True):
+class Step(Struct, kw_only=True, gc=False):
     """One durable action of a task; its key is name and occurrence: ``payments.charge/2``."""
 
     task: str
@@ -106,7 +106,7 @@ class InboxKind(StrEnum):
     """A reply that reached a Scheduler that does not own the task."""
 
 
-class InboxRow(Struct, frozen=True, kw_only=True):
+class InboxRow(Struct, frozen=True, kw_only=True, gc=False):
     """A row of a task's inbox; ``number`` orders all rows of a store."""
 
     number: int

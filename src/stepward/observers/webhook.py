@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import re
 import socket
 import ssl
 from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Any
 
 from stepward.clock import Clock, SystemClock
@@ -26,6 +26,10 @@ TIMEOUT = 10.0
 EVENT_TYPE = "dev.stepward.alert"
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 EVENT_BYTES = 16 * 1024 * 1024
+ANSWER_BYTES = 64 * 1024
+READ_BYTES = 4096
+INTERIM = rb"HTTP/1\.[01] 1[0-9]{2}[^\r\n]*\r\n(?:[^\r\n]+\r\n)*+\r\n"
+FINAL = re.compile(rb"(?:" + INTERIM + rb")*+HTTP/1\.[01] ([2-9][0-9]{2})[ \r]")
 
 
 class WebhookSink:
@@ -100,16 +104,15 @@ class Exchange:
     def post(self, addresses: list[str], body: bytes, headers: dict[str, str]) -> int:
         """The status of the answer; nothing else of it is read."""
         connection = http.client.HTTPConnection(self._target.host, self._target.port)
-        connection.sock = self._connect(addresses)
         try:
+            connection.sock = self._connect(addresses)
             headers = {"host": self._target.authority, "user-agent": "stepward", **headers}
-            if self._aborted:
-                raise TimeoutError
             connection.request("POST", self._target.path, body, headers)
-            with connection.getresponse() as response:
-                return response.status
+            return _read_status(connection.sock)
         finally:
             connection.close()
+            if self._socket is not None:
+                self._socket.close()
 
     def abort(self) -> None:
         """Make whoever waits on the connection give up; harmless when it has ended."""
@@ -119,16 +122,18 @@ class Exchange:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def _connect(self, addresses: list[str]) -> socket.socket:
-        plain = self._first_that_answers(addresses)
-        self._socket = plain
+        self._socket = self._first_that_answers(addresses)
+        if self._aborted:
+            raise TimeoutError
         if not self._target.secure:
-            return plain
-        try:
-            self._socket = self._tls.wrap_socket(plain, server_hostname=self._target.host)
-        except BaseException:
-            plain.close()
-            raise
-        return self._socket
+            return self._socket
+        # The handshake comes apart from the wrapping, so that ``abort`` reaches it.
+        secured = self._tls.wrap_socket(
+            self._socket, server_hostname=self._target.host, do_handshake_on_connect=False
+        )
+        self._socket = secured
+        secured.do_handshake()
+        return secured
 
     def _first_that_answers(self, addresses: list[str]) -> socket.socket:
         for address in addresses[:-1]:
@@ -137,6 +142,24 @@ class Exchange:
             except OSError:
                 continue
         return socket.create_connection((addresses[-1], self._target.port), self._timeout)
+
+
+def _read_status(opened: socket.socket) -> int:
+    """The status of the final answer.
+
+    Not by http.client, which passes over interim answers for ever and could not be stopped from doing so: a
+    socket that was shut down still hands out what arrives.
+    """
+    answer = b""
+    while len(answer) < ANSWER_BYTES:
+        part = opened.recv(READ_BYTES)
+        if not part:
+            raise http.client.RemoteDisconnected("the connection was closed before an HTTP answer")
+        answer += part
+        final = FINAL.match(answer)
+        if final:
+            return int(final[1])
+    raise http.client.HTTPException(f"{ANSWER_BYTES:,} bytes that hold no HTTP answer")
 
 
 def cloud_event(alert: Alert, source: str) -> dict[str, Any]:
@@ -169,7 +192,7 @@ def _details(data: bytes) -> Any:
 
 
 def _check_status(target: Target, status: int) -> None:
-    if HTTPStatus(200) <= status < HTTPStatus(300):
+    if 200 <= status < 300:
         return
     hint = "; redirects are not followed, give the final URL" if 300 <= status < 400 else ""
     raise AlertRefused(f"{target}: expected an answer of 200 to 299, found {status}{hint}")

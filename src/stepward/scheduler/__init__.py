@@ -1,0 +1,1 @@
+"""The Scheduler: arranges the steps of tasks, one commit a turn."""

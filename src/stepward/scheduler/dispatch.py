@@ -88,4 +88,6 @@ class Dispatcher:
         action = execution.pending_action(step.key) if execution is not None else None
         if action is not None:
             self._local.start(step, request, action)
-            self._agenda.sent(max(step.complete_by or 0.0, 0.0), step.task, (step.run, step.key), step.attempt)
+            self._agenda.sent(
+                max(step.complete_by or 0.0, 0.0), step.task, (step.run, step.key), step.attempt
+            )

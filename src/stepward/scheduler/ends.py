@@ -26,8 +26,12 @@ class Ends:
 
     def processed(self, resident: Resident, now: float) -> None:
         """All done: the pattern's ``Processed``."""
-        doubt = [s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None]
-        error = rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
+        doubt = [
+            s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None
+        ]
+        error = (
+            rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
+        )
         self._end(resident, TaskState.PROCESSED, now, output=resident.output, error=error)
 
     def undone(self, resident: Resident, in_doubt: list[str], now: float) -> None:
@@ -55,7 +59,9 @@ class Ends:
     def too_long(self, resident: Resident, now: float) -> None:
         """The history's limit is reached."""
         limit = self._settings.history_bytes
-        message = f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
+        message = (
+            f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
+        )
         self.error(resident, rows.error_object(message, "HistoryTooLong"), "task_error", now)
 
     def error(self, resident: Resident, error: bytes, kind: str, now: float, **details: Any) -> None:
@@ -101,7 +107,13 @@ class Ends:
         return TaskMove(before=task.state, after=after, at=now, **(kept | face))
 
     def _end(
-        self, resident: Resident, after: TaskState, now: float, *, output: bytes | None = None, error: bytes | None
+        self,
+        resident: Resident,
+        after: TaskState,
+        now: float,
+        *,
+        output: bytes | None = None,
+        error: bytes | None,
     ) -> None:
         task = resident.task
         change = resident.changed()
@@ -147,5 +159,7 @@ class Ends:
 def _with_doubt(error: bytes | None, in_doubt: list[str]) -> bytes | None:
     if not in_doubt:
         return error
-    known = msgspec.json.decode(error) if error else {"message": "undone with steps in doubt", "type": "InDoubt"}
+    known = (
+        msgspec.json.decode(error) if error else {"message": "undone with steps in doubt", "type": "InDoubt"}
+    )
     return msgspec.json.encode(known | {"in_doubt": in_doubt})

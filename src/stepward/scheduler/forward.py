@@ -278,7 +278,10 @@ def child_reply(body: bytes, step: Step) -> Reply:
     if not done:
         known = msgspec.json.decode(value["error"]) or {}
         error = rows.error_object(
-            known.get("message") or f"{step.key} ended {state}", "TaskEnded", state=state, data=known.get("data", {})
+            known.get("message") or f"{step.key} ended {state}",
+            "TaskEnded",
+            state=state,
+            data=known.get("data", {}),
         )
     return Reply(
         task=step.task,

@@ -1,4 +1,4 @@
-"""Local steps, run beside the Scheduler: plain ones answer like an Agent, transactional ones commit their own outcome."""
+"""Local steps, run beside the Scheduler: plain ones answer like an Agent, transactional ones commit their outcome."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LocalSteps:
                 self._answer(_reply(request, Outcome.GAVE_UP, _error(TimeoutError("timed out"))), False)
         except REFUSED as error:
             self._answer(_reply(request, Outcome.FAILED, _error(error)), False)
-        except Exception as error:  # noqa: BLE001  whatever user code raises ends this attempt
+        except Exception as error:
             self._answer(_reply(request, Outcome.GAVE_UP, _error(error)), False)
         else:
             self._answer(_reply(request, Outcome.COMPLETED, None, output), committed)
@@ -129,6 +129,6 @@ def _reply(request: Request, outcome: Outcome, error: bytes | None, output: byte
 
 def _error(error: Exception) -> bytes:
     data = error.data if isinstance(error, Unrecoverable) else {}
-    return encode({"message": str(error) or type(error).__name__, "type": type(error).__name__, "data": data}, "error")
-
-
+    return encode(
+        {"message": str(error) or type(error).__name__, "type": type(error).__name__, "data": data}, "error"
+    )

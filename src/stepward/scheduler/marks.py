@@ -9,7 +9,7 @@ from stepward.store.contract import Change
 
 
 def crash_points(changes: Sequence[Change]) -> list[str]:
-    """Which of the protocol's writes stand in these changes: W1 submit, W3 start, W5 watch, W6 outcome, C1 C3 C5 undo."""
+    """The protocol's writes in these changes: W1 submit, W3 start, W5 watch, W6 outcome, C1 C3 C5 undo."""
     found = {name for change in changes for name in _points(change)}
     return sorted(found)
 

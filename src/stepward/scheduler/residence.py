@@ -59,7 +59,9 @@ class Residence:
         """Take up a claimed task where its record ends."""
         task = history.task
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
-        resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
+        resident.children = sum(
+            s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps
+        )
         if self._inbox.direct(resident, history.inbox, now):
             return resident
         if task.undo_to is not None:
@@ -215,7 +217,9 @@ class Residence:
                 if step.finished_at is None and reply.outcome is not Outcome.GAVE_UP:
                     self._unwinding.resolve(resident, step, reply, now)
                 return
-        audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
+        audit = Audit(
+            at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome
+        )
         resident.changed().audits.append(audit)
 
     def _take_over(self, resident: Resident, now: float) -> None:
@@ -313,4 +317,3 @@ def born(task: Task, instance: str, now: float) -> Task:
     """A submission as it stands once this very Scheduler has claimed it."""
     task.state, task.locked_by, task.started_at = TaskState.PROCESSING, instance, now
     return task
-

@@ -73,9 +73,7 @@ class Scheduler:
             payload_bytes=settings.payload_bytes,
             threads=threads,
         )
-        self._dispatcher = Dispatcher(
-            transport, self._local, self._agenda, environment, observers, instance
-        )
+        self._dispatcher = Dispatcher(transport, self._local, self._agenda, environment, observers, instance)
         ends = Ends(self._desk, settings)
         forward = Forward(registry, self._desk, settings, ends, self._dispatcher.start)
         unwinding = Unwinding(registry, self._desk, ends, forward.ask)
@@ -274,9 +272,7 @@ class Scheduler:
             if resident.task.state in TASK_ENDS:
                 self._tell_end(resident.task)
 
-    def _miss(
-        self, resident: Resident, reason: str, birth: asyncio.Future[Submitted | None] | None
-    ) -> None:
+    def _miss(self, resident: Resident, reason: str, birth: asyncio.Future[Submitted | None] | None) -> None:
         self._residence.forget(resident)
         if birth is not None:
             resident.reload = False
@@ -330,9 +326,8 @@ class Scheduler:
         instants = [self._polled_at + self._settings.poll, self._commits.renew_at]
         if self.has_room and self._free_at is not None:
             instants.append(self._free_at)
-        for instant in (self._agenda.next(), self._residence.next_eviction()):
-            if instant is not None:
-                instants.append(instant)
+        known = (self._agenda.next(), self._residence.next_eviction())
+        instants.extend(instant for instant in known if instant is not None)
         return max(0.0, min(instants) - now)
 
     async def _sleep(self, delay: float) -> None:

@@ -116,7 +116,8 @@ def request(task: Task, step: Step, instance: str) -> Request:
 def trace(step: Step) -> str:
     """The W3C traceparent of an attempt: the task's uid is the trace, key and attempt make the span."""
     trace_id = step.task[:36].replace("-", "")
-    return f"00-{trace_id:0>32}-{zlib.crc32(step.key.encode()):08x}{step.run & 0xFFFF:04x}{step.attempt & 0xFFFF:04x}-01"
+    span_id = f"{zlib.crc32(step.key.encode()):08x}{step.run & 0xFFFF:04x}{step.attempt & 0xFFFF:04x}"
+    return f"00-{trace_id:0>32}-{span_id}-01"
 
 
 def finish(step: Step, reply: Reply, ordinal: int | None, now: float) -> Finish:
@@ -185,7 +186,9 @@ def error_object(message: str, kind: str, **more: Any) -> bytes:
     return encode({"message": message, "type": kind, **more}, "error")
 
 
-def alert(task: Task, kind: str, message: str, now: float, *, step: str | None = None, **details: Any) -> Alert:
+def alert(
+    task: Task, kind: str, message: str, now: float, *, step: str | None = None, **details: Any
+) -> Alert:
     """An alert about a task, to be committed with the state that needs it."""
     return Alert(
         at=now,

@@ -138,7 +138,9 @@ class Unwinding:
         step.in_doubt = finish.in_doubt
 
     def _late(self, resident: Resident, step: Step, now: float) -> None:
-        message = f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
+        message = (
+            f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
+        )
         resident.changed().alerts.append(
             rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key)
         )

@@ -1,0 +1,1 @@
+"""The state store: the only truth."""

@@ -1,7 +1,7 @@
 """Named queries: SQL lives in ``.sql`` files beside the module that runs it.
 
-Each query opens with ``-- name: x`` and a comment line of purpose. ``{word}`` stands for a fragment that the module
-gives, such as the columns of a record.
+Each query opens with ``-- name: x`` and a comment line of purpose. ``{word}`` stands for a fragment that the
+module gives, such as the columns of a record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FRAGMENT = re.compile(r"\{(\w+)\}")
 
 
 def load_queries(package: str, file: str, fragments: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The queries of a file by name, without their comments; raises ValueError for a file that is written wrongly."""
+    """The queries of a file by name, without comments; raises ValueError for one that is written wrongly."""
     text = (files(package) / file).read_text(encoding="utf-8")
     return parse_queries(text, file, fragments or {})
 

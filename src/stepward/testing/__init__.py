@@ -1,0 +1,1 @@
+"""The simulation, and what applications test with."""

@@ -1,10 +1,11 @@
-"""``asyncio.as_completed`` over bare coroutines: it starts them in the order of their addresses; here, as listed."""
+"""``asyncio.as_completed`` starts bare coroutines in the order of their addresses; here, as listed."""
 
 from __future__ import annotations
 
 import asyncio.tasks
 import sys
 from collections.abc import Coroutine, Iterator
+from operator import attrgetter
 from types import CodeType, FrameType
 from typing import Any
 
@@ -13,13 +14,16 @@ DEPTH = 4
 
 
 def _codes(*names: str) -> frozenset[CodeType]:
-    found: list[Any] = [getattr(asyncio.tasks, name, None) for name in names]
-    functions = [one.__init__ if isinstance(one, type) else one for one in found if one is not None]
-    return frozenset(function.__code__ for function in functions)
+    found: list[Any] = [attrgetter(name)(asyncio.tasks) for name in names if _exists(name)]
+    return frozenset(function.__code__ for function in found)
+
+
+def _exists(name: str) -> bool:
+    return hasattr(asyncio.tasks, name.partition(".")[0])
 
 
 ENSURING = _codes("ensure_future", "_ensure_future")
-COMPLETING = _codes("as_completed", "_AsCompletedIterator")
+COMPLETING = _codes("as_completed", "_AsCompletedIterator.__init__")
 
 
 def listed_beside(caller: FrameType) -> list[Coroutine[Any, Any, Any]] | None:
@@ -32,7 +36,9 @@ def listed_beside(caller: FrameType) -> list[Coroutine[Any, Any, Any]] | None:
     for frame in _outward(caller):
         if frame.f_code in COMPLETING:
             given = frame.f_locals.get("fs", frame.f_locals.get("aws"))
-            return [one for one in given if asyncio.iscoroutine(one)] if isinstance(given, list | tuple) else []
+            return (
+                [one for one in given if asyncio.iscoroutine(one)] if isinstance(given, list | tuple) else []
+            )
     return None
 
 

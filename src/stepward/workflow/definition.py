@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
-OURS = re.compile(r"timer|side_effect|signal:.*")
+OURS = re.compile(r"timer|side_effect|continue_as_new|signal:.*")
 """Names under which the engine keeps records of its own."""
 
 

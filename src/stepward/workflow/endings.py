@@ -37,7 +37,7 @@ def raised(error: BaseException, workflow: str) -> Continued | Failed:
             "CancelledError",
             f"{workflow}: a CancelledError left the workflow, which nobody cancelled; catch it",
         )
-    return failed(type(error).__name__, _text(error), data=_place(error.__traceback__))
+    return failed(type(error).__name__, _bug_text(error, leaves), data=_place(leaves[0].__traceback__))
 
 
 def failed(kind: str, message: str, *, data: dict[str, Any] | None = None) -> Failed:
@@ -79,6 +79,12 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
             yield from _leaves(one)
     else:
         yield error
+
+
+def _bug_text(error: BaseException, leaves: list[BaseException]) -> str:
+    if not isinstance(error, BaseExceptionGroup):
+        return _text(error)
+    return f"{error.message}: " + "; ".join(f"{type(leaf).__name__}: {_text(leaf)}" for leaf in leaves)
 
 
 def _text(error: BaseException) -> str:

@@ -49,9 +49,13 @@ class Execution:
         recordings = Recordings(steps) if steps else None
         self._run = Run(workflow, task, recordings, payload_limit=payload_limit, max_steps=max_steps)
 
-    def start(self) -> None:
-        """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal."""
+    def start(self, at: float | None = None) -> None:
+        """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal.
+
+        ``at`` is the store's time: a run that ``continue_as_new`` began sets out then, and records it.
+        """
         self._started = True
+        self._run.set_out(at)
         try:
             args, kwargs = self.workflow.signature.unpack(self.task.input)
         except InvalidArguments as error:
@@ -84,10 +88,11 @@ class Execution:
 
     def fire(self, now: float) -> None:
         """Fire the timers due at ``now``, one delivery each; timers made meanwhile wait for the next time."""
-        for timer in self._run.timers.take_due(now):
-            if self._run.ended is None and not timer.cancelled():
-                self._deliver_timer(timer, max(timer.at, now))
-                self._advance()
+        timers = self._run.timers
+        newest = timers.count
+        while self._run.ended is None and (timer := timers.pop_due(now, newest)) is not None:
+            self._deliver_timer(timer, now)
+            self._advance()
 
     def take(self) -> Decisions:
         """What was decided since last asked."""

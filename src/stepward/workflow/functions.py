@@ -24,7 +24,7 @@ LOGGER = "stepward.workflow"
 
 @dataclass(frozen=True, slots=True)
 class CurrentTask:
-    """The task that runs; ``run`` counts ``continue_as_new``, ``replaying`` goes through its history again."""
+    """The task that runs; ``run`` counts from 1 by ``continue_as_new``."""
 
     id: str
     uid: str

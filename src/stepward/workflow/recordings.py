@@ -13,7 +13,7 @@ from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.workflow.handles import Timer
 
-ENDED = frozenset({StepState.COMPLETED, StepState.FAILED, StepState.UNDONE})
+OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
 SHOWN = 200
 
 Target = asyncio.Future[bytes] | Timer
@@ -65,8 +65,10 @@ class Recordings:
 
 
 def has_outcome(step: Step) -> bool:
-    """Whether ``step`` ended in a way that a workflow is told about."""
-    return step.state in ENDED and (step.output is not None or step.state is StepState.FAILED)
+    """Whether a workflow is, or was, told how ``step`` ended; nobody is told of what was given up."""
+    if step.state is StepState.UNDONE:
+        return step.ordinal is not None
+    return step.state in (StepState.COMPLETED, StepState.FAILED)
 
 
 def difference(step: Step, kind: StepKind, input: bytes) -> str | None:

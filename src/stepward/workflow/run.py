@@ -12,19 +12,21 @@ from zlib import crc32
 from stepward.durations import text
 from stepward.model.action import Action
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind, StepState
-from stepward.payload import NULL, encode
+from stepward.model.states import StepKind
+from stepward.payload import NULL, decode, encode
 from stepward.workflow.decisions import Broken, End
 from stepward.workflow.definition import Workflow
 from stepward.workflow.endings import failed
 from stepward.workflow.handles import Timer
 from stepward.workflow.ledger import Ledger
 from stepward.workflow.loop import WorkflowLoop
-from stepward.workflow.recordings import Recordings, difference, has_outcome
+from stepward.workflow.recordings import OPEN, Recordings, difference, has_outcome
 from stepward.workflow.signals import Signals, Wait
 from stepward.workflow.timers import Timers
 
 SIDE_EFFECT = "side_effect"
+SETTING_OUT = "continue_as_new/1"
+"""The record of when a run after the first began."""
 LOCAL = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
 CHANGED = "give the changed workflow a new version"
 
@@ -79,6 +81,16 @@ class Run:
         self._random: random.Random | None = None
         self.beside: dict[str, Action[Any, Any]] = {}
         """The actions of pending local steps, which the Scheduler performs itself."""
+
+    def set_out(self, at: float | None) -> None:
+        """Begin the run's time: as recorded, else a later run's at ``at``, else with the task itself."""
+        step = None if self.recordings is None else self.recordings.take(SETTING_OUT)
+        if step is not None and step.output is not None:
+            self.loop.now = decode(step.output, SETTING_OUT, float)
+        elif at is not None and self.task.run > 1 and self.recordings is None:
+            self.loop.now = at
+            output = encode(at, SETTING_OUT)
+            self.ledger.record(StepKind.VALUE, SETTING_OUT, input=NULL, output=output, at=at)
 
     async def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Ask for a step and wait for its outcome; see ``Caller.call``."""
@@ -213,7 +225,7 @@ class Run:
     def _meet(self, step: Step, future: asyncio.Future[bytes]) -> None:
         if self.recordings is not None and has_outcome(step):
             self.recordings.expect(step, future)
-        elif step.state is not StepState.ABANDONED:
+        elif step.state in OPEN:
             self.pending[step.key] = future
 
     def _give_up(self, key: str, future: asyncio.Future[bytes]) -> None:

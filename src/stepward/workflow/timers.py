@@ -34,7 +34,7 @@ class Timers:
     ) -> Timer:
         """A timer that is not pending yet; delays are clamped to ten years."""
         self.count += 1
-        delay = min(max(0.0, delay), LONGEST)
+        delay = min(max(0.0, float(delay)), LONGEST)
         return Timer(
             callback,
             args,
@@ -57,14 +57,12 @@ class Timers:
             self._cancelled -= 1
         return heap[0].at if heap else None
 
-    def take_due(self, now: float) -> list[Timer]:
-        """Remove and return what is due at ``now``, in order."""
-        due: list[Timer] = []
+    def pop_due(self, now: float, newest: int) -> Timer | None:
+        """Remove and return the first timer due at ``now`` that is numbered ``newest`` or lower."""
         at = self.next_at()
-        while at is not None and at <= now:
-            due.append(heapq.heappop(self._heap))
-            at = self.next_at()
-        return due
+        if at is None or at > now or self._heap[0].number > newest:
+            return None
+        return heapq.heappop(self._heap)
 
     def clear(self) -> None:
         """Forget every timer."""

@@ -21,6 +21,16 @@ from stepward.store.sqlite.rows import FRAGMENTS
 Q = load_queries(__package__, "client.sql", FRAGMENTS)
 
 DEAD_SHOWN_SECONDS = 3600.0
+LISTED = "state in ('pending', 'waiting', 'suspended', 'undoing', 'error')"
+INDEXED_BY = {
+    TaskState.PROCESSING: "locked_by is not null",
+    TaskState.PENDING: LISTED,
+    TaskState.WAITING: LISTED,
+    TaskState.SUSPENDED: LISTED,
+    TaskState.UNDOING: LISTED,
+    TaskState.ERROR: LISTED,
+}
+"""What lets a partial index serve a listing by state: the index's own condition."""
 
 
 class SqliteClient:
@@ -38,7 +48,7 @@ class SqliteClient:
         """See ``ClientStore.task``."""
         return await self._database.read(find, id)
 
-    async def tasks(self, filter: TaskFilter) -> list[Task]:
+    async def tasks(self, filter: TaskFilter) -> list[Task]:  # noqa: A002  the contract's name
         """See ``ClientStore.tasks``."""
         sql, values = _listing(filter)
         return [rows.task(row) for row in await self._database.read(Connection.rows, sql, values)]
@@ -116,8 +126,8 @@ def _signal(connection: Connection, post: Post, signal_id: str | None, now: floa
         return False
     if task.state in TASK_ENDS:
         raise IllegalTransition(
-            f"signal {post.name} to task {task.id}: expected a task that has not ended, found it {task.state}; "
-            "signal an earlier one or none"
+            f"signal {post.name} to task {task.id}: expected one that has not ended, found it {task.state}; "
+            "look at the id"
         )
     inbox.insert(connection, msgspec.structs.replace(post, task=task.uid), now)
     return True
@@ -132,13 +142,11 @@ def _acknowledge(connection: Connection, number: int, actor: str, now: float) ->
     return True
 
 
-def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:
+def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
     conditions, values = ["true"], list[Any]()
     if filter.state is not None:
-        conditions.append("state = ?")
+        conditions += ["state = ?", INDEXED_BY.get(filter.state, "true")]
         values.append(filter.state)
-        if filter.state is TaskState.PROCESSING:
-            conditions.append("locked_by is not null")  # lets the index of held tasks serve it
     if filter.workflow is not None:
         conditions.append("workflow = ?")
         values.append(filter.workflow)
@@ -148,4 +156,5 @@ def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:
     if filter.before is not None:
         conditions.append("uid < ?")
         values.append(filter.before)
-    return f"{Q['tasks']} where {' and '.join(conditions)} order by uid desc limit ?", [*values, filter.limit]
+    sql = f"{Q['tasks']} where {' and '.join(conditions)} order by uid desc limit ?"
+    return sql, [*values, filter.limit]

@@ -4,9 +4,9 @@ select {task} from stepward_task where id = ?1
 
 -- name: tasks
 -- The columns of a listing: payloads stay where they are.
-select uid, id, workflow, version, state, priority, fairness_key, labels, run, x'5b5d', null, error, locked_by, complete_by,
-    wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step, reply_to,
-    created_at, started_at, finished_at
+select uid, id, workflow, version, state, priority, fairness_key, labels, run, x'5b5d', null, error, locked_by,
+    complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
+    reply_to, created_at, started_at, finished_at
 from stepward_task
 
 -- name: steps
@@ -46,7 +46,8 @@ select {alert} from stepward_alert where acknowledged_at is null order by number
 
 -- name: acknowledge
 -- Somebody has seen the alert.
-update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3 where number = ?1 and acknowledged_at is null
+update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
+where number = ?1 and acknowledged_at is null
 
 -- name: audits
 -- The audit of everything, newest first.

@@ -1,4 +1,4 @@
-"""The store's clock: the host's boot clock plus an offset kept in the file, so that wall-clock jumps move nothing."""
+"""The store's clock: the host's boot clock plus an offset kept in the file; wall-clock jumps move nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StoreClock:
         return self._clock.boot() + self._offset
 
     def load(self, connection: Connection) -> None:
-        """Within a transaction: read this start's offset; a new start makes one from the wall clock, never backwards."""
+        """Within a transaction: read this start's offset, or make it from the wall clock, never backwards."""
         boot_id = self._clock.boot_id()
         row = connection.row(Q["read_offset"], (boot_id,))
         if row is None:

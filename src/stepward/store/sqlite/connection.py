@@ -1,4 +1,4 @@
-"""One SQLite connection, counted, and how work runs on it: at once on the loop's thread, never waiting for a lock."""
+"""One SQLite connection, counted: work runs at once on the loop's thread, and never waits for a lock."""
 
 from __future__ import annotations
 

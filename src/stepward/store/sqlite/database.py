@@ -60,12 +60,12 @@ class Database:
     async def write(
         self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run work in one transaction that commits when it returns; may run it again while others hold the lock."""
+        """Run work in one transaction that commits when it returns; it may run again while others write."""
         return await self.retried(lambda: self._written(lambda c: work(c, *args, **kwargs)))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """A transaction that stays open across awaits, on a connection of its own; one at a time per store object."""
+        """A transaction that stays open across awaits, on a connection of its own; one at a time."""
         async with self._second_used:
             connection = await self.retried(self._begin_second)
             try:
@@ -124,8 +124,8 @@ class Database:
 
     def _too_busy(self) -> StoreUnavailable:
         return StoreUnavailable(
-            f"store {self.path}: expected to write within {self._busy_seconds:g} s, found another transaction open all "
-            "the while; try again, and keep transactions short"
+            f"store {self.path}: expected to write within {self._busy_seconds:g} s, found another "
+            "transaction open all the while; try again, and keep transactions short"
         )
 
     def _viewed(self, work: Callable[[Connection], T]) -> T:
@@ -154,7 +154,7 @@ class Database:
             self.environment.failpoint("store.commit.after")
         except apsw.IOError as error:
             raise CommitUnknown(
-                f"store {self.path}: expected an answer to a commit, found {detail(error)}; read what became of it"
+                f"store {self.path}: expected a commit done, found {detail(error)}; read what became of it"
             ) from error
 
     def _connect(self) -> Connection:

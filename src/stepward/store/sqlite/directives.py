@@ -55,7 +55,7 @@ def _repeat(connection: Connection, task: Task, directive: Directive, now: float
     step = _named_step(connection, task, directive)
     if step is None and directive.input is not None:
         raise IllegalTransition(
-            f"resubmit of task {task.id}: expected the step of the edited input, found none; name it"
+            f"resubmit of task {task.id}: expected a step for the edited input, found none; name it"
         )
     if step is not None:
         changed = connection.change(Q["repeat"], (step.task, step.run, step.key, now, directive.input))
@@ -100,7 +100,8 @@ def _blamed(task: Task) -> str | None:
 
 def _wrong_state(task: Task, step: Step, verb: str, expected: str) -> IllegalTransition:
     return IllegalTransition(
-        f"{verb} of step {step.key} of task {task.id}: expected it {expected}, found it {step.state}; choose another step"
+        f"{verb} of step {step.key} of task {task.id}: expected it {expected}, found it {step.state}; "
+        "choose another step"
     )
 
 

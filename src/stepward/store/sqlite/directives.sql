@@ -3,14 +3,14 @@
 select {step} from stepward_step where task = ?1 and key = ?2 order by run desc limit 1
 
 -- name: repeat
--- A failed step is repeated; a generation more, so that the service does not answer with the failure it knows.
+-- A failed step is repeated; a new generation keeps the service from answering with the failure it knows.
 update stepward_step
 set state = 'to_repeat', repeat_at = ?4, ordinal = null, finished_at = null, output = null,
     generation = generation + (in_doubt = 0 or ?5 is not null), input = coalesce(?5, input)
 where task = ?1 and run = ?2 and key = ?3 and state = 'failed'
 
 -- name: repeat_expired
--- What ran out of time and was never told to the workflow, and undos that failed, go with the step resubmitted.
+-- What ran out of time and was never told to the workflow, and undos that failed, are repeated with it.
 update stepward_step
 set state = 'to_repeat', repeat_at = ?3, ordinal = null, finished_at = null, output = null,
     generation = generation + (in_doubt = 0)
@@ -20,6 +20,6 @@ where task = ?1 and state = 'failed'
 -- name: mark_done
 -- An operator has seen to the step by hand.
 update stepward_step
-set state = 'completed', output = ?4, error = null, ordinal = null, in_doubt = 0, watched = 0, repeat_at = null,
-    finished_at = ?5
+set state = 'completed', output = ?4, error = null, ordinal = null, in_doubt = 0, watched = 0,
+    repeat_at = null, finished_at = ?5
 where task = ?1 and run = ?2 and key = ?3

@@ -7,16 +7,17 @@ select {task} from stepward_task where uid = ?1
 insert into stepward_inbox (task, kind, name, body, sender) values (?1, ?2, ?3, ?4, ?5)
 
 -- name: count
--- Every row is counted on the task; a sleeping task without an owner becomes claimable; with ?3 a delayed one too.
+-- Every row is counted on the task; a sleeping task without an owner becomes claimable, with ?3 a delayed one.
 update stepward_task
 set inbox = inbox + 1,
     wake_at = case
-        when locked_by is null and (state = 'waiting' or (state = 'pending' and ?3)) then min(coalesce(wake_at, ?2), ?2)
+        when locked_by is null and (state = 'waiting' or (state = 'pending' and ?3))
+            then min(coalesce(wake_at, ?2), ?2)
         else wake_at end
 where uid = ?1
 
 -- name: move_free
--- A task without an owner is moved by whoever wants it moved; reopened, it goes on without a deadline that is past.
+-- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past.
 update stepward_task
 set state = ?2, undo_to = ?3, wake_at = null, waits_for = null,
     finished_at = case when ?2 in {ends} then ?4 end,

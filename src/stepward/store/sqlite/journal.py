@@ -1,4 +1,4 @@
-"""What is told once and for good: alerts, and audited acts in a chain of hashes that no edit survives unseen."""
+"""What is told once and for good: alerts, and audited acts in a chain of hashes that shows every edit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_audits(connection: Connection, audits: Sequence[Audit], now: float) ->
 
 
 def linked(previous: bytes, values: tuple[Any, ...]) -> bytes:
-    """The hash of an act (at, actor, act, task, step, before, after, details) that follows the one of ``previous``."""
+    """The hash of an act (its columns ``at`` to ``details``) that follows the one of ``previous``."""
     return sha256(previous + msgspec.json.encode(values)).digest()
 
 

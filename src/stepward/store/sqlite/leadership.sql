@@ -9,4 +9,5 @@ select 1 from stepward_instance where id = ?1 and alive = 0
 -- name: write
 -- Take or keep the one seat.
 insert into stepward_leadership (seat, instance, term, expires_at) values (1, ?1, ?2, ?3)
-on conflict (seat) do update set instance = excluded.instance, term = excluded.term, expires_at = excluded.expires_at
+on conflict (seat) do update
+set instance = excluded.instance, term = excluded.term, expires_at = excluded.expires_at

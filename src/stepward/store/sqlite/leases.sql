@@ -5,7 +5,7 @@ insert into stepward_instance
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6)
 
 -- name: renew
--- Extend a lease; the first to renew after everybody's silence leaves a note of it, for the Supervisor's grace.
+-- Extend a lease; the first to renew after everybody's silence notes it, for the Supervisor's grace.
 update stepward_instance as me
 set silent_at = case
         when me.expires_at < ?2 and not exists (

@@ -46,7 +46,7 @@ FRAGMENTS = {
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
 }
-"""What the ``.sql`` files may name in braces; conditions repeat those of the partial indexes, word for word."""
+"""What the ``.sql`` files may name in braces; conditions are those of the partial indexes, word for word."""
 
 TASK_STATES = {state.value: state for state in TaskState}
 STEP_STATES = {state.value: state for state in StepState}

@@ -77,7 +77,7 @@ def check_alive(connection: Connection, instance: str) -> None:
 
 def _fenced(instance: str) -> InstanceFenced:
     return InstanceFenced(
-        f"instance {instance}: expected it alive, found it declared dead or never registered; register a new one"
+        f"instance {instance}: expected it alive, found it dead or never registered; register a new one"
     )
 
 

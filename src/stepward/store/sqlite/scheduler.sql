@@ -4,7 +4,8 @@ select 1 from stepward_instance where id = ?1 and alive = 1
 
 -- name: wake
 -- What slept until now is pending like the rest: the claim then goes by priority and age alone.
-update stepward_task set state = case state when 'waiting' then 'pending' else state end, wake_at = null, waits_for = null
+update stepward_task
+set state = case state when 'waiting' then 'pending' else state end, wake_at = null, waits_for = null
 where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
 
 -- name: claimable
@@ -15,7 +16,8 @@ select * from (select rowid, priority, uid from stepward_task
 -- name: claim
 -- Take the rows (a JSON array of rowids) for the instance.
 update stepward_task
-set locked_by = ?2, started_at = coalesce(started_at, ?3), state = case state when 'undoing' then state else 'processing' end
+set locked_by = ?2, started_at = coalesce(started_at, ?3),
+    state = case state when 'undoing' then state else 'processing' end
 where rowid in (select value from json_each(?1))
 returning {task}
 

@@ -1,4 +1,4 @@
-"""Whose file it is, which tables it has, and the way from older ones to today's: numbered migrations, forward only."""
+"""Whose file it is, and the way from older tables to today's: numbered migrations, forward only."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def prepare_file(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
     except OSError as error:
         raise StoreUnavailable(
-            f"store {path}: expected a file that may be written, found {error.strerror}; look at its permissions"
+            f"store {path}: expected a file that may be written, found: {error.strerror}; look at its path"
         ) from None
     if not os.access(folder, os.W_OK, effective_ids=True):
         raise StoreUnavailable(
-            f"store {path}: expected a folder that may be written, found {folder} read-only; SQLite keeps its log there"
+            f"store {path}: expected a folder that may be written, found {folder} read-only; allow writing"
         )
 
 
@@ -44,8 +44,8 @@ def check_owner(connection: Connection, path: str) -> None:
     found = connection.raw.pragma("application_id")
     if found not in (0, APPLICATION_ID):
         raise StoreUnusable(
-            f"store {path}: expected a new file or a Stepward store, found another program's (application_id {found}); "
-            "name another file"
+            f"store {path}: expected a new file or a Stepward store, found another program's "
+            f"(application_id {found}); name another file"
         )
 
 
@@ -54,7 +54,7 @@ def use_log(connection: Connection, path: str) -> None:
     mode = connection.raw.pragma("journal_mode", "wal")
     if mode != "wal" and not is_memory(path):
         raise StoreUnusable(
-            f"store {path}: expected a file system that SQLite's write-ahead log works on, found journal mode {mode}; "
+            f"store {path}: expected a file system that takes a write-ahead log, found journal mode {mode}; "
             "put the file on a local disk"
         )
 
@@ -86,7 +86,7 @@ def _check_identity(connection: Connection, app: str, path: str) -> int:
     found = _meta(connection, "app")
     if found != app:
         raise StoreUnusable(
-            f"store {path}: expected the app {app!r}, found the store of {found!r}; name another file or that app"
+            f"store {path}: expected the app {app!r}, found the store of {found!r}; name another file or app"
         )
     version, newest = _meta(connection, "schema_version"), migrations()[-1][0]
     if not isinstance(version, int) or version > newest:

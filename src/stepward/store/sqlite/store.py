@@ -19,9 +19,9 @@ from stepward.store.sqlite.supervisor import SqliteSupervisor
 class SqliteStore:
     """A state store in one SQLite file, which any number of processes of this host may share; see ``Store``.
 
-    ``path`` is a file, or ``file:/name?vfs=memdb`` for a database in memory that the stores of this process share.
-    Everything runs at once on the thread of the event loop; ``busy_seconds`` bounds how long a verb waits, without
-    blocking the loop, while another transaction holds the file.
+    ``path`` is a file, or ``file:/name?vfs=memdb`` for a database in memory that the stores of this process
+    share. Everything runs at once on the thread of the event loop; ``busy_seconds`` bounds how long a verb
+    waits, without blocking the loop, while another transaction holds the file.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Replies that reached a Scheduler which does not hold their task: handed to its owner, recorded, or told as late."""
+"""Replies that reached a Scheduler which does not hold their task: handed on, recorded, or told as late."""
 
 from __future__ import annotations
 

@@ -21,10 +21,13 @@ from stepward.store.sqlite.scheduler import WAKE_LIMIT, wake
 FIRST_CLAIMABLE = """first (id) as (
     select (select rowid from stepward_task where {claimable} order by workflow, version limit 1)
     union all
-    select (select rowid from stepward_task
-        where {claimable} and (workflow, version) > (t.workflow, t.version) order by workflow, version limit 1)
+    select coalesce(
+        (select rowid from stepward_task where {claimable} and workflow = t.workflow and version > t.version
+            order by version limit 1),
+        (select rowid from stepward_task where {claimable} and workflow > t.workflow
+            order by workflow, version limit 1))
     from first cross join stepward_task as t on t.rowid = first.id)""".format_map(FRAGMENTS)
-"""The first claimable task of each workflow, found by leaps along the index: never a walk over the backlog."""
+"""The first claimable task of each workflow: leaps along the index, never a walk over the backlog."""
 
 SERVED = """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
     where i.alive = 1 and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)"""
@@ -97,7 +100,7 @@ class SqliteSupervisor:
         return await self._database.write(_expire_task, term, task, post, audit, self._clock.now())
 
     async def unserved(self, term: int, after: float) -> int:
-        """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long the others wait."""
+        """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long all wait."""
         return await self._database.write(_unserved, term, after, self._clock.now())
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
@@ -159,7 +162,9 @@ def _free(connection: Connection, term: int, recovery_limit: int, now: float) ->
 
 
 def _give_up(task: str, recoveries: int) -> Post:
-    message = f"expected a Scheduler to survive the task, found that {recoveries} died over it in a row; look at what it does"
+    message = (
+        f"expected Schedulers to survive the task, found {recoveries} dead in a row; look at what it does"
+    )
     body = msgspec.json.encode({"type": "TooManyRecoveries", "message": message})
     return Post(task=task, kind=InboxKind.FAIL, body=body, sender=ACTOR)
 
@@ -231,7 +236,7 @@ def _unserved(connection: Connection, term: int, after: float, now: float) -> in
 def _unserved_alert(workflow: str, version: str) -> Alert:
     return Alert(
         kind="unserved",
-        message=f"workflow {workflow}@{version}: expected a live Scheduler that serves it, found none; start one",
+        message=f"workflow {workflow}@{version}: expected a Scheduler that serves it, found none; start one",
         details=msgspec.json.encode({"workflow": workflow, "version": version}),
     )
 

@@ -20,7 +20,7 @@ select
         select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2))
 
 -- name: silence
--- Whether all fell silent: noted by the first to renew, or all that live are past their leases, since the last grace.
+-- Whether all fell silent since the last grace: noted by the first to renew, or all leases are past.
 select max(
     exists (select 1 from stepward_instance where alive = 1 and silent_at > ?2),
     exists (select 1 from stepward_instance where alive = 1 and renewed_at > ?2)
@@ -66,8 +66,8 @@ returning uid, recovery_count
 
 -- name: expired_steps
 -- Watched running steps past their complete-by, of live owners, oldest first.
-select s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state, t.workflow, t.version,
-    w.policy, s.error
+select s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state, t.workflow,
+    t.version, w.policy, s.error
 from stepward_step as s indexed by stepward_step_watched
 cross join stepward_task as t on t.uid = s.task
 cross join stepward_instance as i on i.id = t.locked_by
@@ -79,7 +79,8 @@ order by s.complete_by limit ?2
 -- name: decide
 -- The one decision on an attempt; nobody knows whether it happened.
 update stepward_step
-set state = ?5, repeat_at = ?6, in_doubt = 1, error = coalesce(?7, error), failure_count = failure_count + 1, watched = 0,
+set state = ?5, repeat_at = ?6, in_doubt = 1, error = coalesce(?7, error),
+    failure_count = failure_count + 1, watched = 0,
     finished_at = case ?5 when 'failed' then ?8 end
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
 
@@ -92,7 +93,8 @@ update stepward_task set failure_count = failure_count + 1 where uid = ?1
 select t.uid, t.id, t.state, t.complete_by, w.policy
 from stepward_task as t indexed by stepward_task_deadline
 left join stepward_workflow as w on w.name = t.workflow and w.version = t.version
-where t.complete_by is not null and t.state in ('pending', 'processing', 'waiting', 'suspended') and t.complete_by <= ?1
+where t.complete_by is not null and t.state in ('pending', 'processing', 'waiting', 'suspended')
+    and t.complete_by <= ?1
 order by t.complete_by limit ?2
 
 -- name: clear_deadline

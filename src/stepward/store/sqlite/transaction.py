@@ -33,7 +33,7 @@ class SqliteTransaction:
         found = self._connection.rows(sql, parameters)
         if not self._connection.raw.in_transaction:
             raise Refused(
-                "transaction: expected statements within it, found one that ended it; leave commit to Stepward"
+                "transaction: expected statements within it, found one that ended it; leave that to Stepward"
             )
         return found
 

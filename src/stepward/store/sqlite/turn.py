@@ -1,4 +1,4 @@
-"""A Scheduler's turn on the rows: all its changes at once by kind, or each alone when one of them does not apply."""
+"""A Scheduler's turn on the rows: all its changes at once, or each alone when one does not apply."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ PARTS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [
     ("watch: the step is not running at that attempt", "watch", _watches),
     ("taken: an inbox row is gone", "take_inbox", _taken),
 ]
-"""What of a turn touches steps and inbox rows, in the order in which it is applied; each row must change one row."""
+"""What of a turn touches steps and inbox rows, in the order of its being applied; each changes one row."""
 
 
 def _step_move_values(move: StepMove) -> Values:

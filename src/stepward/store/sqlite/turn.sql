@@ -1,6 +1,7 @@
 -- name: held
 -- How many of the tasks (a JSON array of uids) the instance holds.
-select count(*) from stepward_task where uid in (select value from json_each(?1)) and locked_by = ?2
+select count(*) from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
+where t.locked_by = ?2
 
 -- name: insert_task
 -- A new task; misses nothing: an id or uid that exists is an error.

@@ -1,4 +1,4 @@
--- The tables of Stepward. Columns of task and step stand in the order of the records' fields (model/records.py).
+-- The tables of Stepward. Columns of task and step stand in the order of the records' fields.
 
 create table stepward_meta (
     key text not null primary key,
@@ -11,7 +11,8 @@ create table stepward_task (
     workflow text not null,
     version text not null,
     state text not null check (state in
-        ('pending', 'processing', 'waiting', 'suspended', 'undoing', 'processed', 'undone', 'cancelled', 'error')),
+        ('pending', 'processing', 'waiting', 'suspended', 'undoing', 'processed', 'undone', 'cancelled',
+        'error')),
     priority integer not null,
     fairness_key text,
     labels blob not null,

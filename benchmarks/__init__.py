@@ -1,0 +1,1 @@
+"""Benchmarks: what Stepward does in a second, beside what the bare machine could."""

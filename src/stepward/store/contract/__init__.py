@@ -1,0 +1,52 @@
+"""The state store as each actor sees it: verbs are transitions, each names the state it leaves and the claim it holds.
+
+Whatever a verb cannot change because somebody was faster it leaves alone and says so. All instants are seconds of
+the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was changed and CommitUnknown when
+nobody can know.
+"""
+
+from stepward.store.contract.client import ClientStore, Directive, TaskFilter
+from stepward.store.contract.host import HostStore
+from stepward.store.contract.messages import MessageStore, StoredMessage
+from stepward.store.contract.scheduler import SchedulerStore, StepTransaction, Submitted, Transaction
+from stepward.store.contract.store import Store
+from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
+from stepward.store.contract.turn import (
+    Change,
+    Committed,
+    Deliver,
+    Dispatch,
+    Finish,
+    Post,
+    StepMove,
+    TaskMove,
+    Watch,
+)
+
+__all__ = [
+    "Change",
+    "ClientStore",
+    "Committed",
+    "Decision",
+    "Deliver",
+    "Directive",
+    "Dispatch",
+    "Due",
+    "ExpiredStep",
+    "ExpiredTask",
+    "Finish",
+    "HostStore",
+    "MessageStore",
+    "Post",
+    "SchedulerStore",
+    "StepMove",
+    "StepTransaction",
+    "Store",
+    "StoredMessage",
+    "Submitted",
+    "SupervisorStore",
+    "TaskFilter",
+    "TaskMove",
+    "Transaction",
+    "Watch",
+]

@@ -1,0 +1,104 @@
+"""The part of the store that applications and operators have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from msgspec import Struct
+
+from stepward.model.records import Alert, Audit, Instance, Step, Task, WorkflowRecord
+from stepward.model.states import TaskState
+from stepward.store.contract.scheduler import Submitted, Transaction
+
+
+class Directive(Struct, frozen=True, kw_only=True):
+    """What an operator or application asks of a task: undo, cancel, suspend, resume, resubmit, mark_done."""
+
+    verb: str
+    actor: str
+    step: str | None = None
+    """resubmit, mark_done: the key of the step; None: the one that the task's error names."""
+    input: bytes | None = None
+    """resubmit: the edited argument array."""
+    result: bytes | None = None
+    """mark_done: the result to record."""
+
+
+class TaskFilter(Struct, frozen=True, kw_only=True):
+    """Which tasks ``tasks`` lists, newest first."""
+
+    state: TaskState | None = None
+    workflow: str | None = None
+    label: tuple[str, str] | None = None
+    limit: int = 100
+    before: str | None = None
+    """A uid: only older ones (paging)."""
+
+
+class ClientStore(Protocol):
+    """What applications and operators may do."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+        """Insert tasks in one transaction; an id that exists is left alone and reported."""
+        ...
+
+    async def task(self, id: str) -> Task | None:
+        """The task of that id."""
+        ...
+
+    async def tasks(self, wanted: TaskFilter) -> list[Task]:
+        """Tasks, newest first, without their payloads."""
+        ...
+
+    async def steps(self, id: str) -> list[Step]:
+        """All steps of a task in order of run and number."""
+        ...
+
+    async def ended(self, uids: Sequence[str]) -> list[Task]:
+        """Those of the tasks that have ended."""
+        ...
+
+    async def direct(self, id: str, directive: Directive) -> TaskState:
+        """Carry out a directive on a free task, or put it into the inbox of its owner; the state after.
+
+        Raises TaskNotFound, or IllegalTransition when the task's state does not allow it.
+        """
+        ...
+
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None) -> bool:
+        """Put a signal into the task's inbox; False if one with that signal id was put before."""
+        ...
+
+    async def workflow(self, name: str) -> list[WorkflowRecord]:
+        """The registered versions of a workflow, newest registration first."""
+        ...
+
+    async def workflows(self) -> list[WorkflowRecord]:
+        """All registered workflows."""
+        ...
+
+    async def instances(self) -> list[Instance]:
+        """Instances alive, and those dead for less than an hour."""
+        ...
+
+    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
+        """Alerts, newest first."""
+        ...
+
+    async def acknowledge(self, number: int, actor: str) -> bool:
+        """Mark an alert as seen by ``actor``."""
+        ...
+
+    async def audits(self, id: str | None, limit: int) -> list[Audit]:
+        """The audit of a task, or of all, newest first."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """See ``SchedulerStore.transaction``."""
+        ...

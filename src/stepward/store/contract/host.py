@@ -1,0 +1,36 @@
+"""What the host of actors needs of the store: leases, registrations, and word of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from stepward.model.records import Instance, WorkflowRecord
+
+
+class HostStore(Protocol):
+    """What the host of actors needs."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def register(self, instance: Instance, lease: float) -> None:
+        """A new instance, alive until now + lease."""
+        ...
+
+    async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
+        """Record what this program knows of its workflows."""
+        ...
+
+    async def renew(self, instance: str, lease: float) -> bool:
+        """Extend the lease; False if the instance was declared dead."""
+        ...
+
+    async def retire(self, instance: str) -> None:
+        """Declare oneself dead in good order; the tasks it still holds become free at once, none counted as failed."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether another connection has changed the store since the last call; no statement is counted for it."""
+        ...

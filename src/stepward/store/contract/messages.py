@@ -1,0 +1,43 @@
+"""Queues in the store, for Agents in other processes without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+
+class StoredMessage(Struct, frozen=True):
+    """A message taken from a queue in the store; ``token`` settles it."""
+
+    token: int
+    body: bytes
+
+
+class MessageStore(Protocol):
+    """Queues in the store, for Agents in other processes without a broker."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """Append messages, each with the instant at which it expires."""
+        ...
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
+        """Take up to ``limit`` messages that are neither expired nor taken; they return after ``lease`` seconds."""
+        ...
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """Delete messages that were dealt with."""
+        ...
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """Keep messages taken for another ``lease`` seconds."""
+        ...
+
+    async def adopt(self, queue: str, heir: str) -> int:
+        """Move what stands in a dead instance's queue to ``heir``; how many."""
+        ...

@@ -1,0 +1,91 @@
+"""The Scheduler's part of the store: claim, load, commit, and transactions in which a step's outcome commits too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from stepward.model.messages import Reply
+from stepward.model.records import History, InboxRow, Task
+from stepward.store.contract.turn import Change, Committed, Finish
+
+
+class StepTransaction(Protocol):
+    """The connection that a transactional step is given; its rows and the step's outcome commit together."""
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
+        ...
+
+
+class SchedulerStore(Protocol):
+    """What a Scheduler may do."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def claim(self, instance: str, workflows: Sequence[tuple[str, str]], limit: int) -> list[History]:
+        """Take up to ``limit`` free tasks of those (workflow, version): pending, waiting and due, undoing.
+
+        Highest priority first, then oldest. Sets locked_by, started_at, and ``processing`` (``undoing`` stays). Takes
+        none and raises InstanceFenced if the instance is dead.
+        """
+        ...
+
+    async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
+        """The histories of those of the tasks that the instance holds."""
+        ...
+
+    async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
+        """Inbox rows numbered above ``after`` of tasks that the instance holds, in order, at most 10,000."""
+        ...
+
+    async def next_wake(self) -> float | None:
+        """When the next free task becomes due; in the past if one is claimable now."""
+        ...
+
+    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        """Apply a turn in one transaction; ``renew`` seconds extend the instance's lease in passing.
+
+        Raises InstanceFenced (nothing changed) unless the instance row is alive, CommitUnknown when the outcome of the
+        commit itself is unknown. A change that misses or is refused for its data is left out, the rest stands.
+        """
+        ...
+
+    async def stray(self, replies: Sequence[Reply]) -> None:
+        """Replies for tasks that this instance does not hold.
+
+        A live task that another instance holds gets them as inbox rows (kind reply). Of a task that nobody holds the
+        outcome is recorded, not delivered, if that attempt is still running (or abandoned). Else nothing changes but
+        one audit row (late_reply), and an alert late_effect_after_undo when a success comes after a step's undo began.
+        """
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction of its own; leaving it commits, an exception rolls back."""
+        ...
+
+
+class Transaction(StepTransaction, Protocol):
+    """An open transaction in which application rows and Stepward's own commit together."""
+
+    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+        """As ``ClientStore.submit``, within this transaction."""
+        ...
+
+    async def finish(self, instance: str, finish: Finish) -> bool:
+        """Record a step's outcome (ordinal None); False, with nothing changed, if the attempt is no longer it."""
+        ...
+
+
+class Submitted(Struct, frozen=True):
+    """``created`` is False when a task of that id was there already; ``same`` whether its submission was equal."""
+
+    uid: str
+    id: str
+    created: bool
+    same: bool

@@ -1,0 +1,28 @@
+"""A whole state store."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from stepward.store.contract.client import ClientStore
+from stepward.store.contract.host import HostStore
+from stepward.store.contract.messages import MessageStore
+from stepward.store.contract.scheduler import SchedulerStore
+from stepward.store.contract.supervisor import SupervisorStore
+
+
+class Store(SchedulerStore, SupervisorStore, ClientStore, HostStore, Protocol):
+    """A whole state store; each actor is given it as the part it may use."""
+
+    @property
+    def messages(self) -> MessageStore:
+        """The queues in this store."""
+        ...
+
+    async def open(self) -> None:
+        """Connect, migrate a new or older store; raises StoreUnavailable or StoreUnusable."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        ...

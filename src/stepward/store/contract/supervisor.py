@@ -1,0 +1,135 @@
+"""The Supervisor's part of the store: who leads, what is due, and one decision on each expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from stepward.model.records import Alert, Audit, Instance
+from stepward.model.states import StepState, TaskState
+from stepward.store.contract.turn import Post
+
+
+class Due(Struct, frozen=True, kw_only=True):
+    """What a pass has to do; the one statement that an idle pass runs."""
+
+    dead_instances: int
+    free_tasks: int
+    """Tasks still held by instances already dead."""
+    steps: int
+    tasks: int
+    unserved: int
+    alerts: int
+
+
+class ExpiredStep(Struct, frozen=True, kw_only=True):
+    """A watched running step past its complete-by, with what the judge needs."""
+
+    task: str
+    task_id: str
+    run: int
+    key: str
+    attempt: int
+    failure_count: int
+    kind: str
+    complete_by: float
+    task_state: TaskState
+    workflow: str
+    version: str
+    policy: bytes | None
+    error: bytes | None
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """The one decision on a (step, attempt): leave ``running`` for ``state``, count a failure, tell the owner.
+
+    ``to_repeat`` comes with ``repeat_at``; ``failed`` (in doubt) with the inbox row that says what follows.
+    """
+
+    task: str
+    run: int
+    key: str
+    attempt: int
+    state: StepState
+    repeat_at: float | None
+    error: bytes | None
+    posts: tuple[Post, ...]
+    audit: Audit
+
+
+class ExpiredTask(Struct, frozen=True, kw_only=True):
+    """A live task past its own complete-by."""
+
+    task: str
+    task_id: str
+    state: TaskState
+    complete_by: float
+    policy: bytes | None
+
+
+class SupervisorStore(Protocol):
+    """What a Supervisor may do; ``term`` proves leadership in every changing statement."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def lead(self, instance: str, lease: float) -> int | None:
+        """Become or stay leader; the term, or None while another instance leads."""
+        ...
+
+    async def due(self) -> Due:
+        """What there is to do, in one statement over partial indexes."""
+        ...
+
+    async def forgive(self, term: int, grace: float) -> bool:
+        """After an outage in which no instance renewed: extend live leases and running deadlines by ``grace``, once."""
+        ...
+
+    async def fence(self, term: int) -> list[Instance]:
+        """Declare instances past their lease dead; returns them."""
+        ...
+
+    async def free(self, term: int, recovery_limit: int) -> int:
+        """Free what dead instances still hold, at most 5,000 tasks: failure_count and recovery_count + 1, pending
+        (undoing stays). A task past ``recovery_limit`` gets a ``fail`` inbox row too."""
+        ...
+
+    async def expired_steps(self, limit: int) -> list[ExpiredStep]:
+        """Watched running steps past their complete-by whose task is processing, waiting or undoing, and owned."""
+        ...
+
+    async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
+        """Apply decisions, each by compare-and-set on (running, attempt); returns how many applied."""
+        ...
+
+    async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
+        """Live tasks past their own complete-by that have not been told yet."""
+        ...
+
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
+        """Clear the task's complete-by and post what follows, by compare-and-set on both."""
+        ...
+
+    async def unserved(self, term: int, after: float) -> int:
+        """Raise one alert per (workflow, version) with free due tasks older than ``after`` seconds that no live
+        Scheduler serves."""
+        ...
+
+    async def undelivered_alerts(self, limit: int) -> list[Alert]:
+        """Alerts that no sink has taken yet and whose next try is due, oldest first."""
+        ...
+
+    async def alert_delivered(self, number: int) -> None:
+        """A sink has taken the alert."""
+        ...
+
+    async def alert_refused(self, number: int, next_try: float) -> None:
+        """Every sink refused; try again at ``next_try``."""
+        ...
+
+    async def purge(self, term: int, before: float, limit: int) -> int:
+        """Delete tasks that ended (other than in error) before ``before`` with all that is theirs; how many."""
+        ...

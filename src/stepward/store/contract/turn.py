@@ -1,0 +1,134 @@
+"""What a Scheduler's turn changes, as data: the store flattens it into one transaction.
+
+Each change names the state it leaves and the claim it holds; a late writer changes nothing and is told so.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from stepward.model.records import Alert, Audit, InboxKind, Step, Task
+from stepward.model.states import StepState, TaskState
+
+
+class Finish(Struct, frozen=True, gc=False):
+    """Leave ``running`` (this very attempt) for ``state`` (completed, failed): an outcome is recorded.
+
+    An ``abandoned`` step keeps its state and records the late result (``ordinal`` is None then).
+    """
+
+    task: str
+    run: int
+    key: str
+    attempt: int
+    state: StepState
+    output: bytes | None
+    error: bytes | None
+    in_doubt: bool
+    ordinal: int | None
+    finished_at: float
+
+
+class Deliver(Struct, frozen=True, gc=False):
+    """Give an outcome that is recorded but was not delivered its place in the order (ordinal null -> ordinal)."""
+
+    task: str
+    run: int
+    key: str
+    ordinal: int
+
+
+class Dispatch(Struct, frozen=True, gc=False):
+    """Start attempt ``attempt`` of a step that is ``not_started`` or ``to_repeat`` at ``attempt - 1``."""
+
+    task: str
+    run: int
+    key: str
+    attempt: int
+    started_at: float
+    complete_by: float | None
+
+
+class Watch(Struct, frozen=True, gc=False):
+    """Have the Supervisor look at a running attempt; ``complete_by`` may be drawn nearer (the Agent gave up)."""
+
+    task: str
+    run: int
+    key: str
+    attempt: int
+    complete_by: float
+    error: bytes | None
+    in_doubt: bool
+
+
+class StepMove(Struct, frozen=True, gc=False):
+    """Leave ``before`` for ``after`` (abandoned, skipped, undone, failed); changes nothing else of the step."""
+
+    task: str
+    run: int
+    key: str
+    before: StepState
+    after: StepState
+    at: float
+
+
+class TaskMove(Struct, frozen=True, kw_only=True, gc=False):
+    """The new face of the task row, from ``before``.
+
+    With ``release`` the task is let go (locked_by null); then, as at every end, ``inbox`` must equal the row's, or the
+    change misses.
+    """
+
+    before: TaskState
+    after: TaskState
+    inbox: int | None = None
+    release: bool = False
+    output: bytes | None = None
+    error: bytes | None = None
+    wake_at: float | None = None
+    waits_for: str | None = None
+    undo_to: TaskState | None = None
+    run: int | None = None
+    """Set with ``input`` by continue_as_new."""
+    input: bytes | None = None
+    at: float
+    progress: bool = True
+    """An outcome was recorded: recovery_count returns to 0."""
+
+
+class Post(Struct, frozen=True, kw_only=True):
+    """A row for another task's inbox; ends, wakes and counts as ``Inbox`` says in architecture."""
+
+    task: str
+    kind: InboxKind
+    name: str = ""
+    body: bytes = b"null"
+    sender: str = ""
+
+
+class Change(Struct, kw_only=True):
+    """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does."""
+
+    task: str
+    born: Task | None = None
+    """A submission born claimed: ``locked_by`` is the committing instance. Misses if the id or uid exists."""
+    inserts: list[Step] = field(default_factory=list)
+    finishes: list[Finish] = field(default_factory=list)
+    delivers: list[Deliver] = field(default_factory=list)
+    dispatches: list[Dispatch] = field(default_factory=list)
+    watches: list[Watch] = field(default_factory=list)
+    step_moves: list[StepMove] = field(default_factory=list)
+    move: TaskMove | None = None
+    taken: list[int] = field(default_factory=list)
+    """Numbers of inbox rows that are used up; they are deleted."""
+    children: list[Task] = field(default_factory=list)
+    """New tasks, pending; one that exists already (same uid) is left alone."""
+    posts: list[Post] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    audits: list[Audit] = field(default_factory=list)
+
+
+class Committed(Struct, frozen=True):
+    """What became of a turn: the uids whose change did not apply, and why."""
+
+    missed: dict[str, str]

@@ -1,0 +1,116 @@
+"""Log lines: one line each, printable, at the level that its event deserves."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stepward.events import Event, Observers
+from stepward.model.records import Alert
+from stepward.observers import LogObserver, LogSink
+from stepward.observers.logs import line, value_text
+
+
+def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "stepward")
+    Observers(LogObserver()).tell(
+        "task.processed", task="order-1", seconds=1.5, parent=None, note="two words"
+    )
+    (record,) = caplog.records
+    assert record.getMessage() == 'task.processed task=order-1 seconds=1.5 note="two words"'
+    assert (record.name, record.levelno) == ("stepward.task", logging.INFO)
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("task.error", logging.WARNING),
+        ("alert.refused", logging.WARNING),
+        ("instance.fenced", logging.WARNING),
+        ("supervisor.store_unavailable", logging.WARNING),
+        ("task.submitted", logging.INFO),
+        ("steps.judged", logging.INFO),
+        ("step.completed", logging.DEBUG),
+        ("odd", logging.INFO),
+    ],
+)
+def test_the_name_gives_the_level(caplog: pytest.LogCaptureFixture, name: str, level: int) -> None:
+    caplog.set_level(logging.DEBUG, "stepward")
+    observe = LogObserver()
+    for _ in range(2):
+        observe(Event(name, {}))
+    assert [record.levelno for record in caplog.records] == [level] * 2
+
+
+def test_what_nobody_asked_for_is_not_even_put_into_words(caplog: pytest.LogCaptureFixture) -> None:
+    class Loud:
+        def __str__(self) -> str:
+            raise AssertionError("put into words")
+
+    caplog.set_level(logging.INFO, "stepward")
+    LogObserver()(Event("step.completed", {"output": Loud()}))
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("order-1", "order-1"),
+        ("payments.charge/1", "payments.charge/1"),
+        ("", '""'),
+        ("a=b", '"a=b"'),
+        ('say "hi"', r'"say \"hi\""'),
+        ("back\\slash", r'"back\\slash"'),
+        ("one\ntwo\r", r'"one\ntwo\r"'),
+        ("\x1b[31mred", r'"\x1b[31mred"'),
+        ("\x9b31m", r'"\x9b31m"'),
+        ("\u202egnp.exe", r'"\u202egnp.exe"'),
+        ("a\u2028b", r'"a\u2028b"'),
+        ("a\0b", r'"a\x00b"'),
+        ("\ud800", r'"\ud800"'),
+        ("Zoë", "Zoë"),
+        (b'{"a":1}', r'"{\"a\":1}"'),
+        (b"\xff", r'"\\xff"'),
+        (True, "True"),
+        (3, "3"),
+    ],
+)
+def test_values_are_one_printable_word(value: object, text: str) -> None:
+    assert value_text(value) == text
+
+
+@given(st.text(st.characters(codec=None)))
+def test_no_text_adds_a_line_or_moves_a_cursor(text: str) -> None:
+    shown = line("task.error", [("message", text)])
+    assert shown.isprintable()
+    assert len(shown.splitlines()) == 1
+
+
+def test_a_huge_value_is_cut() -> None:
+    assert len(value_text("x" * 1_000_000)) < 1100
+
+
+async def test_an_alert_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    alert = Alert(
+        number=7, kind="task_error", task="uid-1", task_id="order-1", step="a/1", message="failed\n4 times"
+    )
+    sink = LogSink()
+    await sink.deliver(alert)
+    (record,) = caplog.records
+    assert (record.name, record.levelno, sink.name) == ("stepward.alerts", logging.WARNING, "log")
+    assert record.getMessage() == (
+        r'alert number=7 kind=task_error task=order-1 step=a/1 message="failed\n4 times" details="{}"'
+    )
+
+
+def test_an_observer_that_fails_stops_nobody() -> None:
+    seen: list[str] = []
+
+    def broken(event: Event) -> None:
+        raise RuntimeError(event.name)
+
+    Observers(broken, lambda event: seen.append(event.name)).tell("task.error")
+    assert seen == ["task.error"]
