@@ -28,9 +28,9 @@ OUTPUT = b'{"ok":true,"n":7}'
 INSTANCE = "floor"
 
 
-async def open_floor(path: Path) -> Connection:
+async def open_floor(path: Path, app: str = "floor") -> Connection:
     """A fresh store's tables, and a connection tuned like the store's own."""
-    store = SqliteStore(str(path), app="floor", environment=Environment())
+    store = SqliteStore(str(path), app=app, environment=Environment())
     await store.open()
     await store.close()
     connection = Connection(str(path))
@@ -60,6 +60,20 @@ def one_task(connection: Connection, repeats: int) -> float:
             _turn(connection.raw, [uid], number)
         seconds.append(time.perf_counter() - began)
     return sorted(seconds)[repeats // 2]
+
+
+def finished_tasks(connection: Connection, count: int) -> None:
+    """Fill the store with tasks that were processed long ago, a step each."""
+    environment = Environment()
+    raw = connection.raw
+    for first in range(0, count, 1_000):
+        uids = [environment.new_uid() for _ in range(min(1_000, count - first))]
+        raw.execute("begin immediate")
+        raw.executemany(Q["insert_task"], (_task(uid) for uid in uids))
+        raw.executemany(Q["insert_step"], (_step(uid, 1) for uid in uids))
+        raw.executemany(Q["finish"], (_finish(uid, 1) for uid in uids))
+        raw.executemany(Q["move_task"], _ends(uids))
+        raw.execute("commit")
 
 
 def _turn(raw: apsw.Connection, uids: list[str], number: int) -> None:
@@ -111,9 +125,7 @@ def _step(uid: str, number: int) -> tuple[object, ...]:
 
 
 def _finish(uid: str, number: int) -> tuple[object, ...]:
-    return astuple(
-        Finish(uid, 1, f"svc.act/{number}", 1, StepState.COMPLETED, OUTPUT, None, False, number, 2.0)
-    )
+    return astuple(Finish(uid, 1, f"svc.act/{number}", 1, StepState.COMPLETED, OUTPUT, None, False, number, 2.0))
 
 
 def _ends(uids: list[str]) -> Iterator[tuple[object, ...]]:

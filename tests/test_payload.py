@@ -90,9 +90,7 @@ def test_odd_values_come_back_unchanged(value: Any) -> None:
     ],
 )  # fmt: skip
 def test_what_json_would_silently_turn_into_null_is_refused(value: Any) -> None:
-    with pytest.raises(
-        InvalidPayload, match=r"^input: expected numbers that JSON can hold, found (nan|-?inf);"
-    ):
+    with pytest.raises(InvalidPayload, match=r"^input: expected numbers that JSON can hold, found (nan|-?inf);"):
         encode(value, "input")
 
 
@@ -142,9 +140,7 @@ def test_a_key_told_twice_counts_once_and_for_its_last_value() -> None:
 def test_the_limit_is_the_last_size_that_passes() -> None:
     assert len(encode("x" * (PAYLOAD_BYTES - 3), "input")) == PAYLOAD_BYTES - 1
     assert len(encode("x" * (PAYLOAD_BYTES - 2), "input")) == PAYLOAD_BYTES
-    with pytest.raises(
-        PayloadTooLarge, match=r"input: expected at most 1,048,576 bytes of JSON, found 1,048,577"
-    ):
+    with pytest.raises(PayloadTooLarge, match=r"input: expected at most 1,048,576 bytes of JSON, found 1,048,577"):
         encode("x" * (PAYLOAD_BYTES - 1), "input")
     with pytest.raises(PayloadTooLarge):
         check_size(b"x" * 11, "reply", limit=10)
@@ -235,9 +231,7 @@ def test_packed_arguments_read_back(sku: str, count: int, gift: bool) -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs"), [((), {}), (("a", 1, True), {}), (("a",), {"colour": 1}), (("a",), {"sku": "b"})]
 )
-def test_arguments_that_do_not_fit_are_refused_when_packed(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def test_arguments_that_do_not_fit_are_refused_when_packed(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     with pytest.raises(InvalidArguments, match=r"^arguments of shop.buy: expected \(sku: str, "):
         Signature(buy, "shop.buy").pack(args, kwargs)
 
@@ -270,9 +264,7 @@ def ambiguous_result() -> list[int] | set[int]:
     return []
 
 
-@pytest.mark.parametrize(
-    "fn", [starred, unresolved, unresolved_attribute, ambiguous, ambiguous_result, dict.update]
-)
+@pytest.mark.parametrize("fn", [starred, unresolved, unresolved_attribute, ambiguous, ambiguous_result, dict.update])
 def test_what_json_cannot_carry_is_refused_when_declared(fn: Callable[..., Any]) -> None:
     with pytest.raises(DeclarationError, match=r"^shop.odd: expected "):
         Signature(fn, "shop.odd")
@@ -287,8 +279,6 @@ def opaque(item: Path) -> None: ...
 
 
 def test_a_type_without_a_schema_is_told_in_one_line() -> None:
-    with pytest.raises(
-        DeclarationError, match=r"^shop.odd: expected parameter types with a JSON Schema"
-    ) as refused:
+    with pytest.raises(DeclarationError, match=r"^shop.odd: expected parameter types with a JSON Schema") as refused:
         Signature(opaque, "shop.odd").schema()
     assert "\n" not in str(refused.value)

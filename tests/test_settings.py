@@ -38,9 +38,7 @@ def test_without_any_source_the_defaults_stand(tmp_path: Path) -> None:
 
 
 def test_each_source_gives_way_to_the_one_before(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(
-        "[tool.stepward]\nlease = 2\npoll = 2\ndrain = 2\nretention = '2d'\n"
-    )
+    (tmp_path / "pyproject.toml").write_text("[tool.stepward]\nlease = 2\npoll = 2\ndrain = 2\nretention = '2d'\n")
     (tmp_path / "stepward.toml").write_text("lease = '3s'\npoll = '3s'\ndrain = 3.0\n")
     environ = {"STEPWARD_LEASE": "4", "STEPWARD_POLL": "4s", "HOME": "/nowhere"}
     settings = load(tmp_path, environ, lease="5s")
@@ -80,9 +78,7 @@ def test_a_pyproject_without_a_table_of_ours_changes_nothing(tmp_path: Path) -> 
         ("store", "sqlite:////var/lib/x.db", "sqlite:////var/lib/x.db"),
     ],
 )
-def test_values_are_read_as_people_write_them(
-    tmp_path: Path, name: str, written: object, read: object
-) -> None:
+def test_values_are_read_as_people_write_them(tmp_path: Path, name: str, written: object, read: object) -> None:
     assert getattr(load(tmp_path, None, **{name: written}), name) == read
 
 
@@ -188,9 +184,7 @@ def test_secrets_may_stand_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_secret_that_is_not_there_is_told_by_its_place(tmp_path: Path) -> None:
-    with pytest.raises(
-        SettingsError, match=r"webhook_secret \(argument\): expected a readable file at .*absent"
-    ):
+    with pytest.raises(SettingsError, match=r"webhook_secret \(argument\): expected a readable file at .*absent"):
         load(tmp_path, None, webhook_secret="file:absent")
     with pytest.raises(SettingsError, match=r"webhook_secret \(argument\): expected the variable ABSENT"):
         load(tmp_path, None, webhook_secret="env:ABSENT")
@@ -216,9 +210,7 @@ def test_a_refused_url_does_not_show_its_password(tmp_path: Path, name: str) -> 
 
 
 def test_what_is_described_is_readable(tmp_path: Path) -> None:
-    shown = {
-        line.name: line.value for line in load(tmp_path, None, retention="never", lease="1m30s").describe()
-    }
+    shown = {line.name: line.value for line in load(tmp_path, None, retention="never", lease="1m30s").describe()}
     assert shown["retention"] == "never"
     assert shown["lease"] == "1m 30s"
     assert shown["payload_bytes"] == "1 MiB"

@@ -30,7 +30,8 @@ class LeapingSelector(selectors.DefaultSelector):
             return super().select(None)
         events = super().select(0)
         if not events:
-            self._loop.now += timeout
+            # A little more, so that rounding never leaves the timer in the future.
+            self._loop.now += timeout + 1e-6
         return events
 
 

@@ -22,6 +22,7 @@ from stepward.observers.webhook import WebhookSink
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
+from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
@@ -89,6 +90,14 @@ class App:
             self._running = None
             await running.stop()
 
+    async def supervise_once(self) -> PassReport:
+        """Do what is due for a Supervisor now, and no more: for cron. Raises StoreUnavailable."""
+        running = await self._open(self.settings, Roles())
+        try:
+            return await running.host.supervise_once()
+        finally:
+            await running.close()
+
     def client(self) -> Client:
         """A client; while this process runs the application's actors it shares their store and hears at once."""
         running = self._running
@@ -124,6 +133,15 @@ class App:
         )
 
     async def _start(self, settings: Settings, roles: Roles) -> Running:
+        running = await self._open(settings, roles)
+        try:
+            await running.host.start()
+        except BaseException:
+            await running.stop()
+            raise
+        return running
+
+    async def _open(self, settings: Settings, roles: Roles) -> Running:
         store = open_store(settings.store, app=self.name, environment=self.environment)
         await store.open()
         hints = Hints()
@@ -141,15 +159,7 @@ class App:
             endings=endings,
             sinks=_sinks(settings),
         )
-        host = Host(parts, roles)
-        try:
-            await host.start()
-        except BaseException:
-            await host.stop()
-            await transport.close()
-            await store.close()
-            raise
-        return Running(store, transport, hints, endings, host)
+        return Running(store, transport, hints, endings, Host(parts, roles))
 
     def _transport(self, settings: Settings, store: Store, hints: Hints) -> Transport:
         if settings.transport == "local":
@@ -188,6 +198,10 @@ class Running:
     async def stop(self) -> None:
         """End every actor in good order, then the transport and the store."""
         await self.host.stop()
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the transport and the store."""
         await self.transport.close()
         await self.store.close()
 

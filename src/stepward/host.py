@@ -21,6 +21,7 @@ from stepward.scheduler.scheduler import Scheduler
 from stepward.settings import Settings
 from stepward.store.contract import Store, Submitted
 from stepward.store.watcher import Watcher
+from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 from stepward.transport.contract import Transport
 from stepward.workflow.registry import Registry
@@ -96,6 +97,15 @@ class Host:
         self._watcher.start()
         parts.hints.listen(self._hinted)
 
+    async def supervise_once(self) -> PassReport:
+        """What is due for a Supervisor now, and no more; nothing else is started."""
+        supervisor = await self._new_supervisor()
+        try:
+            return await supervisor.once()
+        finally:
+            await supervisor.close()
+            await self._retire(self._leases)
+
     async def stop(self) -> None:
         """End in good order: claim nothing more, let what runs end within the grace, hand the rest over."""
         self._stopping = True
@@ -163,9 +173,15 @@ class Host:
         )
 
     async def _keep_supervising(self) -> None:
+        self._supervisor = await self._new_supervisor()
+        while True:
+            delay = await self._supervisor.turn()
+            await asyncio.sleep(delay)
+
+    async def _new_supervisor(self) -> Supervisor:
         parts = self._parts
         instance = await self._register(Role.SUPERVISOR, [], 0)
-        self._supervisor = Supervisor(
+        return Supervisor(
             parts.store,
             instance=instance,
             settings=parts.settings,
@@ -173,9 +189,6 @@ class Host:
             environment=parts.environment,
             sinks=parts.sinks,
         )
-        while True:
-            delay = await self._supervisor.turn()
-            await asyncio.sleep(delay)
 
     async def _start_agents(self) -> None:
         parts = self._parts

@@ -57,9 +57,7 @@ def decode(data: bytes, what: str, kind: Any = Any) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidPayload(
-            f"{what}: expected JSON that fits {_name(kind)}, found {_cause(error)}"
-        ) from None
+        raise InvalidPayload(f"{what}: expected JSON that fits {_name(kind)}, found {_cause(error)}") from None
 
 
 class Signature:
@@ -70,9 +68,7 @@ class Signature:
         parameters = _parameters(fn, what)[skip:]
         hints = _hints(fn, what)
         # Resolved, so that messages show types and not the quotes of postponed annotations.
-        self._signature = inspect.Signature(
-            [p.replace(annotation=hints.get(p.name, p.annotation)) for p in parameters]
-        )
+        self._signature = inspect.Signature([p.replace(annotation=hints.get(p.name, p.annotation)) for p in parameters])
         self._count = len(parameters)
         self._named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         self._decoder = _decoder(_struct(what, parameters, hints), what)
@@ -187,9 +183,7 @@ def _refuse_nan(value: object, what: str) -> None:
     while stack:
         item = stack.pop()
         if isinstance(item, float) and not math.isfinite(item):
-            raise InvalidPayload(
-                f"{what}: expected numbers that JSON can hold, found {item}; send null or text"
-            )
+            raise InvalidPayload(f"{what}: expected numbers that JSON can hold, found {item}; send null or text")
         if isinstance(item, dict):
             stack.extend(item.values())
         elif isinstance(item, list | tuple):
@@ -203,9 +197,7 @@ def _refuse_nested_sets(value: object, what: str) -> None:
         is_set = isinstance(item, set | frozenset)
         if is_set and in_set:
             # Sets compare by inclusion, which sorts nothing: the bytes would follow the hash seed.
-            raise InvalidPayload(
-                f"{what}: expected sets of plain values, found a set in a set; use lists inside"
-            )
+            raise InvalidPayload(f"{what}: expected sets of plain values, found a set in a set; use lists inside")
         stack.extend((part, in_set or is_set) for part in _parts(item))
 
 

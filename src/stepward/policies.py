@@ -176,9 +176,7 @@ def _check_ladder(rung: LastRung | LongWait) -> None:
         rung = rung.then
         rungs += 1
     if rungs > LONGEST_LADDER:
-        raise DeclarationError(
-            f"LongWait.then: expected at most {LONGEST_LADDER} rungs, found {rungs}; join some"
-        )
+        raise DeclarationError(f"LongWait.then: expected at most {LONGEST_LADDER} rungs, found {rungs}; join some")
 
 
 def _check_rung(what: str, rung: object) -> None:

@@ -88,9 +88,7 @@ def flag(value: object, what: str) -> bool:
 def store(value: object, what: str) -> str:
     """The URL of the state store."""
     if not isinstance(value, str) or not re.fullmatch(r"sqlite:///[^\x00-\x1f]+", value):
-        raise SettingsError(
-            f"{what}: expected sqlite:///PATH, found {_scheme(value)}; give the store as such a URL"
-        )
+        raise SettingsError(f"{what}: expected sqlite:///PATH, found {_scheme(value)}; give the store as such a URL")
     return value
 
 
@@ -125,9 +123,7 @@ def webhook_url(value: object, what: str) -> str | None:
     except ValueError:
         usable = False
     if not usable:
-        raise SettingsError(
-            f"{what}: expected https://HOST/PATH, found something else; give the receiver's URL"
-        )
+        raise SettingsError(f"{what}: expected https://HOST/PATH, found something else; give the receiver's URL")
     return str(value)
 
 
@@ -136,7 +132,5 @@ def secret(value: object, what: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip():
-        raise SettingsError(
-            f"{what}: expected a secret, file:PATH or env:NAME, found nothing; give one of these"
-        )
+        raise SettingsError(f"{what}: expected a secret, file:PATH or env:NAME, found nothing; give one of these")
     return value

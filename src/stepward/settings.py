@@ -20,7 +20,7 @@ from stepward.errors import SettingsError
 from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
 
 PREFIX = "STEPWARD_"
-NOT_SETTINGS = frozenset({"STEPWARD_FAILPOINT"})
+NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT"})
 """Variables of that prefix which are something else."""
 # Kubernetes gives every container such variables for a service named "stepward".
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
@@ -45,9 +45,7 @@ def _show_url(url: str | None) -> str:
 
 
 def _show_size(size: int) -> str:
-    unit, amount = next(
-        pair for pair in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if size % pair[0] == 0
-    )
+    unit, amount = next(pair for pair in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if size % pair[0] == 0)
     return f"{size // unit:,} {amount}"
 
 
@@ -82,12 +80,8 @@ class Settings:
     """Tasks that a Scheduler claims and moves at once."""
     tasks_in_memory: int = _setting(100_000, readers.count(1, 10_000_000), show=_show_count)
     """Waiting tasks that a Scheduler keeps in memory."""
-    evict_after: float | None = _setting(
-        60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration
-    )
-    retention: float | None = _setting(
-        30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration
-    )
+    evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration)
+    retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration)
     """How long ended tasks are kept, other than those in error."""
     recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)
     """Takeovers of a task with no outcome in between, before an operator is called."""
@@ -133,10 +127,7 @@ class Settings:
 
     def describe(self) -> list[Described]:
         """Each setting with its source, secrets redacted."""
-        return [
-            Described(f.name, f.metadata["show"](getattr(self, f.name)), self.source_of(f.name))
-            for f in _fields()
-        ]
+        return [Described(f.name, f.metadata["show"](getattr(self, f.name)), self.source_of(f.name)) for f in _fields()]
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{name}={value}' for name, value, _ in self.describe())})"
@@ -174,19 +165,13 @@ def _given(
     for name, value in overrides.items():
         yield name, value, "argument"
     for variable, text in environ.items():
-        if (
-            variable.startswith(PREFIX)
-            and variable not in NOT_SETTINGS
-            and not OF_KUBERNETES.fullmatch(variable)
-        ):
+        if variable.startswith(PREFIX) and variable not in NOT_SETTINGS and not OF_KUBERNETES.fullmatch(variable):
             yield variable.removeprefix(PREFIX).lower(), text, variable
     for name, value in _table(folder / "stepward.toml").items():
         yield name, value, "stepward.toml"
     table = _table(folder / "pyproject.toml").get("tool", {}).get("stepward", {})
     if not isinstance(table, dict):
-        raise SettingsError(
-            "pyproject.toml: expected the table [tool.stepward], found a value; write a table"
-        )
+        raise SettingsError("pyproject.toml: expected the table [tool.stepward], found a value; write a table")
     for name, value in table.items():
         yield name, value, "pyproject.toml"
 
@@ -203,9 +188,7 @@ def _table(path: Path) -> dict[str, Any]:
 def _refuse_unknown(name: str, source: str) -> None:
     if name not in names():
         nearest = difflib.get_close_matches(name, names(), n=1, cutoff=0.0)
-        raise SettingsError(
-            f"{source}: expected a known setting, found {name!r:.100}; did you mean {nearest[0]!r}?"
-        )
+        raise SettingsError(f"{source}: expected a known setting, found {name!r:.100}; did you mean {nearest[0]!r}?")
 
 
 def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], folder: Path) -> object:
@@ -225,6 +208,4 @@ def _secret_file(path: Path, what: str) -> str:
         with path.open(encoding="utf-8") as file:
             return file.read(SECRET_BYTES).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(
-            f"{what}: expected a readable file at {path}, found: {error}; repair it"
-        ) from None
+        raise SettingsError(f"{what}: expected a readable file at {path}, found: {error}; repair it") from None

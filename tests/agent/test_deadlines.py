@@ -193,9 +193,7 @@ async def test_many_calls_end_each_at_its_own_deadline_under_one_timer(start: St
 
     world = start(agent, request_lease=10_000)
     requests = [
-        world.request(
-            "payments.charge", number, task=f"uid-{number}", complete_by=START + 1 + number * 7 % 500
-        )
+        world.request("payments.charge", number, task=f"uid-{number}", complete_by=START + 1 + number * 7 % 500)
         for number in range(500)
     ]
     await world.transport.publish(request_queue("payments"), requests)

@@ -75,9 +75,7 @@ def test_concurrency_out_of_range_is_refused(concurrency: Any) -> None:
 def test_two_operations_of_one_name_are_refused() -> None:
     agent = Agent("payments")
     agent.operation(name="charge")(lambda: None)
-    with pytest.raises(
-        DeclarationError, match=r"operation payments\.charge: expected one declaration, found two"
-    ):
+    with pytest.raises(DeclarationError, match=r"operation payments\.charge: expected one declaration, found two"):
         agent.operation(name="charge")(lambda: None)
 
 

@@ -16,7 +16,7 @@ from stepward.transport.contract import Message
 from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES
-from tests.virtual import START
+from tests.virtual import START, settle
 
 
 def error_of(reply: Reply) -> dict[str, Any]:
@@ -39,7 +39,7 @@ async def test_a_result_is_the_reply(start: Start) -> None:
         key="payments.charge/1",
         attempt=4,
         outcome=Outcome.COMPLETED,
-        output=b'{"order":"o1","cents":7}',
+        output=b'{"cents":7,"order":"o1"}',
     )
 
 
@@ -269,6 +269,7 @@ async def test_a_reply_in_the_request_queue_is_settled_and_told(start: Start) ->
     world = start(Agent("payments"))
     stray = Reply(task="uid-9", run=1, key="k", attempt=1, outcome=Outcome.COMPLETED)
     await world.transport.publish(request_queue("payments"), [stray])
+    await settle()
     assert await world.is_silent(40, request_queue("payments"))
     assert [told["task"] for told in world.told("agent.not_a_request")] == ["uid-9"]
 

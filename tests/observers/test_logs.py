@@ -16,9 +16,7 @@ from stepward.observers.logs import line, value_text
 
 def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "stepward")
-    Observers(LogObserver()).tell(
-        "task.processed", task="order-1", seconds=1.5, parent=None, note="two words"
-    )
+    Observers(LogObserver()).tell("task.processed", task="order-1", seconds=1.5, parent=None, note="two words")
     (record,) = caplog.records
     assert record.getMessage() == 'task.processed task=order-1 seconds=1.5 note="two words"'
     assert (record.name, record.levelno) == ("stepward.task", logging.INFO)
@@ -30,7 +28,12 @@ def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None
         ("task.error", logging.WARNING),
         ("alert.refused", logging.WARNING),
         ("instance.fenced", logging.WARNING),
-        ("supervisor.store_unavailable", logging.WARNING),
+        ("store.unavailable", logging.WARNING),
+        ("scheduler.fenced", logging.WARNING),
+        ("agent.transport_failed", logging.WARNING),
+        ("agent.breaker_opened", logging.WARNING),
+        ("supervisor.forgave", logging.WARNING),
+        ("step.failed", logging.DEBUG),
         ("task.submitted", logging.INFO),
         ("steps.judged", logging.INFO),
         ("step.completed", logging.DEBUG),
@@ -94,9 +97,7 @@ def test_a_huge_value_is_cut() -> None:
 
 
 async def test_an_alert_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    alert = Alert(
-        number=7, kind="task_error", task="uid-1", task_id="order-1", step="a/1", message="failed\n4 times"
-    )
+    alert = Alert(number=7, kind="task_error", task="uid-1", task_id="order-1", step="a/1", message="failed\n4 times")
     sink = LogSink()
     await sink.deliver(alert)
     (record,) = caplog.records

@@ -82,9 +82,7 @@ async def test_an_alert_that_is_offered_again_has_the_same_id() -> None:
 
 async def test_an_alert_without_a_task_or_with_damaged_details_is_sent_too() -> None:
     async with receiving() as receiver:
-        await sink(receiver).deliver(
-            Alert(number=1, kind="unserved", message="no Scheduler", details=b"\xff{")
-        )
+        await sink(receiver).deliver(Alert(number=1, kind="unserved", message="no Scheduler", details=b"\xff{"))
     event = json.loads(receiver.received[0].body)
     assert "subject" not in event
     assert event["data"]["details"] == "\ufffd{"
@@ -101,9 +99,7 @@ async def test_any_answer_from_200_to_299_means_taken(status: str) -> None:
 async def test_any_other_answer_means_refused(status: str) -> None:
     async with receiving() as receiver:
         receiver.answer = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode()
-        with pytest.raises(
-            AlertRefused, match=f"expected an answer of 200 to 299, found {status[:3]}"
-        ) as refused:
+        with pytest.raises(AlertRefused, match=f"expected an answer of 200 to 299, found {status[:3]}") as refused:
             await sink(receiver).deliver(ALERT)
     assert "canary" not in str(refused.value)
 
@@ -111,17 +107,13 @@ async def test_any_other_answer_means_refused(status: str) -> None:
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 async def test_redirects_are_not_followed(status: int) -> None:
     async with receiving() as receiver, receiving() as other:
-        receiver.answer = (
-            f"HTTP/1.1 {status} Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n".encode()
-        )
+        receiver.answer = f"HTTP/1.1 {status} Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n".encode()
         with pytest.raises(AlertRefused, match="redirects are not followed"):
             await sink(receiver).deliver(ALERT)
         assert other.received == []
 
 
-@pytest.mark.parametrize(
-    "answer", [b"", b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\x00" * 100_000]
-)
+@pytest.mark.parametrize("answer", [b"", b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\x00" * 100_000])
 async def test_what_is_no_http_means_refused(answer: bytes) -> None:
     async with receiving() as receiver:
         receiver.answer = answer

@@ -165,9 +165,7 @@ def step(number: int) -> ExpiredStep:
 
 
 def task(number: int, state: TaskState = TaskState.PROCESSING) -> ExpiredTask:
-    return ExpiredTask(
-        task=f"uid-{number}", task_id=f"order-{number}", state=state, complete_by=990.0, policy=None
-    )
+    return ExpiredTask(task=f"uid-{number}", task_id=f"order-{number}", state=state, complete_by=990.0, policy=None)
 
 
 def instance(id: str) -> Instance:

@@ -83,9 +83,7 @@ def test_a_repeat_tells_the_owner_which_step_to_read_again() -> None:
     ("then", "kind", "act"),
     [("alert", InboxKind.FAIL, "fail"), ("undo", InboxKind.UNDO, "undo"), ("raise", InboxKind.STEP, "raise")],
 )
-def test_the_last_rung_fails_the_step_and_posts_what_follows(
-    then: LastRung, kind: InboxKind, act: str
-) -> None:
+def test_the_last_rung_fails_the_step_and_posts_what_follows(then: LastRung, kind: InboxKind, act: str) -> None:
     decision = judge(expired(Supervision(then=then), failure_count=3, attempt=4), NOW)
     (post,) = decision.posts
     assert (post.kind, post.name) == (kind, "3/payments.charge/1")
@@ -142,9 +140,7 @@ def test_a_missing_or_damaged_policy_counts_as_the_default(policy: bytes | None)
     assert [decision.repeat_at for decision in decisions] == [NOW + 1, NOW + 2, NOW + 4, None]
 
 
-@given(
-    st.sampled_from(StepKind), st.sampled_from(TaskState), st.integers(0, 20), st.sampled_from([None, LADDER])
-)
+@given(st.sampled_from(StepKind), st.sampled_from(TaskState), st.integers(0, 20), st.sampled_from([None, LADDER]))
 def test_every_decision_is_a_legal_move_with_one_post_and_its_audit(
     kind: StepKind, state: TaskState, failures: int, policy: Supervision | None
 ) -> None:

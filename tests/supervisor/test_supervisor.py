@@ -75,9 +75,7 @@ async def test_the_lease_of_the_leader_outlives_the_pause_between_passes(bench: 
 
 
 @pytest.mark.parametrize(("steps", "decided"), [(999, 999), (1000, 1000), (2500, 2500), (10_001, 10_000)])
-async def test_a_pass_judges_at_most_ten_batches_of_a_thousand(
-    bench: Bench, steps: int, decided: int
-) -> None:
+async def test_a_pass_judges_at_most_ten_batches_of_a_thousand(bench: Bench, steps: int, decided: int) -> None:
     bench.store.steps = [step(number) for number in range(steps)]
     await bench.supervisor().turn()
     assert len(bench.store.decisions) == decided
@@ -114,9 +112,7 @@ async def test_a_task_that_is_undoing_is_left_alone(bench: Bench) -> None:
 
 
 class TestOutage:
-    async def test_after_an_outage_longer_than_the_lease_a_grace_comes_before_any_judgement(
-        self, bench: Bench
-    ) -> None:
+    async def test_after_an_outage_longer_than_the_lease_a_grace_comes_before_any_judgement(self, bench: Bench) -> None:
         supervisor = bench.supervisor()
         await supervisor.turn()
         bench.store.failing = {"lead"}
@@ -130,6 +126,21 @@ class TestOutage:
         bench.store.time += 1
         await supervisor.turn()
         assert bench.store.graces == [10.0]
+        assert len(bench.store.decisions) == 1
+
+    async def test_a_grace_that_could_not_be_given_is_given_before_anything_is_judged(self, bench: Bench) -> None:
+        supervisor = bench.supervisor()
+        await supervisor.turn()
+        bench.store.time += 60
+        bench.store.steps = [step(1)]
+        bench.store.failing = {"forgive"}
+        await supervisor.turn()
+        bench.store.failing = set()
+        bench.store.time += 1
+        await supervisor.turn()
+        assert bench.store.graces == [10.0]
+        assert bench.store.decisions == []
+        await supervisor.turn()
         assert len(bench.store.decisions) == 1
 
     async def test_a_gap_within_the_lease_is_no_outage(self, bench: Bench) -> None:
@@ -177,15 +188,13 @@ class TestOutage:
 
 
 class TestStoreOutOfReach:
-    @pytest.mark.parametrize(
-        "verb", ["lead", "due", "fence", "expired_steps", "decide", "expire_task", "purge"]
-    )
+    @pytest.mark.parametrize("verb", ["lead", "due", "fence", "expired_steps", "decide", "expire_task", "purge"])
     async def test_a_turn_survives_it_wherever_it_strikes(self, bench: Bench, verb: str) -> None:
         bench.store.dead, bench.store.steps, bench.store.tasks = [instance("d")], [step(1)], [task(2)]
         bench.store.failing = {verb}
         supervisor = bench.supervisor()
         await supervisor.turn()
-        assert "supervisor.store_unavailable" in bench.names()
+        assert "store.unavailable" in bench.names()
         bench.store.failing = set()
         await supervisor.turn()
         assert len(bench.store.decisions) == 1
@@ -236,9 +245,7 @@ async def test_the_failpoints_stand_around_the_lead_and_the_decision(bench: Benc
     store = bench.store
     store.steps = [step(1)]
     seen: list[tuple[str, str | None]] = []
-    environment = Environment(
-        failpoint=lambda name: seen.append((name, store.calls[-1] if store.calls else None))
-    )
+    environment = Environment(failpoint=lambda name: seen.append((name, store.calls[-1] if store.calls else None)))
     await _supervisor(store, environment).turn()
     assert seen == [("U1.before", None), ("U2.before", "expired_steps"), ("U3.after", "decide")]
 
@@ -276,6 +283,7 @@ async def test_a_sink_that_never_answers_holds_up_no_pass(bench: Bench) -> None:
     await started.wait()
     bench.store.steps = [step(1)]
     await supervisor.turn()
+    await asyncio.sleep(0)
     assert len(bench.store.decisions) == 1
     assert bench.store.calls.count("undelivered_alerts") == 1
     await supervisor.close()
@@ -305,9 +313,7 @@ async def test_a_store_that_goes_away_during_a_delivery_is_told_and_tried_again(
         bench.store,
         instance="s1",
         settings=Settings(),
-        observers=Observers(
-            lambda event: told.set() if event.name == "supervisor.store_unavailable" else None
-        ),
+        observers=Observers(lambda event: told.set() if event.name == "store.unavailable" else None),
         environment=Environment(),
         sinks=[FakeSink("log")],
     )

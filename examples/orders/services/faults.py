@@ -110,8 +110,7 @@ class FaultBook:
             for fault in matching:
                 strikes = fault.strikes_next()
                 self._connection.execute(
-                    "UPDATE fault SET seen = seen + 1, hits = hits + :hit, times = times - :hit"
-                    " WHERE number = :number",
+                    "UPDATE fault SET seen = seen + 1, hits = hits + :hit, times = times - :hit WHERE number = :number",
                     {"hit": int(strikes), "number": fault.number},
                 )
                 if strikes:

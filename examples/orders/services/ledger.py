@@ -53,9 +53,7 @@ class Ledger:
     def deliver(self, call: Call, now: datetime) -> None:
         """Count an arrival of the call's key."""
         with transaction(self._connection):
-            self._connection.execute(
-                "INSERT INTO delivery (at, key) VALUES (?, ?)", (now.isoformat(), call.key)
-            )
+            self._connection.execute("INSERT INTO delivery (at, key) VALUES (?, ?)", (now.isoformat(), call.key))
 
     def effects(self) -> list[Effect]:
         """Every effect, oldest first."""
@@ -64,9 +62,7 @@ class Ledger:
 
     def deliveries(self) -> dict[str, int]:
         """How often each key has arrived."""
-        rows = self._connection.execute(
-            "SELECT key, count(*) FROM delivery GROUP BY key ORDER BY min(number)"
-        )
+        rows = self._connection.execute("SELECT key, count(*) FROM delivery GROUP BY key ORDER BY min(number)")
         return dict(rows.fetchall())
 
     def _recorded(self, call: Call) -> Answer | None:
@@ -114,9 +110,7 @@ class Ledger:
         return {"undone": True}
 
     def _is_undone(self, key: str) -> bool:
-        return (
-            self._connection.execute("SELECT 1 FROM effect WHERE undoes = ?", (key,)).fetchone() is not None
-        )
+        return self._connection.execute("SELECT 1 FROM effect WHERE undoes = ?", (key,)).fetchone() is not None
 
     def _insert(self, call: Call, details: Details, now: datetime) -> int:
         cursor = self._connection.execute(

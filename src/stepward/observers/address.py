@@ -85,13 +85,9 @@ def resolve(host: str, port: int) -> list[str]:
 def _check(target: Target, address: Address, *, allow_http: bool) -> None:
     forbidden = address.is_link_local or address.is_multicast or address.is_unspecified or address in METADATA
     if forbidden:
-        raise AlertRefused(
-            f"{target}: expected a receiver's address, found {address}, which no webhook may reach"
-        )
+        raise AlertRefused(f"{target}: expected a receiver's address, found {address}, which no webhook may reach")
     if not target.secure and not allow_http and not address.is_loopback:
-        raise AlertRefused(
-            f"{target}: expected https, or http to this host, found http to {address}; use https"
-        )
+        raise AlertRefused(f"{target}: expected https, or http to this host, found http to {address}; use https")
 
 
 def _plain(address: Address) -> Address:

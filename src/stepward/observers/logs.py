@@ -16,8 +16,8 @@ from stepward.model.records import Alert
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000
-WARNINGS = frozenset({"task.error", "instance.fenced", "supervisor.store_unavailable", "supervisor.forgave"})
-WARNING_FAMILIES = ("alert.",)
+WARNING_FAMILIES = ("alert.", "supervisor.forgave")
+WARNING_ENDS = (".error", ".unavailable", ".fenced", "_failed", "_opened")
 DEBUG_FAMILIES = ("step.", "turn.", "message.")
 """What happens for every step is told only to who asks for it."""
 
@@ -61,7 +61,7 @@ class LogSink:
 
 def level_of(name: str) -> int:
     """The level of an event's line."""
-    if name in WARNINGS or name.startswith(WARNING_FAMILIES):
+    if name.startswith(WARNING_FAMILIES) or name.endswith(WARNING_ENDS):
         return logging.WARNING
     return logging.DEBUG if name.startswith(DEBUG_FAMILIES) else logging.INFO
 

@@ -22,9 +22,7 @@ def signed_headers(secret: str, id: str, at: float, body: bytes) -> dict[str, st
     return {ID: id, TIMESTAMP: timestamp, SIGNATURE: _signature(key_of(secret), id, timestamp, body)}
 
 
-def verify(
-    secret: str, headers: Mapping[str, str], body: bytes, now: float, *, tolerance: float = TOLERANCE
-) -> str:
+def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float, *, tolerance: float = TOLERANCE) -> str:
     """For receivers: the id of a webhook that the holder of ``secret`` sent; raises Refused.
 
     ``body`` are the bytes as received, ``now`` seconds since 1970. A sender repeats a webhook under one id:
@@ -37,9 +35,7 @@ def verify(
     _check_time(given[TIMESTAMP], now, tolerance)
     expected = _signature(key_of(secret), given[ID], given[TIMESTAMP], body).encode()
     # A sender that changes its secret gives several signatures; all are compared, in constant time.
-    matches = [
-        hmac.compare_digest(expected, found.encode("utf-8", "replace")) for found in given[SIGNATURE].split()
-    ]
+    matches = [hmac.compare_digest(expected, found.encode("utf-8", "replace")) for found in given[SIGNATURE].split()]
     if not any(matches):
         raise Refused("webhook: expected a signature made with the secret, found another; refuse the request")
     return given[ID]
@@ -72,10 +68,6 @@ def _check_time(timestamp: str, now: float, tolerance: float) -> None:
     try:
         age = now - int(timestamp[:20])
     except ValueError:
-        raise Refused(
-            "webhook: expected webhook-timestamp in seconds, found other text; refuse the request"
-        ) from None
+        raise Refused("webhook: expected webhook-timestamp in seconds, found other text; refuse the request") from None
     if abs(age) > tolerance:
-        raise Refused(
-            f"webhook: expected a time within {tolerance:.0f} s, found {age:.0f} s ago; refuse the request"
-        )
+        raise Refused(f"webhook: expected a time within {tolerance:.0f} s, found {age:.0f} s ago; refuse the request")

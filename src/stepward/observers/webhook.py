@@ -75,13 +75,9 @@ class WebhookSink:
                 status = await asyncio.to_thread(self._post, exchange, body, headers)
         except TimeoutError:
             # The thread may still read from a receiver that sends a byte now and then.
-            raise AlertRefused(
-                f"{self._target}: expected an answer within {self._timeout:g} s, found none"
-            ) from None
+            raise AlertRefused(f"{self._target}: expected an answer within {self._timeout:g} s, found none") from None
         except (OSError, http.client.HTTPException) as error:
-            raise AlertRefused(
-                f"{self._target}: expected an answer, found: {error or type(error).__name__}"
-            ) from None
+            raise AlertRefused(f"{self._target}: expected an answer, found: {error or type(error).__name__}") from None
         finally:
             exchange.abort()
         _check_status(self._target, status)
@@ -128,9 +124,7 @@ class Exchange:
         if not self._target.secure:
             return self._socket
         # The handshake comes apart from the wrapping, so that ``abort`` reaches it.
-        secured = self._tls.wrap_socket(
-            self._socket, server_hostname=self._target.host, do_handshake_on_connect=False
-        )
+        secured = self._tls.wrap_socket(self._socket, server_hostname=self._target.host, do_handshake_on_connect=False)
         self._socket = secured
         secured.do_handshake()
         return secured

@@ -291,4 +291,6 @@ def child_reply(body: bytes, step: Step) -> Reply:
         outcome=Outcome.COMPLETED if done else Outcome.FAILED,
         output=bytes(value["output"]) if done else None,
         error=error,
+        # What a child in error did still stands: undo of the parent must reach it.
+        maybe_done=state == TaskState.ERROR,
     )

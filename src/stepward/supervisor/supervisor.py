@@ -50,6 +50,7 @@ class Supervisor:
         self._delivery = Delivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
         self._expected_by: float | None = None
+        self._must_forgive = False
         self._purge_at = 0.0
         self._failures = 0
         self._led = False
@@ -65,7 +66,7 @@ class Supervisor:
             # An unknown commit needs no care: each decision is a compare-and-set, the next pass looks again.
             self._failures += 1
             delay = self._delay_after_failure()
-            self._observers.tell("supervisor.store_unavailable", error=str(error), delay=delay)
+            self._observers.tell("store.unavailable", actor=self._actor, error=str(error), delay=delay)
             return delay
         self._failures = 0
         return self._settings.supervisor_every
@@ -90,11 +91,13 @@ class Supervisor:
     async def _pass(self, *, in_background: bool) -> PassReport:
         self._failpoint("U1.before")
         term = await self._store.lead(self._instance, self._lead_lease())
-        outage = self._was_cut_off()
+        self._must_forgive |= self._was_cut_off()
         self._tell_leadership(term)
         if term is None:
+            # Whoever leads saw the outage too.
+            self._must_forgive = False
             return PassReport()
-        if outage:
+        if self._must_forgive:
             return await self._forgive(term)
         report = await self._supervise(term, await self._store.due(), in_background=in_background)
         report = replace(report, purged=await self._purge(term))
@@ -123,6 +126,7 @@ class Supervisor:
 
     async def _forgive(self, term: int) -> PassReport:
         forgave = await self._store.forgive(term, self._settings.lease)
+        self._must_forgive = False
         if forgave:
             self._observers.tell("supervisor.forgave", term=term, grace=self._settings.lease)
         return PassReport(led=True, forgave=forgave)
@@ -148,9 +152,7 @@ class Supervisor:
     async def _fence(self, term: int) -> int:
         dead = await self._store.fence(term)
         for instance in dead:
-            self._observers.tell(
-                "instance.fenced", instance=instance.id, role=instance.role, host=instance.host
-            )
+            self._observers.tell("instance.fenced", instance=instance.id, role=instance.role, host=instance.host)
         return len(dead)
 
     async def _free(self, term: int) -> int:
@@ -202,7 +204,7 @@ class Supervisor:
         try:
             await self._delivery.run()
         except (StoreUnavailable, CommitUnknown) as error:
-            self._observers.tell("supervisor.store_unavailable", error=str(error))
+            self._observers.tell("store.unavailable", actor=self._actor, error=str(error))
 
     async def _purge(self, term: int) -> int:
         """Delete ended tasks past the retention, once a minute; while there are more, in every pass."""

@@ -147,14 +147,16 @@ async def test_an_end_frees_the_task_and_keeps_its_output(world: World, store: S
     assert (found.state, found.locked_by, found.output, found.finished_at) == ("processed", None, DONE, START)
 
 
-async def test_a_move_keeps_what_it_does_not_name(world: World, store: Store) -> None:
-    task = await claimed(world, store)
-    undo = move(task, TaskState.UNDOING, undo_to=TaskState.CANCELLED, error=FAILED)
-    await apply(store, Change(task=task.uid, move=undo))
+async def test_a_move_gives_the_task_its_whole_face_but_for_run_and_input(world: World, store: Store) -> None:
+    task = await claimed(world, store, input=b"[7]")
+    face = {"undo_to": TaskState.CANCELLED, "error": FAILED, "output": DONE, "wake_at": START, "waits_for": "x"}
+    await apply(store, Change(task=task.uid, move=move(task, TaskState.UNDOING, **face)))
     undoing = await read(store, task)
-    await apply(store, Change(task=task.uid, move=move(undoing, TaskState.CANCELLED)))
+    assert {name: getattr(undoing, name) for name in face} == face
+    await apply(store, Change(task=task.uid, move=move(undoing, TaskState.CANCELLED, undo_to=TaskState.CANCELLED)))
     found = await read(store, task)
-    assert (found.error, found.undo_to, found.input) == (FAILED, TaskState.CANCELLED, task.input)
+    assert (found.error, found.output, found.wake_at, found.waits_for) == (None, None, None, None)
+    assert (found.run, found.input) == (1, b"[7]")
 
 
 @pytest.mark.parametrize("after", [TaskState.PROCESSED, TaskState.WAITING])

@@ -9,7 +9,7 @@ from stepward.store.contract.client import ClientStore, Directive, TaskFilter
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.scheduler import SchedulerStore, StepTransaction, Submitted, Transaction
-from stepward.store.contract.store import Store
+from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
 from stepward.store.contract.turn import (
     Change,
@@ -36,6 +36,7 @@ __all__ = [
     "ExpiredTask",
     "Finish",
     "HostStore",
+    "Identity",
     "MessageStore",
     "Post",
     "SchedulerStore",

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec import Struct
+
 from stepward.store.contract.client import ClientStore
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore
 from stepward.store.contract.scheduler import SchedulerStore
 from stepward.store.contract.supervisor import SupervisorStore
+
+
+class Identity(Struct, frozen=True):
+    """Whose store it is, which schema it has, and the newest schema that this program knows."""
+
+    app: str
+    schema_version: int
+    newest_version: int
 
 
 class Store(SchedulerStore, SupervisorStore, ClientStore, HostStore, Protocol):

@@ -1,0 +1,71 @@
+"""`python -m examples.orders.demo`: run the order example from end to end, and verify its books."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich.console import Console
+
+from examples.orders.demo.processes import WorkerDied
+from examples.orders.demo.run import run
+from examples.orders.demo.telling import WIDTH, Teller
+from examples.orders.demo.waiting import Waits
+from examples.orders.proof import Finding
+from stepward.events import Hints
+
+LONGEST_SECONDS = 90
+STOPPED = 130
+
+
+def main() -> None:
+    """Run the demo; exit 0 only if every finding holds."""
+    try:
+        sys.exit(asyncio.run(_demo()))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        print("Stopped; nothing of the demo is left running.", file=sys.stderr)
+        sys.exit(STOPPED)
+
+
+async def _demo() -> int:
+    _let_sigterm_cancel()
+    teller = Teller(Console(width=WIDTH, highlight=False))
+    hints = Hints()
+    waits = Waits(hints)
+    try:
+        async with asyncio.timeout(LONGEST_SECONDS):
+            with TemporaryDirectory(prefix="stepward-demo-") as folder:
+                findings = await run(Path(folder), teller, waits, hints)
+    except TimeoutError:
+        awaited = ", ".join(waits.given_up) or "a process to start"
+        return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {awaited}")
+    except* WorkerDied as died:
+        return _give_up(teller, str(died.exceptions[0]))
+    return _conclude(teller, findings)
+
+
+def _conclude(teller: Teller, findings: Sequence[Finding]) -> int:
+    failed = sum(not finding.holds for finding in findings)
+    if failed:
+        return _give_up(teller, f"{failed} of {len(findings)} findings do not hold")
+    teller.console.print(f"\n[bold green]All {len(findings)} hold.[/] {teller.elapsed:.1f} s.")
+    return 0
+
+
+def _give_up(teller: Teller, why: str) -> int:
+    teller.tell(why, "bold red")
+    return 1
+
+
+def _let_sigterm_cancel() -> None:
+    task = asyncio.current_task()
+    assert task is not None, "runs in a task"
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+
+if __name__ == "__main__":
+    main()

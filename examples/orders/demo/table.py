@@ -1,0 +1,108 @@
+"""The table: what became of each order, its steps by Stepward's record, its effects by the services' books."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from examples.orders.books import Book, Books
+from examples.orders.database import Order, OrderState
+from examples.orders.demo.stories import Story
+from examples.orders.proof import euros
+from stepward import TaskHandle
+
+STYLES = {
+    OrderState.PROCESSED: "green",
+    OrderState.UNDONE: "yellow",
+    OrderState.CANCELLED: "yellow",
+    OrderState.ERROR: "bold red",
+}
+NONE = Text("–", style="dim")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How a task went: its forward steps done and asked for, the attempts of all, its unique id."""
+
+    uid: str
+    done: int
+    steps: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One order of the table."""
+
+    order: Order
+    story: Story
+    course: Course
+
+
+async def course_of(handle: TaskHandle) -> Course:
+    """How the task went."""
+    steps = await handle.steps()
+    forward = [step for step in steps if step.kind != "undo"]
+    return Course(
+        uid=(await handle.status()).uid,
+        done=sum(step.state in ("completed", "undone") for step in forward),
+        steps=len(forward),
+        attempts=sum(step.attempt for step in steps),
+    )
+
+
+def table(rows: Iterable[Row], books: Books) -> Table:
+    """The table, 78 columns wide."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    shown.add_column("Order", no_wrap=True)
+    shown.add_column("What it met", no_wrap=True)
+    shown.add_column("Became", no_wrap=True)
+    for heading in ("Steps", "Tries", "Calls"):
+        shown.add_column(heading, no_wrap=True, justify="right")
+    shown.add_column("Money", no_wrap=True, justify="right")
+    shown.add_column("Stock", no_wrap=True)
+    shown.add_column("Parcel", no_wrap=True)
+    for row in rows:
+        shown.add_row(*_cells(row, books))
+    return shown
+
+
+def _cells(row: Row, books: Books) -> list[str | Text]:
+    order, course = row.order, row.course
+    return [
+        order.id.removeprefix("order-"),
+        _met(row, books),
+        Text(order.state.lower(), style=STYLES.get(order.state, "")),
+        f"{course.done}/{course.steps}",
+        str(course.attempts),
+        str(_calls(course, books)),
+        _effect(books.payment, "charge", order, euros(order.amount_cents), "refunded"),
+        _effect(books.stock, "reserve", order, f"{order.quantity}", "back"),
+        _effect(books.parcel, "create", order, "sent", "off"),
+    ]
+
+
+def _met(row: Row, books: Books) -> str:
+    letters = books.mail.done("send", row.order.id)
+    was_flaky = row.story.met == "nothing" and books.mail.calls(letters) > 1
+    return "flaky mail service" if was_flaky else row.story.met
+
+
+def _calls(course: Course, books: Books) -> int:
+    """How often services were called for the task: its idempotency keys begin with its uid."""
+    return sum(
+        times
+        for book in books.by_service().values()
+        for key, times in book.deliveries.items()
+        if key.startswith(f"{course.uid}/")
+    )
+
+
+def _effect(book: Book, action: str, order: Order, kept: str, taken_back: str) -> str | Text:
+    if book.kept(action, order.id):
+        return kept
+    return Text(taken_back, style="yellow") if book.done(action, order.id) else NONE

@@ -1,0 +1,51 @@
+"""Waiting: for what the store comes to hold, looked at when it changes; what is awaited has a name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from stepward.events import Hints
+
+T = TypeVar("T")
+
+
+class Waits:
+    """What the demo waits for just now, so that one that hangs can say for what."""
+
+    def __init__(self, hints: Hints) -> None:
+        self._hints = hints
+        self._awaited: list[str] = []
+        self._given_up: list[str] = []
+
+    @property
+    def given_up(self) -> list[str]:
+        """What was awaited when the first wait was given up."""
+        return self._given_up
+
+    @contextmanager
+    def named(self, what: str) -> Iterator[None]:
+        """What is awaited inside."""
+        self._awaited.append(what)
+        try:
+            yield
+        except asyncio.CancelledError:
+            self._given_up = self._given_up or list(self._awaited)
+            raise
+        finally:
+            self._awaited.remove(what)
+
+    async def until(self, what: str, look: Callable[[], Awaitable[T]]) -> T:
+        """What `look` finds, once it finds something: asked now, and after each change of the store."""
+        changed = asyncio.Event()
+        self._hints.listen(changed.set)
+        try:
+            with self.named(what):
+                while not (found := await look()):
+                    await changed.wait()
+                    changed.clear()
+            return found
+        finally:
+            self._hints.unlisten(changed.set)

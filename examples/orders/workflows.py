@@ -1,0 +1,59 @@
+"""What it takes to fulfil an order: one function, and three answers to a step that will not go through."""
+
+from __future__ import annotations
+
+from examples.orders import agents, database
+from examples.orders.database import Care, Order, OrderState
+from stepward import Backoff, LongWait, Supervision, step, workflow
+from stepward.store.contract import StepTransaction
+
+SOON = Backoff("200ms", maximum="1s")
+
+
+@step(transaction=True)
+async def begin(connection: StepTransaction, order_id: str) -> Order:
+    """Read the order, and note that work on it has begun."""
+    await database.set_state(connection, order_id, OrderState.PROCESSING)
+    return await database.read_order(connection, order_id)
+
+
+@step(transaction=True)
+async def finish(connection: StepTransaction, order_id: str, tracking: str) -> None:
+    """Note that the order is on its way; the row and this step's outcome commit together."""
+    await database.set_state(connection, order_id, OrderState.PROCESSED)
+    await database.set_tracking(connection, order_id, tracking)
+
+
+@workflow(supervision=Supervision(threshold=6, backoff=SOON, then="undo"))
+async def fulfil_order(order_id: str) -> str:
+    """The usual way: repeat what fails, and past the threshold take everything back."""
+    return await _fulfil(order_id)
+
+
+@workflow(supervision=Supervision(threshold=1, backoff=SOON, then=LongWait("2s", times=10, then="undo")))
+async def fulfil_patiently(order_id: str) -> str:
+    """For customers who would rather wait: past the threshold wait long, and try again."""
+    return await _fulfil(order_id)
+
+
+@workflow(supervision=Supervision(threshold=6, backoff=SOON, then="alert"))
+async def fulfil_personally(order_id: str) -> str:
+    """For customers who must not be turned away: keep what is done, and call an operator."""
+    return await _fulfil(order_id)
+
+
+WORKFLOWS = {
+    Care.NORMAL: fulfil_order,
+    Care.PATIENT: fulfil_patiently,
+    Care.PERSONAL: fulfil_personally,
+}
+
+
+async def _fulfil(order_id: str) -> str:
+    order = await begin(order_id)
+    await agents.reserve(order_id, order.product, order.quantity)
+    await agents.charge(order_id, order.amount_cents)
+    tracking = await agents.create(order_id, order.address)
+    await finish(order_id, tracking)
+    await agents.send(order_id, "on-its-way")
+    return tracking

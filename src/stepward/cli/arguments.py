@@ -1,0 +1,60 @@
+"""Values that are written on the command line: JSON, instants, labels."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from stepward.cli.cells import clean, cut
+from stepward.durations import Duration
+from stepward.errors import InvalidDuration, InvalidPayload, Refused
+
+NOT_NUMBERS = re.compile(r"[-+]?(NaN|Infinity|inf)", re.IGNORECASE)
+SHOWN = 40
+
+
+def json_value(text: str, what: str) -> Any:
+    """The value of a JSON argument; raises InvalidPayload in a line that says how to write it."""
+    try:
+        return msgspec.json.decode(text.encode())
+    except RecursionError:
+        raise InvalidPayload(f"{what}: expected at most 100 nested levels, found more; flatten it") from None
+    except UnicodeEncodeError:
+        raise InvalidPayload(f"{what}: expected UTF-8, found other bytes; write it in UTF-8") from None
+    except msgspec.DecodeError as error:
+        raise InvalidPayload(
+            f"{what}: expected JSON, found {cut(clean(text), SHOWN)}; {_advice(text, error)}"
+        ) from None
+
+
+def instant_or_duration(text: str | None) -> datetime | Duration | None:
+    """A complete-by: an instant (``2030-01-31T12:00:00Z``) or a duration from now (``15m``)."""
+    if text is None or not re.match(r"\d{4}-", text):
+        return text
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidDuration(
+            f"complete_by: expected 15m or 2030-01-31T12:00:00Z, found {text!r}; write it in one of these forms"
+        ) from None
+
+
+def label(text: str) -> tuple[str, str]:
+    """``NAME=VALUE``."""
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise Refused(f"--label: expected NAME=VALUE, found {text[:SHOWN]!r}; write for example customer=42")
+    return name, value
+
+
+def _advice(text: str, error: msgspec.DecodeError) -> str:
+    if NOT_NUMBERS.fullmatch(text.strip()):
+        return "JSON has no such number: send null or text"
+    if not text.strip() or text.lstrip()[0] not in "[{\"'-0123456789":
+        return f"text needs quotes within the shell's: {shlex.quote(json.dumps(text, ensure_ascii=False))}"
+    return str(error)

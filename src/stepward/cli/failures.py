@@ -1,0 +1,87 @@
+"""How a command ends: 0 done, 1 what was asked for failed, 2 wrong usage or settings, 3 the store is out of reach."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from stepward.cli.cells import clean
+from stepward.errors import (
+    CommitUnknown,
+    IllegalTransition,
+    Refused,
+    StepwardError,
+    StoreUnavailable,
+    StoreUnusable,
+    TaskConflict,
+    TaskNotFound,
+    TransportError,
+)
+
+DONE, FAILED, WRONG, UNREACHABLE = 0, 1, 2, 3
+INTERRUPTED = 130
+DEBUG = "STEPWARD_DEBUG"
+
+CODES: tuple[tuple[type[StepwardError], int], ...] = (
+    (TaskNotFound, FAILED),
+    (TaskConflict, FAILED),
+    (IllegalTransition, FAILED),
+    (Refused, WRONG),
+    (StoreUnusable, WRONG),
+    (StoreUnavailable, UNREACHABLE),
+    (CommitUnknown, UNREACHABLE),
+    (TransportError, UNREACHABLE),
+    (StepwardError, FAILED),
+)
+"""The first kind that an error is decides: what depends on a task's state is a failure, what was written wrongly is not."""
+
+
+class Silent(StepwardError):
+    """The command has said itself what failed; ``code`` is all that is left to tell."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("")
+        self.code = code
+
+
+def exit_code(call: Callable[[], Any]) -> int:
+    """Run a command and give its exit code; whatever it raises comes out as one line on stderr."""
+    try:
+        code = call()
+    except click.Abort:
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            traceback.print_exception(error)
+        return told(error)
+    return code if isinstance(code, int) else DONE
+
+
+def told(error: Exception) -> int:
+    """Say what went wrong in one line, and give the exit code that stands for it."""
+    if isinstance(error, Silent):
+        return error.code
+    if isinstance(error, click.ClickException):
+        complain(_usage(error))
+        return WRONG
+    if isinstance(error, StepwardError):
+        complain(str(error))
+        return next(code for kind, code in CODES if isinstance(error, kind))
+    complain(f"this is a bug: {type(error).__name__}: {error}; run with {DEBUG}=1 for the traceback")
+    return FAILED
+
+
+def complain(message: str) -> None:
+    """Write one line to stderr."""
+    sys.stderr.write(f"stepward: {clean(' '.join(message.split()))}\n")
+
+
+def _usage(error: click.ClickException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return f"{message}; see {context.command_path} --help" if context is not None else message

@@ -1,0 +1,30 @@
+"""Logs of a process that runs actors: to stderr, one line a record."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+
+
+class OneLine(logging.Formatter):
+    """Instant in UTC, level, logger, message; a traceback follows on the same line."""
+
+    converter = time.gmtime
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """See ``logging.Formatter.format``."""
+        return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
+
+
+def log_to_stderr(level: str) -> None:
+    """Send what is logged to stderr, unless the application has set up its own logging."""
+    root = logging.getLogger()
+    if not root.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(OneLine())
+        root.addHandler(handler)
+        root.setLevel(level)

@@ -1,0 +1,40 @@
+"""What ``--json`` prints: the fields of the records under their own names, instants in RFC 3339 UTC."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from msgspec import Struct, structs
+
+from stepward.cli.times import instant
+
+INSTANTS = frozenset(
+    {
+        "acknowledged_at",
+        "at",
+        "complete_by",
+        "created_at",
+        "delivered_at",
+        "expires_at",
+        "finished_at",
+        "started_at",
+    }
+)
+
+
+def plain(record: Struct) -> dict[str, Any]:
+    """A record as JSON can hold it; payloads are decoded."""
+    return {name: _value(name, value) for name, value in structs.asdict(record).items()}
+
+
+def print_json(value: object) -> None:
+    """Write a value to stdout; all that is not ASCII is escaped, so that no payload reaches the terminal as it is."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+
+
+def _value(name: str, value: object) -> Any:
+    if name in INSTANTS and isinstance(value, float):
+        return instant(value)
+    return json.loads(value) if isinstance(value, bytes) else value

@@ -1,0 +1,83 @@
+"""``run``, ``scheduler``, ``agent``, ``supervisor``: actors at work in this process until a signal ends them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from stepward.app import App
+from stepward.cli.logs import log_to_stderr
+from stepward.cli.operator import settings_for
+from stepward.cli.serving import serve
+from stepward.cli.targets import app_or_store, load_app
+from stepward.errors import SettingsError
+from stepward.supervisor.report import PassReport
+
+app_argument = click.argument("target", metavar="APP")
+
+
+@click.command("run")
+@app_argument
+def run(target: str) -> None:
+    """Run every actor of APP in this process."""
+    serve(load_app(target))
+
+
+@click.command("scheduler")
+@app_argument
+def scheduler(target: str) -> None:
+    """Run a Scheduler of APP alone."""
+    app = load_app(target)
+    if app.agents:
+        _need_queues(app, "a Scheduler")
+    serve(app, agents=False, supervisor=False)
+
+
+@click.command("agent")
+@app_argument
+@click.option("--only", multiple=True, metavar="NAME", help="Only this Agent; may be given again.")
+def agent(target: str, only: tuple[str, ...]) -> None:
+    """Run the Agents of APP alone."""
+    app = load_app(target)
+    _need_queues(app, "Agents")
+    serve(app, scheduler=False, agents=only or True, supervisor=False)
+
+
+@click.command("supervisor")
+@click.argument("target", metavar="APP_OR_STORE", required=False)
+@click.option("--once", is_flag=True, help="Do what is due now, and end (for cron).")
+def supervisor(target: str | None, once: bool) -> None:
+    """Run a Supervisor alone; it needs no code of the application."""
+    app = app_or_store(target or settings_for(None).store)
+    if not once:
+        serve(app, scheduler=False, agents=False)
+        return
+    log_to_stderr(app.settings.log_level)
+    click.echo(_told(asyncio.run(app.supervise_once())))
+
+
+def _need_queues(app: App, who: str) -> None:
+    if app.settings.transport == "local":
+        raise SettingsError(
+            f"transport: expected store for {who} in a process of their own, found local, whose queues other processes "
+            "cannot see; set STEPWARD_TRANSPORT=store, or use `stepward run`"
+        )
+
+
+def _told(report: PassReport) -> str:
+    """What a pass did, in words."""
+    if not report.led:
+        return "Another Supervisor leads: nothing was done here."
+    counts = {
+        "instances fenced": report.fenced,
+        "tasks freed": report.freed,
+        "steps judged": report.judged,
+        "tasks expired": report.expired_tasks,
+        "alerts raised for what nobody serves": report.unserved,
+        "alerts delivered": report.delivered,
+        "alerts refused": report.refused,
+        "tasks purged": report.purged,
+    }
+    done = [f"{count} {what}" for what, count in counts.items() if count]
+    return f"One pass: {', '.join(done) or 'nothing was due'}."

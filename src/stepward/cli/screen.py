@@ -1,0 +1,66 @@
+"""The screen: as wide as the terminal, 80 columns and colourless where there is none."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+
+from rich.console import Console
+
+from stepward.cli.table import Cell
+from stepward.model.states import StepState, TaskState
+
+WIDTH = 80
+NARROWEST = 40
+
+LOOKS: dict[str, tuple[str, str]] = {
+    TaskState.PENDING: ("○", "dim"),
+    TaskState.PROCESSING: ("●", "cyan"),
+    TaskState.WAITING: ("◌", "blue"),
+    TaskState.SUSPENDED: ("=", "yellow"),
+    TaskState.UNDOING: ("←", "magenta"),
+    TaskState.PROCESSED: ("✓", "green"),
+    TaskState.UNDONE: ("←", "magenta"),
+    TaskState.CANCELLED: ("×", "dim"),
+    TaskState.ERROR: ("✗", "bold red"),
+    StepState.NOT_STARTED: ("○", "dim"),
+    StepState.RUNNING: ("●", "cyan"),
+    StepState.TO_REPEAT: ("↻", "yellow"),
+    StepState.COMPLETED: ("✓", "green"),
+    StepState.FAILED: ("✗", "bold red"),
+    StepState.ABANDONED: ("×", "yellow"),
+    StepState.SKIPPED: ("-", "dim"),
+    "alive": ("✓", "green"),
+    "dead": ("✗", "red"),
+}
+"""The sign and the colour of each state."""
+
+
+def screen() -> Console:
+    """A console on stdout; what its encoding lacks is escaped."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    terminal = sys.stdout.isatty()
+    return Console(
+        file=sys.stdout,
+        width=_width(terminal),
+        force_terminal=terminal,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+
+
+def state_cell(state: str) -> Cell:
+    """A state with its sign, in its colour."""
+    sign, style = LOOKS[state]
+    return Cell(f"{sign} {state}", style)
+
+
+def _width(terminal: bool) -> int:
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return max(NARROWEST, int(wanted))
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns) if terminal else WIDTH

@@ -1,0 +1,28 @@
+"""The clocks of a simulated process: the host's boot clock is the loop's time, the wall clock may jump."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+STARTED_AT = 1_800_000_000.0
+BOOTED_FOR = 1_000.0
+
+
+class SimulatedClock:
+    """See ``Clock``; ``offset`` is how wrong the wall clock is."""
+
+    def __init__(self, time: Callable[[], float]) -> None:
+        self._time = time
+        self.offset = 0.0
+
+    def wall(self) -> float:
+        """See ``Clock.wall``."""
+        return STARTED_AT + self._time() + self.offset
+
+    def boot(self) -> float:
+        """See ``Clock.boot``."""
+        return BOOTED_FOR + self._time()
+
+    def boot_id(self) -> str:
+        """See ``Clock.boot_id``."""
+        return "simulated"

@@ -1,0 +1,229 @@
+"""Every committed change of every row, in order: triggers that the simulation adds tell it, the product knows nothing.
+
+A transaction's changes are collected while it runs and told when it commits; what a savepoint or the whole
+transaction rolls back is forgotten. A mirror of the rows as committed stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import apsw
+
+
+class TaskRow(NamedTuple):
+    """What is watched of a task's row."""
+
+    uid: str
+    id: str
+    workflow: str
+    version: str
+    state: str
+    run: int
+    input: bytes
+    output: bytes | None
+    error: bytes | None
+    locked_by: str | None
+    wake_at: float | None
+    waits_for: str | None
+    undo_to: str | None
+    inbox: int
+    parent: str | None
+
+
+class StepRow(NamedTuple):
+    """What is watched of a step's row."""
+
+    task: str
+    run: int
+    key: str
+    number: int
+    name: str
+    kind: str
+    state: str
+    attempt: int
+    complete_by: float | None
+    started_at: float | None
+    ordinal: int | None
+    output: bytes | None
+    has_undo: int
+    in_doubt: int
+    generation: int
+
+
+class InboxEntry(NamedTuple):
+    """What is watched of an inbox row."""
+
+    number: int
+    task: str
+    kind: str
+    name: str
+
+
+class InstanceRow(NamedTuple):
+    """What is watched of an instance."""
+
+    id: str
+    role: str
+    alive: int
+
+
+class AlertRow(NamedTuple):
+    """What is watched of an alert."""
+
+    number: int
+    kind: str
+    task: str | None
+    step: str | None
+    message: str
+    details: bytes
+
+
+class AuditRow(NamedTuple):
+    """What is watched of an audited act."""
+
+    number: int
+    actor: str
+    act: str
+    task: str | None
+    step: str | None
+    details: bytes
+
+
+Row = TaskRow | StepRow | InboxEntry | InstanceRow | AlertRow | AuditRow
+TABLES: dict[str, type[Any]] = {
+    "task": TaskRow,
+    "step": StepRow,
+    "inbox": InboxEntry,
+    "instance": InstanceRow,
+    "alert": AlertRow,
+    "audit": AuditRow,
+}
+
+
+class Entry(NamedTuple):
+    """One row's change: ``before`` is None for a new row, ``after`` for one that went."""
+
+    table: str
+    before: Any
+    after: Any
+
+
+class Verb(NamedTuple):
+    """Which verb of the store runs, and for which instance, if it is one that acts."""
+
+    name: str
+    instance: str | None
+
+
+VERB: ContextVar[Verb] = ContextVar("stepward_simulated_verb", default=Verb("world", None))
+
+
+def triggers() -> str:
+    """The triggers, as one script; a function tells what they see, so no changed row is counted more."""
+    return "\n".join(_trigger(table, row, event) for table, row in TABLES.items() for event in EVENTS)
+
+
+EVENTS = {"insert": ("null", "new"), "update": ("old", "new"), "delete": ("old", "null")}
+
+
+def _trigger(table: str, row: type[Any], event: str) -> str:
+    sides = [_side(row, side) for side in EVENTS[event]]
+    return (
+        f"create trigger simulated_{table}_{event} after {event} on stepward_{table} "
+        f"begin select simulated_note('{table}', '{event}', {', '.join(side for side in sides if side)}); end;"
+    )
+
+
+def _side(row: type[Any], side: str) -> str:
+    return "" if side == "null" else ", ".join(f"{side}.{column}" for column in row._fields)
+
+
+class Mirror:
+    """The rows as committed."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, TaskRow] = {}
+        self.steps: dict[tuple[str, int, str], StepRow] = {}
+        self.inbox: dict[int, InboxEntry] = {}
+        self.instances: dict[str, InstanceRow] = {}
+        self.alerts: dict[int, AlertRow] = {}
+        self.audits: dict[int, AuditRow] = {}
+
+    def apply(self, entry: Entry) -> None:
+        """Follow a change."""
+        table, before, after = entry
+        rows: dict[Any, Any] = getattr(self, "inbox" if table == "inbox" else f"{table}s")
+        if after is None:
+            rows.pop(_key(table, before), None)
+        else:
+            rows[_key(table, after)] = after
+
+    def steps_of(self, task: str) -> list[StepRow]:
+        """The steps of a task, of every run."""
+        return [step for step in self.steps.values() if step.task == task]
+
+
+def _key(table: str, row: Any) -> Any:
+    return row[:3] if table == "step" else row[0]
+
+
+Committed = Callable[[list[Entry], Verb], None]
+
+
+@contextmanager
+def watched(committed: Committed) -> Iterator[None]:
+    """Tell ``committed`` the changes of each transaction on any connection opened meanwhile."""
+
+    def hook(connection: apsw.Connection) -> None:
+        Watch(connection, committed)
+
+    apsw.connection_hooks.append(hook)
+    try:
+        yield
+    finally:
+        apsw.connection_hooks.remove(hook)
+
+
+class Watch:
+    """The changes of one connection's open transaction."""
+
+    def __init__(self, connection: apsw.Connection, committed: Committed) -> None:
+        self._committed = committed
+        self._entries: list[Entry] = []
+        self._marks: list[int] = []
+        connection.create_scalar_function("simulated_note", self._note)
+        connection.set_commit_hook(self._commit)
+        connection.set_rollback_hook(self._forget)
+        connection.exec_trace = self._trace
+
+    def _note(self, table: str, event: str, *values: Any) -> None:
+        row = TABLES[table]
+        size = len(row._fields)
+        before = row(*values[:size]) if event != "insert" else None
+        after = row(*values[-size:]) if event != "delete" else None
+        if before != after:
+            self._entries.append(Entry(table, before, after))
+
+    def _commit(self) -> bool:
+        entries, self._entries = self._entries, []
+        self._marks.clear()
+        if entries:
+            self._committed(entries, VERB.get())
+        return False
+
+    def _forget(self) -> None:
+        self._entries.clear()
+        self._marks.clear()
+
+    def _trace(self, cursor: Any, sql: str, bindings: Any) -> bool:
+        if sql == "savepoint change":
+            self._marks.append(len(self._entries))
+        elif sql == "rollback to change":
+            del self._entries[self._marks[-1] :]
+        elif sql == "release change":
+            self._marks.pop()
+        return True

@@ -1,0 +1,185 @@
+"""An event loop with virtual time and no input or output: the seed decides what runs next, the next timer what time it is.
+
+Everything a simulated process runs carries the process's lane in its context. Within a lane callbacks keep asyncio's
+order; between lanes, and between timers due at one instant, chance decides. A lane can be parked (a stopped process)
+or closed (a dead one, of which nothing runs any more).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, ContextVar
+from typing import Any, NoReturn
+
+CALLBACKS_AT_ONCE = 100_000
+"""Callbacks without any time passing after which the run is held to be a livelock."""
+TASKS_KEPT = 256
+
+
+class Lane:
+    """What one simulated process has ready to run, and the tasks that it ever started."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.ready: deque[asyncio.Handle] = deque()
+        self.parked = False
+        self.closed = False
+        self.tasks: dict[asyncio.Task[Any], None] = {}
+
+    def keep(self, task: asyncio.Task[Any]) -> None:
+        """Remember a task, so that it can be torn down with the process."""
+        self.tasks[task] = None
+        if len(self.tasks) > TASKS_KEPT:
+            self.tasks = {known: None for known in self.tasks if not known.done()}
+
+    def close(self) -> None:
+        """Nothing of this lane runs any more; its coroutines are closed where they stand."""
+        self.closed = True
+        self.ready.clear()
+        for task in list(self.tasks):
+            if not task.done():
+                _close(task)
+        self.tasks.clear()
+
+
+LANE: ContextVar[Lane | None] = ContextVar("stepward_simulated_lane", default=None)
+"""The lane of the process that runs here; None is the world around the processes."""
+
+
+class Stalled(Exception):
+    """Nothing is ready and no timer is set, or callbacks run for ever without time passing."""
+
+
+class SimulationLoop(asyncio.BaseEventLoop):
+    """``time()`` starts at 0; only timers move it. Threads, executors and sockets raise."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__()
+        self.callbacks = 0
+        """How many callbacks have run."""
+        self.world = Lane("world")
+        self.current = self.world
+        """Whose callback runs now; also inside a workflow, whose context is its own."""
+        self._chance = chance
+        self._instant = 0.0
+        self._since = 0
+        self._lanes = [self.world]
+        self._timers: list[tuple[float, float, int, asyncio.TimerHandle]] = []
+        self._numbers = 0
+        self._halting = False
+
+    def time(self) -> float:
+        """Virtual seconds since the start."""
+        return self._instant
+
+    def open_lane(self, name: str) -> Lane:
+        """The lane of a new process."""
+        lane = Lane(name)
+        self._lanes.append(lane)
+        return lane
+
+    def close_lane(self, lane: Lane) -> None:
+        """End a process between two of its callbacks."""
+        if lane in self._lanes:
+            self._lanes.remove(lane)
+        lane.close()
+
+    def call_soon(
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Put a callback behind those of its lane."""
+        handle = asyncio.Handle(callback, args, self, context)
+        lane = handle._context.get(LANE) or self.world  # type: ignore[attr-defined]
+        owner = getattr(callback, "__self__", None)
+        if isinstance(owner, asyncio.Task):
+            lane.keep(owner)
+        if not lane.closed:
+            lane.ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Put a callback into its lane once ``delay`` seconds have passed."""
+        return self.call_at(self._instant + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Put a callback into its lane at an instant; those of one instant come in any order."""
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._numbers += 1
+        heapq.heappush(self._timers, (max(when, self._instant), self._chance.random(), self._numbers, timer))
+        return timer
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:
+        """Refuse: a simulated process has one thread."""
+        raise RuntimeError(f"simulation: expected no thread, found {func!r} given to an executor; pass threads=False")
+
+    def _run_once(self) -> None:
+        while not self._halting:
+            lane = self._next_lane()
+            if lane is None:
+                self._advance()
+                continue
+            handle = lane.ready.popleft()
+            if not handle.cancelled():
+                self._run(lane, handle)
+        self._halting = False
+        super().stop()
+
+    def stop(self) -> None:
+        """See ``asyncio``: end ``run_forever`` after the callback that runs now."""
+        self._halting = True
+
+    def _run(self, lane: Lane, handle: asyncio.Handle) -> None:
+        self.current = lane
+        self.callbacks += 1
+        self._since += 1
+        if self._since > CALLBACKS_AT_ONCE:
+            raise Stalled(f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {handle!r}")
+        handle._run()
+        self.current = self.world
+
+    def _next_lane(self) -> Lane | None:
+        able = [lane for lane in self._lanes if lane.ready and not lane.parked]
+        if len(able) > 1:
+            return able[int(self._chance.random() * len(able))]
+        return able[0] if able else None
+
+    def _advance(self) -> None:
+        timers = self._timers
+        while timers and timers[0][3].cancelled():
+            heapq.heappop(timers)
+        if not timers:
+            raise Stalled("nothing is ready and no timer is set")
+        self._instant, self._since = timers[0][0], 0
+        while timers and timers[0][0] <= self._instant:
+            timer = heapq.heappop(timers)[3]
+            lane = timer._context.get(LANE) or self.world  # type: ignore[attr-defined]
+            if not lane.closed:
+                lane.ready.append(timer)
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """Cancelled timers are dropped when their instant comes."""
+
+    def _process_events(self, event_list: Any) -> None:
+        """There are none."""
+
+    def _write_to_self(self) -> None:
+        """Nobody sleeps in a selector."""
+
+
+def _close(task: asyncio.Task[Any]) -> None:
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    coroutine: Any = task.get_coro()
+    with contextlib.suppress(BaseException):
+        # What awaits on its way out is left there: the process is dead.
+        coroutine.close()

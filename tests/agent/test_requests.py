@@ -1,0 +1,218 @@
+"""What an Agent instance holds: room, leases, doubles, revocations, draining."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from stepward.agent.declaration import Agent
+from stepward.errors import TransportError
+from stepward.model.current import current_step
+from stepward.model.messages import Outcome, request_queue
+from stepward.transport.memory import MemoryTransport
+from tests.agent.conftest import Start
+from tests.virtual import START, settle
+
+QUEUE = request_queue("payments")
+
+
+class Slow:
+    """An Agent whose operation lasts ``seconds``, and what became of its calls."""
+
+    def __init__(self, seconds: float = 5, concurrency: int = 64) -> None:
+        self.agent = Agent("payments", concurrency=concurrency)
+        self.started: list[int] = []
+        self.cancelled = 0
+        self.closed = 0
+        self._seconds = seconds
+        self.agent.operation(name="charge")(self._charge)
+        self.agent.close = self._close  # type: ignore[method-assign]
+
+    async def _charge(self) -> int:
+        self.started.append(current_step().attempt)
+        try:
+            await asyncio.sleep(self._seconds)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return current_step().attempt
+
+    async def _close(self) -> None:
+        self.closed += 1
+
+
+async def test_no_more_is_taken_than_there_is_room(start: Start) -> None:
+    slow = Slow(concurrency=2)
+    world = start(slow.agent)
+    for number in range(5):
+        await world.ask("payments.charge", task=f"uid-{number}")
+    await settle()
+    assert (len(slow.started), world.runner.in_flight, world.runner.capacity) == (2, 2, 2)
+    other = await world.transport.take(QUEUE, 10, 0.1)
+    assert len(other) == 3
+    await world.replies(5)
+    assert len(slow.started) == 5
+
+
+async def test_leases_are_kept_while_a_call_runs(start: Start) -> None:
+    slow = Slow(seconds=100)
+    world = start(slow.agent, request_lease=3)
+    await world.ask("payments.charge", complete_by=START + 200)
+    await settle()
+    assert await world.is_silent(90, QUEUE)
+    assert (await world.replies())[0].outcome is Outcome.COMPLETED
+    assert slow.started == [1]
+
+
+async def test_a_lease_that_cannot_be_kept_ends_the_call(start: Start) -> None:
+    class NoExtend(MemoryTransport):
+        async def extend(self, queue: str, deliveries: Any, lease: float) -> None:
+            raise TransportError("down")
+
+    slow = Slow(seconds=100)
+    world = start(slow.agent, transport=NoExtend(asyncio.get_running_loop().time), request_lease=3)
+    await world.ask("payments.charge", complete_by=START + 200)
+    await settle()
+    assert world.runner.in_flight == 1
+    await asyncio.sleep(2.9)
+    assert slow.cancelled == 0
+    await asyncio.sleep(0.2)
+    assert slow.cancelled == 1
+    assert world.told("agent.overran")[0]["deadline"] == "lease"
+
+
+async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
+    extended: list[float] = []
+
+    class Watching(MemoryTransport):
+        async def extend(self, queue: str, deliveries: Any, lease: float) -> None:
+            extended.append(asyncio.get_running_loop().time() - START)
+            await super().extend(queue, deliveries, lease)
+
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> None:
+        await asyncio.sleep(0.5)
+        current_step().heartbeat({"pages": 3})
+        await asyncio.sleep(100)
+
+    world = start(agent, transport=Watching(asyncio.get_running_loop().time))
+    await world.ask("payments.charge", complete_by=START + 2)
+    assert await world.is_silent(30)
+    assert extended == [pytest.approx(0.5, abs=0.01)]
+    assert [told["progress"] for told in world.told("agent.heartbeat")] == [{"pages": 3}]
+
+
+async def test_a_double_of_a_running_request_is_not_run(start: Start) -> None:
+    slow = Slow()
+    world = start(slow.agent)
+    await world.ask("payments.charge")
+    await settle()
+    await world.ask("payments.charge", reply_to="replies.new-owner")
+    assert (await world.replies(queue="replies.new-owner"))[0].outcome is Outcome.COMPLETED
+    assert slow.started == [1]
+    assert await world.is_silent(100)
+    assert await world.is_silent(100, QUEUE)
+
+
+async def test_a_newer_attempt_takes_the_place_of_an_older(start: Start) -> None:
+    slow = Slow()
+    world = start(slow.agent)
+    await world.ask("payments.charge", attempt=1)
+    await settle()
+    await world.ask("payments.charge", attempt=2)
+    assert [reply.attempt for reply in await world.replies()] == [2]
+    assert (slow.started, slow.cancelled) == ([1, 2], 1)
+    assert await world.is_silent(100)
+
+
+async def test_an_older_attempt_is_not_run_beside_a_newer(start: Start) -> None:
+    slow = Slow()
+    world = start(slow.agent)
+    await world.ask("payments.charge", attempt=2)
+    await settle()
+    await world.ask("payments.charge", attempt=1)
+    assert [reply.attempt for reply in await world.replies()] == [2]
+    assert slow.started == [2]
+    assert await world.is_silent(100, QUEUE)
+
+
+async def test_a_revoked_call_is_cancelled_in_silence(start: Start) -> None:
+    slow = Slow()
+    world = start(slow.agent)
+    await world.ask("payments.charge")
+    await settle()
+    await world.transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
+    await settle()
+    assert (slow.cancelled, world.runner.in_flight) == (1, 0)
+    assert await world.is_silent(100)
+    assert await world.is_silent(100, QUEUE)
+
+
+async def test_a_call_revoked_before_it_began_never_begins(start: Start) -> None:
+    slow = Slow()
+    world = start(slow.agent)
+    await settle()
+    (delivery,) = await _take_one(world)
+    world.runner._calls.receive([delivery])
+    world.runner.revoke("uid-1", 1, "payments.charge/1")
+    await settle()
+    assert (slow.started, world.runner.in_flight) == ([], 0)
+
+
+async def _take_one(world: Any) -> Any:
+    await world.transport.publish("agents.elsewhere", [world.request("payments.charge")])
+    return await world.transport.take("agents.elsewhere", 1, 30)
+
+
+async def test_revoking_other_steps_changes_nothing(start: Start) -> None:
+    slow = Slow()
+    world = start(slow.agent)
+    await world.ask("payments.charge")
+    await settle()
+    for task, run, key in (("uid-2", 1, "payments.charge/1"), ("uid-1", 2, "payments.charge/1"), ("uid-1", 1, "x")):
+        world.runner.revoke(task, run, key)
+    assert (await world.replies())[0].outcome is Outcome.COMPLETED
+
+
+async def test_draining_finishes_what_runs_and_takes_nothing_new(start: Start) -> None:
+    slow = Slow(seconds=5)
+    world = start(slow.agent)
+    await world.ask("payments.charge")
+    await settle()
+    draining = asyncio.create_task(world.runner.drain(grace=60))
+    await settle()
+    await world.ask("payments.charge", task="uid-2", complete_by=START + 500)
+    await draining
+    assert world.now() - START == pytest.approx(5, abs=0.1)
+    assert [reply.task for reply in await world.replies()] == ["uid-1"]
+    assert (world.runner.in_flight, slow.closed) == (0, 1)
+    await world.running
+    assert len(await world.transport.take(QUEUE, 10, 30)) == 1
+
+
+async def test_past_its_grace_draining_cancels_in_silence_and_leaves_the_request(start: Start) -> None:
+    slow = Slow(seconds=50)
+    world = start(slow.agent)
+    await world.ask("payments.charge", complete_by=START + 500)
+    await settle()
+    await world.runner.drain(grace=3)
+    assert (slow.cancelled, world.runner.in_flight) == (1, 0)
+    assert world.now() - START == pytest.approx(3, abs=0.1)
+    assert await world.is_silent(20)
+    assert len(await world.transport.take(QUEUE, 10, 30)) == 1
+
+
+async def test_a_cancelled_run_is_drained_after_it(start: Start) -> None:
+    slow = Slow(seconds=5)
+    world = start(slow.agent)
+    await world.ask("payments.charge")
+    await settle()
+    world.running.cancel()
+    await asyncio.wait([world.running])
+    assert world.running.cancelled()
+    await world.runner.drain(grace=60)
+    assert (await world.replies())[0].outcome is Outcome.COMPLETED

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from stepward.model.records import Instance, Role, WorkflowRecord
+from stepward.model.states import TaskState
+from stepward.store.contract import Change, Store
+from tests.store.conformance.world import SERVED, START, World, claimed, ids, move, read, scheduler
+
+
+async def test_a_registered_instance_lives_for_its_lease(store: Store) -> None:
+    agent = Instance(id="a1", role=Role.AGENT, host="there", pid=9, serves=["pay", "pack"], capacity=64)
+    await store.register(agent, 30)
+    found = {instance.id: instance for instance in await store.instances()}
+    expected = replace(agent, started_at=store.now(), expires_at=store.now() + 30)
+    assert (found["a1"], sorted(found)) == (expected, ["a1", "s1"])
+
+
+async def test_a_renewal_extends_the_lease_of_the_living(world: World, store: Store) -> None:
+    world.clock.advance(8)
+    assert await store.renew("s1", 10)
+    (instance,) = await store.instances()
+    assert instance.expires_at == store.now() + 10
+    await store.retire("s1")
+    assert not await store.renew("s1", 10)
+    assert not await store.renew("stranger", 10)
+    (dead,) = await store.instances()
+    assert (dead.alive, dead.expires_at) == (False, instance.expires_at)
+
+
+async def test_a_retired_instance_gives_back_its_tasks_with_nothing_counted(world: World, store: Store) -> None:
+    task, undone = await claimed(world, store, recovery_count=1), await claimed(world, store)
+    turn = move(undone, TaskState.UNDOING, undo_to=TaskState.UNDONE)
+    await store.commit("s1", [Change(task=undone.uid, move=turn)], None)
+    await store.retire("s1")
+    freed = await read(store, task)
+    assert (freed.state, freed.locked_by) == (TaskState.PENDING, None)
+    assert (freed.recovery_count, freed.failure_count) == (1, 0)
+    assert (await read(store, undone)).state is TaskState.UNDOING
+    assert ids(await store.claim(await scheduler(store, "s2"), SERVED, 9)) == [task.id, undone.id]
+
+
+async def test_the_dead_are_listed_for_an_hour(world: World, store: Store) -> None:
+    await store.retire("s1")
+    world.clock.advance(3599)
+    assert [instance.id for instance in await store.instances()] == ["s1"]
+    world.clock.advance(2)
+    assert await store.instances() == []
+
+
+async def test_the_latest_registration_of_a_workflow_stands(world: World, store: Store) -> None:
+    first = WorkflowRecord(name="order", version="1", schema=b"{}", policy=b"{}", complete_seconds=5.0)
+    await store.register_workflows([first, replace(first, name="refund")])
+    world.clock.advance(1)
+    second = replace(first, version="2")
+    await store.register_workflows([second])
+    assert await store.workflow("order") == [second, first]
+    changed = replace(first, schema=b'{"type":"array"}', complete_seconds=None)
+    world.clock.advance(1)
+    await store.register_workflows([changed])
+    assert await store.workflow("order") == [changed, second]
+    assert [record.name for record in await store.workflows()] == ["order", "order", "refund"]
+    assert await store.workflow("none") == []
+
+
+async def test_changed_tells_of_others_once(world: World, store: Store) -> None:
+    other = await world.open()
+    store.changed()
+    assert not store.changed()
+    await store.submit([world.task()])
+    assert not store.changed()
+    await other.submit([world.task()])
+    assert store.changed()
+    assert not store.changed()
+
+
+async def test_stores_of_one_start_share_their_clock_whatever_the_wall_clock_does(world: World, store: Store) -> None:
+    at = store.now()
+    world.clock.walls += 3600
+    other = await world.open()
+    assert (store.now(), other.now()) == (at, at)
+    world.clock.walls -= 7200
+    world.clock.advance(5)
+    assert (store.now(), other.now(), (await world.open()).now()) == (at + 5, at + 5, at + 5)
+
+
+async def test_after_a_restart_of_the_host_time_goes_on_never_back(world: World, store: Store) -> None:
+    world.clock.advance(60)
+    await store.renew("s1", 10)
+    at = store.now()
+    world.clock.id, world.clock.boots, world.clock.walls = "second-start", 3.0, START - 86_400
+    assert (await world.open()).now() == at
+    world.clock.id, world.clock.walls = "third-start", START + 86_400
+    assert (await world.open()).now() == START + 86_400

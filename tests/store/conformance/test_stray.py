@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from stepward.model.messages import Outcome, Reply
+from stepward.model.records import InboxKind, Step, Task
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.store.contract import Change, Store
+from tests.store.conformance.world import (
+    DONE,
+    FAILED,
+    SERVED,
+    World,
+    add_steps,
+    claimed,
+    ids,
+    move,
+    read,
+    read_step,
+    step,
+)
+
+
+def reply(task: Task, outcome: Outcome = Outcome.COMPLETED, **fields: Any) -> Reply:
+    fields = {"key": "charge/1", "attempt": 1, "output": DONE} | fields
+    return Reply(task=task.uid, run=1, outcome=outcome, **fields)
+
+
+async def free(world: World, store: Store, *steps: Step, after: TaskState = TaskState.WAITING) -> Task:
+    """A task with these steps (whose task is filled in) that nobody holds."""
+    task = await claimed(world, store)
+    rows = [msgspec.structs.replace(row, task=task.uid) for row in steps]
+    await add_steps(store, task, *rows)
+    let_go = move(task, after, release=True)
+    assert (await store.commit("s1", [Change(task=task.uid, move=let_go)], None)).missed == {}
+    return await read(store, task)
+
+
+@pytest.fixture
+def charge(world: World) -> Step:
+    return step(world.task())
+
+
+async def test_the_owner_gets_the_reply(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    await add_steps(store, task, step(task))
+    answer = reply(task)
+    await store.stray([answer])
+    (row,) = await store.read_inbox("s1", 0)
+    assert (row.kind, row.name, msgspec.json.decode(row.body, type=Reply)) == (InboxKind.REPLY, "1/charge/1", answer)
+    assert (await read_step(store, task)).state is StepState.RUNNING
+    assert (await read(store, task)).inbox == 1
+
+
+@pytest.mark.parametrize(("outcome", "state"), [("completed", "completed"), ("failed", "failed")])
+async def test_an_outcome_of_a_free_task_is_recorded_and_wakes_it(
+    world: World, store: Store, charge: Step, outcome: str, state: str
+) -> None:
+    task = await free(world, store, charge)
+    await store.stray([reply(task, Outcome(outcome), error=FAILED, maybe_done=True)])
+    found = await read_step(store, task)
+    assert (found.state, found.output, found.error, found.ordinal) == (state, DONE, FAILED, None)
+    assert found.in_doubt == (state == "failed")
+    assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+
+
+@pytest.mark.parametrize("fields", [{"attempt": 2}, {"key": "none/1"}, {"outcome": Outcome.GAVE_UP}])
+async def test_what_fits_nothing_is_told_and_changes_nothing(
+    world: World, store: Store, charge: Step, fields: dict[str, Any]
+) -> None:
+    task = await free(world, store, charge)
+    await store.stray([reply(task, **fields)])
+    assert (await read_step(store, task)).state is StepState.RUNNING
+    assert await read(store, task) == task
+    (entry,) = await store.audits(task.id, 9)
+    assert (entry.act, entry.actor) == ("late_reply", "agent")
+    assert await store.alerts(9, open_only=True) == []
+
+
+async def test_a_reply_for_no_task_is_told(world: World, store: Store) -> None:
+    await store.stray([reply(world.task())])
+    assert [entry.act for entry in await store.audits(None, 9)] == ["late_reply"]
+
+
+@pytest.mark.parametrize("undone", [True, False], ids=["undone", "being undone"])
+async def test_an_effect_after_its_undo_began_is_alerted(
+    world: World, store: Store, charge: Step, undone: bool
+) -> None:
+    charge.state = StepState.UNDONE if undone else StepState.FAILED
+    undo = msgspec.structs.replace(charge, key="charge/1~undo", kind=StepKind.UNDO, state=StepState.RUNNING)
+    task = await free(world, store, charge, *([] if undone else [undo]))
+    await store.stray([reply(task, Outcome.FAILED)])
+    assert await store.alerts(9, open_only=True) == []
+    await store.stray([reply(task)])
+    (alert,) = await store.alerts(9, open_only=True)
+    assert (alert.kind, alert.task_id, alert.step) == ("late_effect_after_undo", task.id, "charge/1")

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stepward.errors import InstanceFenced
+from stepward.model.states import StepState
+from stepward.store.contract import Store
+from tests.store.conformance.world import DONE, World, add_steps, claimed, finish, read_step, scheduler, step
+
+
+async def rows(store: Store) -> list[tuple[object, ...]]:
+    async with store.transaction() as transaction:
+        return await transaction.execute("select name from cart order by name")
+
+
+@pytest.fixture
+async def cart(store: Store) -> Store:
+    """A store beside an application's table."""
+    async with store.transaction() as transaction:
+        await transaction.execute("create table cart (name text)")
+    return store
+
+
+async def test_application_rows_and_tasks_commit_together(world: World, cart: Store) -> None:
+    task = world.task("a")
+    async with cart.transaction() as transaction:
+        await transaction.execute("insert into cart values (?)", ("pen",))
+        (answer,) = await transaction.submit([task])
+    assert (answer.created, await cart.task("a"), await rows(cart)) == (True, task, [("pen",)])
+
+
+async def test_an_exception_rolls_both_back(world: World, cart: Store) -> None:
+    with pytest.raises(KeyError):
+        async with cart.transaction() as transaction:
+            await transaction.execute("insert into cart values ('pen')")
+            await transaction.submit([world.task("a")])
+            raise KeyError
+    assert (await cart.task("a"), await rows(cart)) == (None, [])
+
+
+async def test_a_cancelled_transaction_rolls_back(world: World, cart: Store) -> None:
+    inside = asyncio.Event()
+
+    async def hang() -> None:
+        async with cart.transaction() as transaction:
+            await transaction.execute("insert into cart values ('pen')")
+            inside.set()
+            await asyncio.Event().wait()
+
+    hanging = asyncio.create_task(hang())
+    await inside.wait()
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+    assert await rows(cart) == []
+
+
+async def test_a_writer_waits_for_the_transaction_to_end(world: World, cart: Store) -> None:
+    async with cart.transaction() as transaction:
+        await transaction.submit([world.task("a")])
+        writing = asyncio.create_task(cart.submit([world.task("b")]))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not writing.done()
+    (answer,) = await writing
+    assert answer.created
+
+
+async def test_transactions_of_one_store_take_turns(cart: Store) -> None:
+    async def add(name: str) -> None:
+        async with cart.transaction() as transaction:
+            ((count,),) = await transaction.execute("select count(*) from cart")
+            await asyncio.sleep(0)
+            await transaction.execute("insert into cart values (?)", (f"{count}",))
+
+    await asyncio.gather(*[add(f"{number}") for number in range(5)])
+    assert await rows(cart) == [(f"{number}",) for number in range(5)]
+
+
+async def test_a_steps_outcome_commits_with_its_rows(world: World, cart: Store) -> None:
+    task = await claimed(world, cart)
+    await add_steps(cart, task, step(task))
+    async with cart.transaction() as transaction:
+        await transaction.execute("insert into cart values ('pen')")
+        assert await transaction.finish("s1", finish(step(task), ordinal=8))
+    found = await read_step(cart, task)
+    assert (found.state, found.output, found.ordinal) == (StepState.COMPLETED, DONE, None)
+
+
+async def test_a_step_that_is_no_longer_at_that_attempt_is_not_finished(world: World, cart: Store) -> None:
+    task = await claimed(world, cart)
+    await add_steps(cart, task, step(task))
+    await scheduler(cart, "s2")
+    async with cart.transaction() as transaction:
+        assert not await transaction.finish("s1", finish(step(task, attempt=2)))
+        assert not await transaction.finish("s2", finish(step(task)))
+    assert (await read_step(cart, task)).state is StepState.RUNNING
+
+
+async def test_a_fenced_instance_finishes_nothing(world: World, cart: Store) -> None:
+    task = await claimed(world, cart)
+    await add_steps(cart, task, step(task))
+    await cart.retire("s1")
+    with pytest.raises(InstanceFenced):
+        async with cart.transaction() as transaction:
+            await transaction.finish("s1", finish(step(task)))
+    assert (await read_step(cart, task)).state is StepState.RUNNING

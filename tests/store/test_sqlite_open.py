@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
+from stepward.store.contract import Store, TaskFilter
+from stepward.store.sqlite import SqliteStore
+from tests.store.places import environment, execute, opened, sqlite
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[None]:
+    """Without the superuser's power to write everywhere."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(NOBODY)
+    yield
+    os.seteuid(0)
+
+
+async def refusal(store: Store) -> StepwardError:
+    """The error with which the store refuses to open, which must be one line."""
+    with pytest.raises(StepwardError) as caught:
+        await store.open()
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_it_is_a_store() -> None:
+    store: Store = SqliteStore("never-opened.db", app="shop", environment=environment())
+    assert store.now() > 0
+
+
+async def test_a_new_file_is_its_owners_alone(file: Path) -> None:
+    store = await opened(file)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()} == {0o600}
+    assert len(list(file.parent.iterdir())) == 3
+    await store.close()
+
+
+async def test_a_store_opens_again_and_keeps_what_it_holds(file: Path) -> None:
+    first = await opened(file)
+    await first.close()
+    second = await opened(file)
+    assert await second.tasks(TaskFilter()) == []
+    await second.close()
+    with pytest.raises(StoreUnavailable, match="expected an open store, found a closed one"):
+        await second.tasks(TaskFilter())
+
+
+async def test_many_open_a_new_file_at_once(file: Path) -> None:
+    stores = [sqlite(file) for _ in range(8)]
+    await asyncio.gather(*[store.open() for store in stores])
+    assert execute(file, "select value from stepward_meta where key = 'schema_version'") == [(1,)]
+    for store in stores:
+        await store.close()
+
+
+async def test_application_tables_may_be_there_before(file: Path) -> None:
+    execute(file, "create table cart (name text)")
+    store = await opened(file)
+    await store.close()
+
+
+async def test_what_is_no_database_is_refused_and_left_as_it_is(file: Path) -> None:
+    file.write_text("dear diary, " * 100)
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnusable)
+    assert "expected a SQLite database" in str(error)
+    assert file.read_text() == "dear diary, " * 100
+
+
+async def test_another_programs_database_is_refused(file: Path) -> None:
+    execute(file, "pragma application_id = 77; create table other (x)")
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnusable)
+    assert "application_id 77" in str(error)
+    assert execute(file, "select name from sqlite_schema") == [("other",)]
+
+
+async def test_another_apps_store_is_refused(file: Path) -> None:
+    await (await opened(file, app="blog")).close()
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnusable)
+    assert "expected the app 'shop', found the store of 'blog'" in str(error)
+
+
+@pytest.mark.parametrize("version", ["2", "'two'"])
+async def test_a_newer_schema_is_refused(file: Path, version: str) -> None:
+    await (await opened(file)).close()
+    execute(file, f"update stepward_meta set value = {version} where key = 'schema_version'")
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnusable)
+    assert "upgrade this program" in str(error)
+
+
+async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    error = await refusal(sqlite(tmp_path / "none" / "store.db"))
+    assert isinstance(error, StoreUnavailable)
+    assert f"expected the folder {tmp_path / 'none'}" in str(error)
+
+
+async def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    error = await refusal(sqlite(tmp_path))
+    assert isinstance(error, StoreUnavailable)
+    assert "Is a directory" in str(error)
+
+
+@pytest.mark.usefixtures("tmp_path")
+async def test_a_read_only_file_is_refused(file: Path, request: pytest.FixtureRequest) -> None:
+    await (await opened(file)).close()
+    _let_others_see(file)
+    file.chmod(0o444)
+    request.getfixturevalue("unprivileged")
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnavailable)
+    assert "Permission denied" in str(error)
+
+
+async def test_a_read_only_folder_is_refused(file: Path, request: pytest.FixtureRequest) -> None:
+    await (await opened(file)).close()
+    _let_others_see(file)
+    file.chmod(0o666)
+    file.parent.chmod(0o555)
+    request.getfixturevalue("unprivileged")
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnavailable)
+    assert "read-only" in str(error)
+
+
+async def test_a_file_that_turns_read_only_is_told_as_such(file: Path) -> None:
+    store = await opened(file)
+    connection = store._database.connection
+    assert connection is not None
+    connection.raw.pragma("query_only", True)
+    with pytest.raises(StoreUnavailable, match="read-only"):
+        await store.lead("one", 10)
+    await store.close()
+
+
+def _let_others_see(file: Path) -> None:
+    """Open the way to the file: tests' folders are their owner's alone."""
+    for folder in file.parents:
+        if folder.stat().st_uid == os.geteuid() and folder != folder.parent:
+            mode = stat.S_IMODE(folder.stat().st_mode)
+            if not mode & 0o011:
+                folder.chmod(mode | 0o011)
