@@ -137,7 +137,7 @@ def _parcels_for_money(orders: Sequence[Expected], books: Books) -> Finding:
         parcels += sent
         if sent > 1 or bool(charged) != bool(sent):
             wrong.append(f"{order.order_id}: {_count(charged, 'charge')}, {_count(sent, 'parcel')}")
-    return Finding("Whoever paid gets one parcel, nobody else does", _count(parcels, "parcel"), tuple(wrong))
+    return Finding("One parcel for each who paid, no other", _count(parcels, "parcel"), tuple(wrong))
 
 
 def _stock_exact(orders: Sequence[Expected], books: Books) -> Finding:
@@ -151,7 +151,7 @@ def _stock_exact(orders: Sequence[Expected], books: Books) -> Finding:
         sold += reserved
         if reserved != wanted:
             wrong.append(f"{order.order_id}: wants {_goods(wanted)}, has {_goods(reserved)} reserved")
-    return Finding("Reserved stock is sold stock, to the piece", _goods(sold), tuple(wrong))
+    return Finding("Stock reserved is stock sold", _goods(sold), tuple(wrong))
 
 
 def _nothing_kept(orders: Sequence[Expected], books: Books) -> Finding:
@@ -165,7 +165,7 @@ def _nothing_kept(orders: Sequence[Expected], books: Books) -> Finding:
             kept = book.kept(action, order_id)
             taken_back += len(book.done(action, order_id)) - len(kept)
             wrong += [f"{order_id}: {name} still holds {effect.key}" for effect in kept]
-    figures = f"{_count(len(undone), 'order')} undone, {_count(taken_back, 'effect')} taken back"
+    figures = f"{_count(len(undone), 'order')}, {_count(taken_back, 'effect')} taken back"
     return Finding("Nothing is kept of an undone order", figures, tuple(wrong))
 
 
@@ -186,7 +186,7 @@ def _asked_again(orders: Sequence[Expected], books: Books) -> Finding:
                 wrong.append(f"{order.order_id}: {name} was not asked again under the same key")
     for book in books.by_service().values():
         repeated += sum(times > 1 for times in book.deliveries.values())
-    return Finding("Repeats carried the same key and acted once", f"{_count(repeated, 'key')} sent again", tuple(wrong))
+    return Finding("Repeats kept their key, and acted once", f"{_count(repeated, 'key')} sent again", tuple(wrong))
 
 
 def _no_strangers(orders: Sequence[Expected], books: Books) -> Finding:
@@ -216,7 +216,7 @@ def _taken_over(takeover: Takeover, orders: Sequence[Expected], states: Mapping[
     wrong = [f"{order_id}: was not brought to its end" for order_id in lost]
     if not held:
         wrong.append(f"{takeover.killed} held no order when it was killed")
-    claim = f"Others went on where {takeover.killed} was killed"
+    claim = f"The work of {takeover.killed} was taken over"
     return Finding(claim, f"{len(held) - len(lost)} of {_count(len(held), 'order')}", tuple(wrong))
 
 

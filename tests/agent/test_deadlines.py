@@ -149,6 +149,9 @@ async def test_a_lease_of_the_instance_that_ends_stops_its_calls(start: Start) -
     await asyncio.sleep(10)
     assert ended == [pytest.approx(START + 3, abs=0.01)]
     assert world.told("agent.overran")[0]["deadline"] == "lease"
+    await world.runner.drain(0)
+    await asyncio.sleep(32)
+    assert len(await world.transport.take(request_queue("payments"), 10, 30)) == 1
 
 
 async def test_a_lease_of_the_instance_that_is_renewed_keeps_its_calls(start: Start) -> None:
@@ -175,9 +178,9 @@ async def test_calls_that_never_end_open_the_breaker(start: Start) -> None:
     for number in range(2):
         await world.ask("payments.charge", task=f"uid-{number}", complete_by=START + 5 + number)
     await asyncio.sleep(5.5)
-    assert world.runner.breaker is BreakerState.CLOSED
+    assert world.breaker() == BreakerState.CLOSED
     await asyncio.sleep(1)
-    assert world.runner.breaker is BreakerState.OPEN
+    assert world.breaker() == BreakerState.OPEN
 
 
 async def test_many_calls_end_each_at_its_own_deadline_under_one_timer(start: Start) -> None:
@@ -199,6 +202,25 @@ async def test_many_calls_end_each_at_its_own_deadline_under_one_timer(start: St
     await world.transport.publish(request_queue("payments"), requests)
     await asyncio.sleep(1000)
     assert ended == {number: pytest.approx(1 + number * 7 % 500, abs=0.01) for number in range(500)}
+
+
+async def test_a_later_call_may_have_the_earlier_deadline(start: Start) -> None:
+    agent = Agent("payments")
+    ended: list[tuple[str, float]] = []
+
+    @agent.operation()
+    async def charge(name: str) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append((name, asyncio.get_running_loop().time() - START))
+
+    world = start(agent, request_lease=10_000)
+    await world.ask("payments.charge", "late", complete_by=START + 50)
+    await settle()
+    await world.ask("payments.charge", "early", task="uid-2", complete_by=START + 5)
+    await asyncio.sleep(60)
+    assert ended == [("early", pytest.approx(5, abs=0.01)), ("late", pytest.approx(50, abs=0.01))]
 
 
 async def test_finished_calls_leave_no_deadline_behind(start: Start) -> None:

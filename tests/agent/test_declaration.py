@@ -7,6 +7,7 @@ import pytest
 
 from stepward.agent.declaration import Agent, Operation
 from stepward.errors import DeclarationError, InvalidDuration
+from stepward.model.action import Caller
 from stepward.model.states import StepKind
 
 
@@ -92,6 +93,20 @@ def test_an_undo_takes_the_result_and_the_arguments(undo: Callable[..., None]) -
     with pytest.raises(DeclarationError, match=r"undo of payments\.charge: expected 2 parameters"):
         charge.undo(undo)
     assert not charge.has_undo
+
+
+async def test_a_workflow_cannot_call_an_undo(monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> None: ...
+
+    @charge.undo
+    async def refund(result: None) -> None: ...
+
+    monkeypatch.setattr("stepward.agent.declaration.current_caller", Caller)
+    with pytest.raises(DeclarationError, match=r"undo of payments\.charge: .*found a workflow calling it"):
+        await refund(None)
 
 
 def test_generators_and_values_are_refused() -> None:

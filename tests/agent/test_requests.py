@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from stepward.agent.declaration import Agent
 from stepward.errors import TransportError
 from stepward.model.current import current_step
 from stepward.model.messages import Outcome, request_queue
+from stepward.transport.contract import Revoked
 from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
 from tests.virtual import START, settle
@@ -106,6 +108,36 @@ async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
     assert [told["progress"] for told in world.told("agent.heartbeat")] == [{"pages": 3}]
 
 
+async def test_a_call_that_nobody_waits_for_has_no_heartbeat(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> None:
+        try:
+            await asyncio.sleep(100)
+        except asyncio.CancelledError:
+            current_step().heartbeat("still here")
+            await asyncio.sleep(1)
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 2)
+    await asyncio.sleep(10)
+    assert world.told("agent.heartbeat") == []
+
+
+async def test_an_ended_run_listens_to_no_revocations(start: Start) -> None:
+    stopped: list[str] = []
+
+    class Watching(MemoryTransport):
+        def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+            return lambda: stopped.append(queue)
+
+    world = start(Slow().agent, transport=Watching(asyncio.get_running_loop().time))
+    await settle()
+    await world.close()
+    assert stopped == [QUEUE]
+
+
 async def test_a_double_of_a_running_request_is_not_run(start: Start) -> None:
     slow = Slow()
     world = start(slow.agent)
@@ -122,6 +154,8 @@ async def test_a_newer_attempt_takes_the_place_of_an_older(start: Start) -> None
     slow = Slow()
     world = start(slow.agent)
     await world.ask("payments.charge", attempt=1)
+    await settle()
+    await world.ask("payments.charge", attempt=2)
     await settle()
     await world.ask("payments.charge", attempt=2)
     assert [reply.attempt for reply in await world.replies()] == [2]
@@ -191,6 +225,7 @@ async def test_draining_finishes_what_runs_and_takes_nothing_new(start: Start) -
     assert [reply.task for reply in await world.replies()] == ["uid-1"]
     assert (world.runner.in_flight, slow.closed) == (0, 1)
     await world.running
+    await world.runner.run()
     assert len(await world.transport.take(QUEUE, 10, 30)) == 1
 
 

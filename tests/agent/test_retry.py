@@ -127,13 +127,13 @@ async def test_an_open_breaker_makes_calls_wait_uncounted(start: Start) -> None:
     world = start(agent)
     for number in range(2):
         await world.call("payments.charge", task=f"uid-{number}")
-    assert world.runner.breaker is BreakerState.OPEN
+    assert world.breaker() == BreakerState.OPEN
     for number in range(2, 5):
         await world.ask("payments.charge", task=f"uid-{number}")
     replies = await world.replies(3)
     assert {(reply.outcome, reply.calls) for reply in replies} == {(Outcome.COMPLETED, 1)}
     assert service.called_at == pytest_approx([0, 0, 10, 10, 10])
-    assert world.runner.breaker is BreakerState.CLOSED
+    assert world.breaker() == BreakerState.CLOSED
     assert [len(world.told(f"agent.breaker_{name}")) for name in ("opened", "closed")] == [1, 1]
 
 
@@ -160,13 +160,34 @@ async def test_one_call_alone_finds_out_whether_the_service_is_back(start: Start
     assert service.called_at == pytest_approx([0, 10, 20, 20, 20])
 
 
+async def test_while_one_call_finds_out_others_wait_and_go_on_as_soon_as_it_is_known(start: Start) -> None:
+    agent = Agent("payments", retry=Retry(1), breaker=CircuitBreaker(1, reset_after=10))
+    called_at: list[float] = []
+
+    @agent.operation()
+    async def charge() -> None:
+        called_at.append(asyncio.get_running_loop().time() - START)
+        if len(called_at) == 1:
+            raise ValueError("down")
+        if len(called_at) == 2:
+            await asyncio.sleep(2)
+
+    world = start(agent)
+    await world.call("payments.charge")
+    await world.ask("payments.charge", task="uid-2", complete_by=START + 40)
+    await asyncio.sleep(11)
+    await world.ask("payments.charge", task="uid-3", complete_by=START + 15)
+    assert {reply.outcome for reply in await world.replies(2)} == {Outcome.COMPLETED}
+    assert called_at == pytest_approx([0, 10, 12])
+
+
 async def test_refusals_do_not_open_the_breaker(start: Start) -> None:
     agent = Agent("payments", breaker=CircuitBreaker(2))
     Service(agent, lambda: Unrecoverable("declined"))
     world = start(agent)
     for number in range(5):
         await world.call("payments.charge", task=f"uid-{number}")
-    assert world.runner.breaker is BreakerState.CLOSED
+    assert world.breaker() == BreakerState.CLOSED
 
 
 async def test_a_rate_spaces_calls(start: Start) -> None:

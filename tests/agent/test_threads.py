@@ -14,7 +14,7 @@ from stepward.model.current import current_step
 from stepward.model.messages import Outcome
 from stepward.policies import Retry
 from tests.agent.conftest import Start
-from tests.virtual import START
+from tests.virtual import START, settle
 
 FAR = START + 1e9
 
@@ -67,11 +67,9 @@ async def test_a_thread_past_its_deadline_is_not_heard_and_keeps_its_slot(start:
 
     world = start(agent)
     await world.ask("payments.charge", complete_by=START + 5)
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    while not world.runner.stuck:
-        await asyncio.sleep(0.1)
+    await settle()
     assert entered.wait(60)
+    await asyncio.sleep(6)
     assert (world.runner.in_flight, world.runner.stuck) == (1, 1)
     await world.ask("payments.charge", task="uid-2", complete_by=FAR)
     await asyncio.sleep(10)

@@ -90,6 +90,9 @@ class World:
             return True
         return False
 
+    def breaker(self) -> str:
+        return str(self.runner.breaker)
+
     def told(self, name: str) -> list[dict[str, Any]]:
         return [event.fields for event in self.events if event.name == name]
 

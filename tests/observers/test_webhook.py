@@ -176,7 +176,7 @@ async def test_the_next_address_is_tried_when_the_first_does_not_answer() -> Non
 
 
 async def test_a_name_is_resolved_once_and_its_checked_address_used() -> None:
-    answers = [["127.0.0.1"], ["169.254.169.254"]]
+    answers = [["127.0.0.1", "127.0.0.9"], ["169.254.169.254"]]
     async with receiving() as receiver:
         url = receiver.url.replace("127.0.0.1", "rebound.example.com")
         await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0)).deliver(ALERT)

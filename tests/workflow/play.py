@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import structs
+
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.workflow.decisions import Completed, Continued, Decisions, End, Failed
@@ -41,7 +43,7 @@ class Play:
 
     def begin(self, workflow: Workflow[Any, Any] | None = None) -> Execution:
         """A fresh execution from the rows, as after a crash or an eviction, perhaps of changed code."""
-        rows = sorted(self.rows.values(), key=lambda row: row.number)
+        rows = [structs.replace(one) for one in sorted(self.rows.values(), key=lambda one: one.number)]
         self.execution = Execution(workflow or self.workflow, self.task, rows, **self.options)
         for number, (name, payload, at) in list(self.signals.items()):
             self.execution.signal(number, name, payload, at)

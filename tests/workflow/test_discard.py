@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import sys
@@ -93,8 +94,8 @@ def refuses(operation: Callable[[], Awaitable[Any] | Any]) -> list[str]:
         lambda: asyncio.Event().wait(),
     ],
 )
-def test_every_operation_raises_generator_exit(operation: Callable[[], Any], noise: list[object]) -> None:
-    assert refuses(operation)[0] == "GeneratorExit"
+def test_no_operation_does_anything(operation: Callable[[], Any], noise: list[object]) -> None:
+    assert refuses(operation)[0] in {"GeneratorExit", "Halted"}
 
 
 def test_code_that_catches_everything_is_closed_all_the_same(noise: list[object]) -> None:
@@ -104,7 +105,8 @@ def test_code_that_catches_everything_is_closed_all_the_same(noise: list[object]
             try:
                 await charge("o")
             except BaseException:
-                await asyncio.sleep(0)
+                with contextlib.suppress(BaseException):
+                    await asyncio.sleep(0)
 
     assert not decided_on_discard(Play(stubborn))
 
@@ -168,11 +170,14 @@ def test_tasks_groups_generators_and_coroutines_are_closed_quietly(noise: list[o
 
 
 def test_a_generator_left_behind_is_closed_with_the_run_and_decides_nothing(noise: list[object]) -> None:
+    reached: list[str] = []
+
     async def charges() -> AsyncIterator[Any]:
         try:
             while True:
                 yield await charge("o")
         finally:
+            reached.append("closed")
             await refund("o")
 
     @workflow
@@ -184,7 +189,7 @@ def test_a_generator_left_behind_is_closed_with_the_run_and_decides_nothing(nois
     play.finish("charge/1", "one")
     gc.collect()
     assert play.result == "one"
-    assert list(play.rows) == ["charge/1"]
+    assert (list(play.rows), reached) == (["charge/1"], ["closed"])
 
 
 def test_finished_generators_are_not_kept(noise: list[object]) -> None:
@@ -202,9 +207,7 @@ def test_finished_generators_are_not_kept(noise: list[object]) -> None:
 
     play = Play(many)
     kept = [
-        found
-        for found in gc.get_objects()
-        if getattr(found, "__name__", "") == "one" and hasattr(found, "ag_frame")
+        found for found in gc.get_objects() if getattr(found, "__name__", "") == "one" and hasattr(found, "ag_frame")
     ]
     assert len(kept) <= 65
     play.finish("charge/1")

@@ -55,6 +55,33 @@ async def charging_b() -> None:
         raise AssertionError("the end must not be catchable") from error
 
 
+async def decided_before() -> None:
+    asyncio.get_running_loop().create_task(charge("a"))
+    await asyncio.sleep(0)
+    side_effect(lambda: 1)
+    await threads()
+
+
+def test_what_was_decided_before_it_broke_is_dropped() -> None:
+    broken(Play(of(decided_before)))
+
+
+def test_nothing_else_runs_once_broken_or_ended() -> None:
+    seen: list[str] = []
+
+    async def breaking() -> None:
+        asyncio.get_running_loop().create_task(threads())
+        asyncio.get_running_loop().call_soon(seen.append, "after")
+        await charge("a")
+
+    async def ending() -> None:
+        asyncio.get_running_loop().call_soon(seen.append, "after")
+
+    broken(Play(of(breaking)))
+    assert Play(of(ending)).result is None
+    assert seen == []
+
+
 def test_other_input_names_both_sides() -> None:
     message = changed(charging_a, charging_b)
     assert message == (

@@ -146,6 +146,19 @@ def test_a_payload_is_converted_or_refused() -> None:
     assert play.result[1].startswith("signal go: expected JSON that fits int, found")
 
 
+def test_a_signal_that_came_as_the_workflow_ended_is_left_alone() -> None:
+    @workflow
+    async def leaving() -> None:
+        task = asyncio.create_task(wait_for("go"))
+        await asyncio.sleep(0)
+        assert not task.done()
+
+    play = Play(leaving)
+    play.signals[1] = ("go", b"1", play.now)
+    play.begin()
+    assert (play.decisions.recorded, list(play.signals)) == ([], [1])
+
+
 def test_a_wait_that_is_cancelled_takes_nothing() -> None:
     @workflow
     async def cancelling() -> Any:

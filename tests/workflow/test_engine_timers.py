@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from typing import Any
 
 from stepward.durations import LONGEST
 from stepward.workflow.definition import workflow
+from stepward.workflow.handles import Timer
 from tests.workflow.declared import charge
 from tests.workflow.play import START, Play
 
@@ -128,6 +130,8 @@ def test_many_cancelled_timers_are_forgotten() -> None:
     play = Play(bounded)
     for number in range(500):
         play.finish(f"charge/{number + 1}", later=0)
+    gc.collect()
+    assert sum(isinstance(found, Timer) for found in gc.get_objects()) < 200
     assert play.execution.next_timer == START + 7
     play.fire(7)
     assert [one.key for one in play.decisions.recorded] == ["timer/501"]

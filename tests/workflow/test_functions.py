@@ -148,6 +148,19 @@ def test_a_later_run_has_a_time_of_its_own_and_keeps_it() -> None:
     assert play.verified() is None
 
 
+def test_a_later_run_whose_beginning_was_not_recorded_never_records_it() -> None:
+    @workflow
+    async def waiting() -> None:
+        await charge("o")
+        continue_as_new()
+
+    play = Play(waiting)
+    play.finish("charge/1")
+    play.next_run()
+    del play.rows["continue_as_new/1"]
+    assert play.restart().recorded == []
+
+
 def test_continue_as_new_leaves_a_task_group() -> None:
     @workflow
     async def grouped() -> None:

@@ -236,6 +236,27 @@ def test_waiting_is_alike_whatever_the_hash_seed() -> None:
     assert "charge/20" in told.pop()
 
 
+def test_sets_of_futures_and_tasks_iterate_alike_wherever_they_lie_in_memory() -> None:
+    @workflow
+    async def ordered() -> list[int]:
+        loop = asyncio.get_running_loop()
+        futures = [loop.create_future() for _ in range(9)]
+        tasks = [asyncio.create_task(charge("o", number)) for number in range(9)]
+        order = [futures.index(one) for one in set(futures)] + [tasks.index(one) for one in set(tasks)]
+        for task in tasks:
+            task.cancel()
+        return order
+
+    ballast: list[object] = []
+    seen = set()
+    for size in range(40):
+        ballast += [bytearray(17 * size + 1) for _ in range(3)]
+        play = Play(ordered)
+        ballast.append(play)
+        seen.add(tuple(play.result))
+    assert len(seen) == 1
+
+
 def test_a_workflow_runs_inside_another_loop() -> None:
     @workflow
     async def inner() -> list[bool]:

@@ -21,9 +21,7 @@ def test_a_result_that_differs_is_told() -> None:
 
     message = Play(counting).verified()
     assert message is not None
-    assert message.startswith(
-        "task id of uid-1: the record holds the result 0, the replay gave 1; look for what"
-    )
+    assert message.startswith("task id of uid-1: the record holds the result 0, the replay gave 1; look for what")
 
 
 def test_another_input_is_told() -> None:

@@ -43,8 +43,8 @@ async def _demo() -> int:
     except TimeoutError:
         awaited = ", ".join(waits.given_up) or "a process to start"
         return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {awaited}")
-    except* WorkerDied as died:
-        return _give_up(teller, str(died.exceptions[0]))
+    except WorkerDied as died:
+        return _give_up(teller, str(died))
     return _conclude(teller, findings)
 
 

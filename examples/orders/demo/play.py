@@ -16,7 +16,8 @@ from stepward import Client, TaskHandle, TaskStatus
 
 SCHEDULERS = ("scheduler-1", "scheduler-2")
 ENOUGH_TASKS = 5
-ENOUGH_CALLS = 3
+ENOUGH_CALLS = 2
+TELL_EACH = 6
 
 
 class Play:
@@ -38,6 +39,7 @@ class Play:
         self._client = client
         self._processes = processes
         self._waits = waits
+        self._ended = 0
         self._teller = teller
 
     async def run(self) -> None:
@@ -70,6 +72,12 @@ class Play:
             if state is OrderState.ERROR and story.part is Part.OPERATOR:
                 await self._help(order, handle)
                 await shop.conclude(self._client, handle)
+        self._count_end()
+
+    def _count_end(self) -> None:
+        self._ended += 1
+        if self._ended % TELL_EACH == 0:
+            self._teller.tell(f"{self._ended} of {len(self._cast)} orders have ended")
 
     async def _help(self, order: Order, handle: TaskHandle) -> None:
         alert = next(alert for alert in await self._client.alerts() if alert.task_id == order.id)
@@ -87,7 +95,7 @@ class Play:
 
         await self._waits.until(f"{order.id} to be charged, for its customer to cancel", is_charged)
         await handle.cancel()
-        self._teller.tell(f"The customer of {order.id} cancels: the card is charged, the parcel on its way")
+        self._teller.tell(f"The customer of {order.id} cancels, with the card already charged")
 
     async def _kill_all(self) -> None:
         await self._kill_agents(self._processes.worker("agents-1"))

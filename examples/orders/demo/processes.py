@@ -38,7 +38,7 @@ class Worker:
 
     def __init__(self, name: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
         self.name = name
-        self.is_wanted = True
+        self._is_wanted = True
         self._arguments = arguments
         self._environment = environment
         self._log = log
@@ -48,6 +48,11 @@ class Worker:
     def pid(self) -> int:
         """The process's id."""
         return self._running.pid
+
+    @property
+    def should_run(self) -> bool:
+        """Whether it was started, and neither killed nor stopped."""
+        return self._process is not None and self._is_wanted
 
     async def start(self) -> Self:
         """Start the process, and return when it works; raises WorkerDied when it ends before that."""
@@ -79,13 +84,13 @@ class Worker:
 
     async def kill(self) -> None:
         """`kill -9`."""
-        self.is_wanted = False
+        self._is_wanted = False
         os.kill(self.pid, signal.SIGKILL)
         await self._running.wait()
 
     async def stop(self) -> None:
         """Ask the process to end; kill it when it does not."""
-        self.is_wanted = False
+        self._is_wanted = False
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -129,12 +134,13 @@ class Processes:
 
     async def start_workers(self) -> None:
         """Start the first workers: two Schedulers, two processes of Agents, one Supervisor."""
-        async with asyncio.TaskGroup() as group:
-            for name in ("scheduler-1", "scheduler-2"):
-                group.create_task(self.start_worker(name, "scheduler"))
-            group.create_task(self.start_worker("agents-1", "agents", "--only", *WAREHOUSE))
-            group.create_task(self.start_worker("agents-2", "agents", "--only", *OFFICE))
-            group.create_task(self.start_worker("supervisor", "supervisor"))
+        await asyncio.gather(
+            self.start_worker("scheduler-1", "scheduler"),
+            self.start_worker("scheduler-2", "scheduler"),
+            self.start_worker("agents-1", "agents", "--only", *WAREHOUSE),
+            self.start_worker("agents-2", "agents", "--only", *OFFICE),
+            self.start_worker("supervisor", "supervisor"),
+        )
 
     async def start_worker(self, name: str, *arguments: str) -> Worker:
         """Start one worker, as infrastructure would."""
@@ -152,12 +158,12 @@ class Processes:
         """Raise WorkerDied when a worker ends that nobody killed; never returns."""
         while True:
             self._started.clear()
-            ends = {asyncio.create_task(worker.died()): worker for worker in self.workers if worker.is_wanted}
+            ends = {asyncio.create_task(worker.died()): worker for worker in self.workers if worker.should_run}
             started = asyncio.create_task(self._started.wait())
             try:
                 await asyncio.wait([*ends, started], return_when=asyncio.FIRST_COMPLETED)
                 for end, worker in ends.items():
-                    if end.done() and worker.is_wanted:
+                    if end.done() and worker.should_run:
                         raise end.result()
             finally:
                 for task in (*ends, started):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -14,8 +14,8 @@ from examples.orders.app import app
 from examples.orders.books import Book, Books
 from examples.orders.demo.play import Play
 from examples.orders.demo.processes import Processes, running
-from examples.orders.demo.stories import expected, orders
-from examples.orders.demo.table import Row, course_of, table
+from examples.orders.demo.stories import expected, fault_kinds, orders
+from examples.orders.demo.table import LEGEND, Row, course_of, table
 from examples.orders.demo.telling import Teller
 from examples.orders.demo.waiting import Waits
 from examples.orders.proof import Evidence, Finding, prove
@@ -31,26 +31,29 @@ async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[
     store = f"sqlite:///{folder / 'orders.db'}"
     client = Client(store, app=app.name, registry=app.registry, hints=hints)
     teller.title("Stepward: orders against four unreliable services")
-    teller.tell("Starting the remote services: stock, payment, parcel, mail (each a process)")
+    teller.tell("Starting the services: stock, payment, parcel and mail, each a process")
     async with client, running(folder, store) as processes:
         async with client.transaction() as transaction:
             await database.create_table(transaction)
+        teller.tell(f"They are told to misbehave: {', '.join(fault_kinds())}")
         teller.tell("Starting two Schedulers, two processes of Agents and a Supervisor")
         await processes.start_workers()
         play = Play(list(orders()), client=client, processes=processes, waits=waits, teller=teller)
         await _while_alive(processes, play.run())
-        teller.tell("Every order has ended")
         return await _close(play, processes, client, teller)
 
 
-async def _while_alive(processes: Processes, play: Awaitable[None]) -> None:
+async def _while_alive(processes: Processes, play: Coroutine[Any, Any, None]) -> None:
     """Play to the end; a worker that dies unasked ends the play."""
-    async with asyncio.TaskGroup() as group:
-        watch = group.create_task(processes.watch())
-        await play
-        watch.cancel()
-        with suppress(asyncio.CancelledError):
-            await watch
+    tasks = [asyncio.create_task(play), asyncio.create_task(processes.watch())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _close(play: Play, processes: Processes, client: Client, teller: Teller) -> list[Finding]:
@@ -63,6 +66,7 @@ async def _close(play: Play, processes: Processes, client: Client, teller: Telle
     ]
     teller.title("What became of them")
     teller.console.print(table(rows, books))
+    teller.legend(LEGEND)
     teller.title("By the books of the services themselves")
     evidence = Evidence(
         books=books,

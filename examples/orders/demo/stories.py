@@ -84,7 +84,7 @@ STORIES = (
     Story(met="slow parcel service", product="kettle", troubles=(slow("parcel", "create", 1.5),)),
     Story(met="payment down: 503 × 4", troubles=(down(4),)),
     Story(met="payment down: 503 × 4", product="kettle", quantity=2, troubles=(down(4),)),
-    Story(met="payment down longer, can wait", care=Care.PATIENT, troubles=(down(7),)),
+    Story(met="payment down, can wait", care=Care.PATIENT, troubles=(down(7),)),
     Story(met="card declined", ends=UNDONE, troubles=(DECLINED,)),
     Story(met="card declined", ends=UNDONE, product="kettle", quantity=4, troubles=(DECLINED,)),
     Story(met="parcel service hangs", troubles=(once("hang", "parcel", "create"),)),
@@ -94,10 +94,10 @@ STORIES = (
     Story(met="payment dies after charge", troubles=(once("crash", "payment", "charge"),)),
     Story(met="stock dies after reserve", product="kettle", troubles=(once("crash", "stock", "reserve"),)),
     Story(met="out of stock", ends=UNDONE, product="anvil"),
-    Story(met="more than there is in stock", ends=UNDONE, product="kettle", quantity=500),
+    Story(met="more than is in stock", ends=UNDONE, product="kettle", quantity=500),
     Story(met="no address", ends=UNDONE, address="", quantity=2),
     Story(
-        met="no address, refund unanswered",
+        met="no address, refund silent",
         ends=UNDONE,
         address="",
         troubles=(once("answer_lost", "payment", "refund", is_asked_again=False),),
@@ -139,6 +139,12 @@ def faults_of(service: str) -> list[Fault]:
         if trouble.service == service
     ]
     return [*faults, FLAKY_MAIL] if service == "mail" else faults
+
+
+def fault_kinds() -> list[str]:
+    """The kinds of fault that occur, in words."""
+    kinds = [fault["kind"] for service in ("stock", "payment", "parcel", "mail") for fault in faults_of(service)]
+    return [kind.replace("_", " ") for kind in dict.fromkeys(kinds)]
 
 
 def expected(order: Order, story: Story) -> Expected:

@@ -21,6 +21,10 @@ STYLES = {
     OrderState.CANCELLED: "yellow",
     OrderState.ERROR: "bold red",
 }
+LEGEND = (
+    "Steps: done of those begun. Tries: attempts by Stepward’s record. Calls, money,",
+    "stock and parcel: what the remote services say themselves.",
+)
 NONE = Text("–", style="dim")
 
 
@@ -49,16 +53,16 @@ async def course_of(handle: TaskHandle) -> Course:
     forward = [step for step in steps if step.kind != "undo"]
     return Course(
         uid=(await handle.status()).uid,
-        done=sum(step.state in ("completed", "undone") for step in forward),
+        done=sum(step.state in ("completed", "undone") and step.error is None for step in forward),
         steps=len(forward),
         attempts=sum(step.attempt for step in steps),
     )
 
 
 def table(rows: Iterable[Row], books: Books) -> Table:
-    """The table, 78 columns wide."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    shown.add_column("Order", no_wrap=True)
+    """The table; it fits 80 columns as long as no story has more than 26 letters."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, show_edge=False)
+    shown.add_column("No", no_wrap=True)
     shown.add_column("What it met", no_wrap=True)
     shown.add_column("Became", no_wrap=True)
     for heading in ("Steps", "Tries", "Calls"):

@@ -12,7 +12,8 @@ from rich.text import Text
 from examples.orders.proof import Finding
 
 WIDTH = 80
-CLAIM_WIDTH = 45
+CLAIM_WIDTH = 39
+FIGURES_WIDTH = WIDTH - CLAIM_WIDTH - 4
 
 
 class Teller:
@@ -30,11 +31,9 @@ class Teller:
 
     def tell(self, line: str, style: str = "") -> None:
         """One thing that happened; a long line goes on under its own beginning."""
-        for number, part in enumerate(Text(line).wrap(self.console, WIDTH - 8)):
+        for number, part in enumerate(self._lines(line, WIDTH - 8)):
             time = f"{self.elapsed:5.1f}s" if number == 0 else " " * 6
-            self.console.print(
-                f"[dim]{time}[/]  [{style or 'default'}]{escape(part.plain.rstrip())}[/]", soft_wrap=True
-            )
+            self._print(f"[dim]{time}[/]  [{style or 'default'}]{part}[/]")
 
     def title(self, line: str) -> None:
         """A heading."""
@@ -43,9 +42,25 @@ class Teller:
     def findings(self, findings: Sequence[Finding]) -> None:
         """Each finding with a tick or a cross, and beneath a cross what speaks against it."""
         for finding in findings:
-            mark = "[green]✔[/]" if finding.holds else "[bold red]✘[/]"
-            claim = f"{finding.claim:{CLAIM_WIDTH}}"
-            self.console.print(f" {mark} {escape(claim)} [dim]{escape(finding.figures)}[/]", soft_wrap=True)
+            self._finding(finding)
             for wrong in finding.wrong:
-                for part in Text(wrong).wrap(self.console, WIDTH - 6):
-                    self.console.print(f"     [red]{escape(part.plain.rstrip())}[/]", soft_wrap=True)
+                for line in self._lines(wrong, WIDTH - 5):
+                    self._print(f"     [red]{line}[/]")
+
+    def legend(self, lines: Sequence[str]) -> None:
+        """How to read what was shown."""
+        for line in lines:
+            self._print(f"[dim]{escape(line)}[/]")
+
+    def _finding(self, finding: Finding) -> None:
+        mark = "[green]✔[/]" if finding.holds else "[bold red]✘[/]"
+        first, *more = self._lines(finding.figures, FIGURES_WIDTH) or [""]
+        self._print(f" {mark} {escape(finding.claim):{CLAIM_WIDTH}} [dim]{first}[/]")
+        for line in more:
+            self._print(f"{'':{CLAIM_WIDTH + 4}}[dim]{line}[/]")
+
+    def _lines(self, text: str, width: int) -> list[str]:
+        return [escape(line.plain.rstrip()) for line in Text(text).wrap(self.console, width)]
+
+    def _print(self, markup: str) -> None:
+        self.console.print(markup, soft_wrap=True)

@@ -58,6 +58,4 @@ def error_json(error: BaseException) -> bytes:
         return encode(told, "error")
     except Refused:
         text = ascii(data)[:LONGEST_MESSAGE]
-        return encode(
-            {**told, "message": ascii(told["message"])[1:-1], "data": {"unreadable": text}}, "error"
-        )
+        return encode({**told, "message": ascii(told["message"])[1:-1], "data": {"unreadable": text}}, "error")

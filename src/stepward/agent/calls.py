@@ -49,9 +49,7 @@ class Calls:
         self._lease_until = lease_until
         self._threads = Threads(agent.concurrency, agent.name) if threads else None
         self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
-        self._leases = Leases(
-            transport, queue, self.slots, now=now, seconds=request_lease, observers=observers
-        )
+        self._leases = Leases(transport, queue, self.slots, now=now, seconds=request_lease, observers=observers)
         self._outbox = Outbox(
             transport,
             queue,
@@ -82,9 +80,7 @@ class Calls:
                 self._receive(delivery, delivery.message)
             else:
                 self._outbox.settle(delivery)
-                self._observers.tell(
-                    "agent.not_a_request", agent=self._agent.name, task=delivery.message.task
-                )
+                self._observers.tell("agent.not_a_request", agent=self._agent.name, task=delivery.message.task)
         self._leases.keep()
 
     def revoke(self, task: str, run: int, key: str) -> None:

@@ -157,9 +157,7 @@ class Undo(Generic[R, P, U]):
 
 def _check_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DeclarationError(
-            f"{what}: expected a name of 1-100 of A-Z a-z 0-9 _ -, found {name!r}; choose another"
-        )
+        raise DeclarationError(f"{what}: expected a name of 1-100 of A-Z a-z 0-9 _ -, found {name!r}; choose another")
 
 
 def _check_function(what: str, fn: object) -> None:

@@ -14,9 +14,7 @@ from stepward.policies import CircuitBreaker, Retry
 try:
     import httpx
 except ImportError as error:
-    raise ImportError(
-        "HttpAgent: expected the package httpx, found none; run: pip install stepward[http]"
-    ) from error
+    raise ImportError("HttpAgent: expected the package httpx, found none; run: pip install stepward[http]") from error
 
 NOT_SENT = (
     httpx.ConnectError,

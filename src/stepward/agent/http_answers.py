@@ -34,9 +34,7 @@ def result(what: str, status: int, headers: Mapping[str, str], body: bytes, now:
         return _json(what, status, body)
     message = f"{what}: expected success, found {status} {told(body)}".rstrip()
     if status in NOT_BEGUN or status >= 500:
-        raise ServiceUnavailable(
-            message, maybe_done=status not in NOT_BEGUN, retry_after=retry_after(headers, now)
-        )
+        raise ServiceUnavailable(message, maybe_done=status not in NOT_BEGUN, retry_after=retry_after(headers, now))
     raise Unrecoverable(message, status=status)
 
 

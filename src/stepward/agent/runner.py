@@ -120,9 +120,7 @@ class AgentRunner:
             try:
                 found = await self._transport.take(self._queue, slots.room, self._request_lease)
             except TransportError as error:
-                self._observers.tell(
-                    "agent.transport_failed", queue=self._queue, verb="take", error=str(error)
-                )
+                self._observers.tell("agent.transport_failed", queue=self._queue, verb="take", error=str(error))
                 await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
                 continue
             self._calls.receive(found)

@@ -14,7 +14,7 @@ from stepward.cli.cells import clean, cut
 from stepward.durations import Duration
 from stepward.errors import InvalidDuration, InvalidPayload, Refused
 
-NOT_NUMBERS = re.compile(r"[-+]?(NaN|Infinity|inf)", re.IGNORECASE)
+NOT_NUMBERS = re.compile(r"(?<![\w\"])[-+]?(NaN|Infinity)(?![\w\"])", re.IGNORECASE)
 SHOWN = 40
 
 
@@ -53,8 +53,10 @@ def label(text: str) -> tuple[str, str]:
 
 
 def _advice(text: str, error: msgspec.DecodeError) -> str:
-    if NOT_NUMBERS.fullmatch(text.strip()):
+    if NOT_NUMBERS.search(text):
         return "JSON has no such number: send null or text"
+    if text.startswith("--"):
+        return "there is no such option"
     if not text.strip() or text.lstrip()[0] not in "[{\"'-0123456789":
         return f"text needs quotes within the shell's: {shlex.quote(json.dumps(text, ensure_ascii=False))}"
     return str(error)

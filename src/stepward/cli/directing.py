@@ -61,7 +61,7 @@ async def resume(client: Client, ids: tuple[str, ...]) -> None:
     await _each(client, ids, lambda task: task.resume())
 
 
-@click.command("mark-done")
+@click.command("mark-done", context_settings={"ignore_unknown_options": True})
 @click.argument("id")
 @click.argument("step")
 @click.argument("value", metavar="JSON")
@@ -95,7 +95,9 @@ async def _each(
 def _array(text: str, ids: tuple[str, ...]) -> object:
     value = json_value(text, "--input")
     if not isinstance(value, list):
-        raise InvalidArguments(f"--input: expected an array of the step's arguments, found {text[:40]}; write [{text[:40]}]")
+        raise InvalidArguments(
+            f"--input: expected an array of the step's arguments, found {text[:40]}; write [{text[:40]}]"
+        )
     if len(ids) > 1:
         raise InvalidArguments(f"--input: expected one ID beside it, found {len(ids)}; edit one task at a time")
     return value

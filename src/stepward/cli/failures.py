@@ -38,7 +38,7 @@ CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (TransportError, UNREACHABLE),
     (StepwardError, FAILED),
 )
-"""The first kind that an error is decides: what depends on a task's state is a failure, what was written wrongly is not."""
+"""The first kind that an error is decides; what a task's state forbids is a failure, not wrong usage."""
 
 
 class Silent(StepwardError):
@@ -71,9 +71,14 @@ def told(error: Exception) -> int:
         return WRONG
     if isinstance(error, StepwardError):
         complain(str(error))
-        return next(code for kind, code in CODES if isinstance(error, kind))
+        return code_of(error)
     complain(f"this is a bug: {type(error).__name__}: {error}; run with {DEBUG}=1 for the traceback")
     return FAILED
+
+
+def code_of(error: StepwardError) -> int:
+    """The exit code that stands for an error."""
+    return next(code for kind, code in CODES if isinstance(error, kind))
 
 
 def complain(message: str) -> None:

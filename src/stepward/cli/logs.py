@@ -10,10 +10,9 @@ import time
 class OneLine(logging.Formatter):
     """Instant in UTC, level, logger, message; a traceback follows on the same line."""
 
-    converter = time.gmtime
-
     def __init__(self) -> None:
         super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+        self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
         """See ``logging.Formatter.format``."""

@@ -31,13 +31,19 @@ def with_client(work: Work) -> Callable[..., None]:
     @store_option
     @functools.wraps(work)
     def command(*args: Any, store: str | None, **options: Any) -> None:
-        async def run() -> None:
-            async with operator_client(settings_for(store)) as client:
-                await work(client, *args, **options)
-
-        asyncio.run(run())
+        run_with_client(store or _store_of(click.get_current_context().parent), work, *args, **options)
 
     return command
+
+
+def run_with_client(store: str | None, work: Work, *args: Any, **options: Any) -> None:
+    """Run a coroutine that is given a client on that store first."""
+
+    async def run() -> None:
+        async with operator_client(settings_for(store)) as client:
+            await work(client, *args, **options)
+
+    asyncio.run(run())
 
 
 def settings_for(store: str | None) -> Settings:
@@ -55,6 +61,9 @@ async def operator_client(settings: Settings) -> AsyncIterator[Client]:
 
 def command_line(*words: str) -> str:
     """A command as an operator types it here: on the same store as the present one."""
-    context = click.get_current_context(silent=True)
-    store = context.params.get("store") if context is not None else None
+    store = _store_of(click.get_current_context(silent=True))
     return shlex.join(["stepward", *words, *(["--store", store] if store else [])])
+
+
+def _store_of(context: click.Context | None) -> str | None:
+    return None if context is None else context.params.get("store")

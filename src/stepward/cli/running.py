@@ -30,7 +30,7 @@ def scheduler(target: str) -> None:
     """Run a Scheduler of APP alone."""
     app = load_app(target)
     if app.agents:
-        _need_queues(app, "a Scheduler")
+        _need_queues(app, "a Scheduler in a process of its own")
     serve(app, agents=False, supervisor=False)
 
 
@@ -40,7 +40,7 @@ def scheduler(target: str) -> None:
 def agent(target: str, only: tuple[str, ...]) -> None:
     """Run the Agents of APP alone."""
     app = load_app(target)
-    _need_queues(app, "Agents")
+    _need_queues(app, "Agents in a process of their own")
     serve(app, scheduler=False, agents=only or True, supervisor=False)
 
 
@@ -60,8 +60,8 @@ def supervisor(target: str | None, once: bool) -> None:
 def _need_queues(app: App, who: str) -> None:
     if app.settings.transport == "local":
         raise SettingsError(
-            f"transport: expected store for {who} in a process of their own, found local, whose queues other processes "
-            "cannot see; set STEPWARD_TRANSPORT=store, or use `stepward run`"
+            f"transport: expected store for {who}, found local, whose queues no other process sees; "
+            " set STEPWARD_TRANSPORT=store, or use `stepward run`"
         )
 
 

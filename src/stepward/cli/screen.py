@@ -6,10 +6,12 @@ import io
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.text import Text
 
-from stepward.cli.table import Cell
+from stepward.cli.table import Cell, Column, table
 from stepward.model.states import StepState, TaskState
 
 WIDTH = 80
@@ -51,6 +53,19 @@ def screen() -> Console:
         emoji=False,
         markup=False,
     )
+
+
+def print_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], empty: str, *, title: str | None = None
+) -> None:
+    """Print rows as a table, or the words that say there are none."""
+    console = screen()
+    if title is not None:
+        console.print(Text(f"\n{title}", style="bold"))
+    with console.capture() as drawn:
+        console.print(table(columns, rows, console.width) if rows else Text(empty, style="dim"))
+    for line in drawn.get().splitlines():
+        console.file.write(f"{line.rstrip()}\n")
 
 
 def state_cell(state: str) -> Cell:

@@ -21,17 +21,13 @@ SIGNALLED = 128
 LABEL = 12
 
 
-def serve(
-    app: App, *, scheduler: bool = True, agents: bool | tuple[str, ...] = True, supervisor: bool = True
-) -> None:
+def serve(app: App, *, scheduler: bool = True, agents: bool | tuple[str, ...] = True, supervisor: bool = True) -> None:
     """Run these actors of the application until a signal; what they do is logged to stderr."""
     log_to_stderr(app.settings.log_level)
     asyncio.run(_serve(app, scheduler=scheduler, agents=agents, supervisor=supervisor))
 
 
-async def _serve(
-    app: App, *, scheduler: bool, agents: bool | tuple[str, ...], supervisor: bool
-) -> None:
+async def _serve(app: App, *, scheduler: bool, agents: bool | tuple[str, ...], supervisor: bool) -> None:
     told = _Signals(app)
     async with app.running(scheduler=scheduler, agents=agents, supervisor=supervisor) as running:
         chosen = [a.name for a in app.agents if agents is True or (agents and a.name in agents)]

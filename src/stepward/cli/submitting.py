@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import click
 
@@ -11,7 +12,7 @@ from stepward.app import App
 from stepward.cli.arguments import instant_or_duration, json_value, label
 from stepward.cli.operator import with_client
 from stepward.cli.targets import app_or_store
-from stepward.client import Client, TaskHandle
+from stepward.client import Client
 
 
 @click.command("submit", context_settings={"ignore_unknown_options": True})
@@ -41,7 +42,7 @@ def submit(
     """
     app = app_or_store(target)
     arguments = [json_value(value, f"argument {n}") for n, value in enumerate(values, 1)]
-    options = {
+    options: dict[str, Any] = {
         "id": id,
         "priority": priority,
         "complete_by": instant_or_duration(complete_by),
@@ -51,7 +52,7 @@ def submit(
     asyncio.run(_submit(app, workflow, arguments, options, wait=wait))
 
 
-@click.command("signal")
+@click.command("signal", context_settings={"ignore_unknown_options": True})
 @click.argument("id")
 @click.argument("name")
 @click.argument("value", metavar="[JSON]", default="null")
@@ -63,11 +64,9 @@ async def signal(client: Client, id: str, name: str, value: str, signal_id: str 
     click.echo(f"{id}: {'signalled' if fresh else 'this signal came before'}")
 
 
-async def _submit(
-    app: App, workflow: str, arguments: list[object], options: dict[str, object], *, wait: bool
-) -> None:
+async def _submit(app: App, workflow: str, arguments: list[object], options: dict[str, Any], *, wait: bool) -> None:
     async with app.client() as client:
-        handle: TaskHandle = await client.submit(workflow, *arguments, **options)  # type: ignore[arg-type]
+        handle = await client.submit(workflow, *arguments, **options)
         if not wait:
             click.echo(handle.id)
             return

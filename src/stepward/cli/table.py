@@ -72,9 +72,7 @@ def _kept(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) 
     everything = list(range(len(columns)))
     if _taken(_natural(columns, rows, room)) <= room:
         return everything
-    return [
-        n for n in everything if not columns[n].spare or any(row[n].text not in SAYS_NOTHING for row in rows)
-    ]
+    return [n for n in everything if not columns[n].spare or any(row[n].text not in SAYS_NOTHING for row in rows)]
 
 
 def _natural(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> list[int]:

@@ -25,9 +25,7 @@ LABEL_LENGTH = 200
 def task_id(id: str) -> str:
     """An id that callers may give. Raises InvalidId."""
     if not isinstance(id, str) or not ID.fullmatch(id):
-        raise InvalidId(
-            f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {str(id)[:60]!r}; choose another"
-        )
+        raise InvalidId(f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {str(id)[:60]!r}; choose another")
     return id
 
 
@@ -71,9 +69,7 @@ def deadline(value: datetime | Duration | None, default: float | None, now: floa
     if not isinstance(value, datetime):
         return now + seconds(value, "complete_by")
     if value.tzinfo is None:
-        raise InvalidDuration(
-            f"complete_by: expected a datetime with a time zone, found {value}; give it one"
-        )
+        raise InvalidDuration(f"complete_by: expected a datetime with a time zone, found {value}; give it one")
     instant = value.timestamp()
     if instant <= now:
         raise InvalidDuration(
@@ -85,9 +81,7 @@ def deadline(value: datetime | Duration | None, default: float | None, now: floa
     return instant
 
 
-def by_declaration(
-    workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int
-) -> bytes:
+def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
     """The argument array, checked against the workflow's own signature."""
     data = workflow.signature.pack(args, kwargs, limit=limit)
     workflow.signature.unpack(data)
@@ -117,6 +111,4 @@ def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str
 def unknown(name: str, known: list[str]) -> UnknownWorkflow:
     """The refusal of a workflow that nobody registered."""
     names = ", ".join(sorted(set(known))) or "none; start a Scheduler of the application first"
-    return UnknownWorkflow(
-        f"workflow {name[:100]!r}: expected a registered one, found no such; known: {names}"
-    )
+    return UnknownWorkflow(f"workflow {name[:100]!r}: expected a registered one, found no such; known: {names}")

@@ -120,9 +120,7 @@ class Client:
     ) -> list[TaskHandle]:
         """Submit a task for each tuple of arguments, 10,000 to a transaction; nothing if one of them does not fit."""
         if ids is not None and len(ids) != len(arguments):
-            raise Refused(
-                f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}"
-            )
+            raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
         known = await self._known(workflow)
         tasks = [
             self._task(known, self._pack(known, tuple(each), {}), id=ids[n] if ids is not None else None)
@@ -216,15 +214,14 @@ class Client:
         return submitted
 
     async def _known(self, workflow: Workflow[Any, Any] | str) -> Workflow[Any, Any] | WorkflowRecord:
-        if isinstance(workflow, Workflow):
-            return workflow
-        declared = self._registry.newest(workflow)
+        name = workflow.name if isinstance(workflow, Workflow) else workflow
+        declared = self._registry.newest(name)
         if declared is not None:
-            return declared
-        records = await self.store.workflow(workflow)
+            return workflow if isinstance(workflow, Workflow) else declared
+        records = await self.store.workflow(name)
         if not records:
-            raise accept.unknown(workflow, [record.name for record in await self.store.workflows()])
-        return records[0]
+            raise accept.unknown(name, [record.name for record in await self.store.workflows()])
+        return workflow if isinstance(workflow, Workflow) else records[0]
 
     def _pack(
         self,

@@ -24,7 +24,7 @@ UNAVAILABLE = "the store is unavailable: "
 
 
 class Commits:
-    """Carries changes into the store and keeps the instance's lease on the way."""
+    """Carries changes into the store; a busy instance's lease is renewed on the way."""
 
     def __init__(
         self,
@@ -40,8 +40,7 @@ class Commits:
         self._observers = observers
         self._instance = instance
         self._marked = environment.failpoint is not no_failpoint
-        self.renew_at = store.now()
-        """When the lease is to be renewed next."""
+        self._renew_at = store.now()
 
     async def commit(self, touched: list[Resident]) -> dict[str, str]:
         """Commit the changes of all these residents; uids that missed, with the reason.
@@ -50,10 +49,7 @@ class Commits:
         """
         missed: dict[str, str] = {}
         changes = [resident.change for resident in touched if resident.change is not None]
-        batches = list(self._batches(changes))
-        if not batches and self._store.now() >= self.renew_at:
-            batches.append([])
-        for batch in batches:
+        for batch in self._batches(changes):
             missed |= await self._commit(batch)
         return missed
 
@@ -71,7 +67,7 @@ class Commits:
         refused: dict[str, str] = {}
         while changes or not failures:
             now = self._store.now()
-            renew = self._settings.lease if now >= self.renew_at else None
+            renew = self._settings.lease if now >= self._renew_at else None
             try:
                 committed = await self._store.commit(self._instance, changes, renew)
             except StoreUnavailable as error:
@@ -83,7 +79,7 @@ class Commits:
                 await asyncio.sleep(grown(FIRST_DELAY, 2.0, LONGEST_DELAY, failures))
                 continue
             if renew is not None:
-                self.renew_at = now + self._settings.lease / RENEWALS_PER_LEASE
+                self._renew_at = now + self._settings.lease / RENEWALS_PER_LEASE
             return refused | committed.missed
         return refused
 

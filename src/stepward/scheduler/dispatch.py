@@ -60,7 +60,7 @@ class Dispatcher:
                 self._begin_local(resident, step, request)
             else:
                 requests.setdefault(request.agent, []).append(request)
-                self._agenda.sent(now, step.task, (step.run, step.key), step.attempt)
+            self._agenda.sent(now, step.task, (step.run, step.key), step.attempt)
         if requests or self._revoked:
             await self._publish(requests)
 
@@ -88,6 +88,3 @@ class Dispatcher:
         action = execution.pending_action(step.key) if execution is not None else None
         if action is not None:
             self._local.start(step, request, action)
-            self._agenda.sent(
-                max(step.complete_by or 0.0, 0.0), step.task, (step.run, step.key), step.attempt
-            )

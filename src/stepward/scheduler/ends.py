@@ -16,6 +16,8 @@ from stepward.store.contract import Change, Post, TaskMove
 from stepward.workflow.decisions import Failed
 from stepward.workflow.undo import may_have_acted
 
+UNDO_FAILED = "UndoFailed"
+
 
 class Ends:
     """Writes the last change of a resident task, after which it is forgotten or read anew."""
@@ -26,12 +28,8 @@ class Ends:
 
     def processed(self, resident: Resident, now: float) -> None:
         """All done: the pattern's ``Processed``."""
-        doubt = [
-            s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None
-        ]
-        error = (
-            rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
-        )
+        doubt = [s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None]
+        error = rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
         self._end(resident, TaskState.PROCESSED, now, output=resident.output, error=error)
 
     def undone(self, resident: Resident, in_doubt: list[str], now: float) -> None:
@@ -40,7 +38,8 @@ class Ends:
         if in_doubt:
             message = f"{task.id} was undone, but steps without an undo may have acted: {', '.join(in_doubt)}"
             resident.changed().alerts.append(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
-        self._end(resident, task.undo_to or TaskState.UNDONE, now, error=_with_doubt(task.error, in_doubt))
+        error = _with_doubt(_cause(task.error), in_doubt)
+        self._end(resident, task.undo_to or TaskState.UNDONE, now, error=error)
 
     def failed(self, resident: Resident, end: Failed, last_rung: str, now: float) -> None:
         """An exception left the workflow: a StepFailed is undone where the policy says so, all else needs a person."""
@@ -56,12 +55,17 @@ class Ends:
         resident.change = Change(task=resident.task.uid, born=born)
         self.error(resident, rows.error_object(message, "NonDeterministic"), "non_deterministic", now)
 
+    def internal(self, resident: Resident, fault: Exception, now: float) -> None:
+        """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
+        born = resident.changed().born
+        resident.change = Change(task=resident.task.uid, born=born)
+        message = f"expected to go on with its record, found {type(fault).__name__}: {fault}"
+        self.error(resident, rows.error_object(message, "Internal"), "internal", now)
+
     def too_long(self, resident: Resident, now: float) -> None:
         """The history's limit is reached."""
         limit = self._settings.history_bytes
-        message = (
-            f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
-        )
+        message = f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
         self.error(resident, rows.error_object(message, "HistoryTooLong"), "task_error", now)
 
     def error(self, resident: Resident, error: bytes, kind: str, now: float, **details: Any) -> None:
@@ -78,7 +82,10 @@ class Ends:
         """Undo cannot go on: the alert lists what is undone and what is in doubt."""
         undone = [s.key for s in resident.steps if s.state is StepState.UNDONE]
         doubt = [s.key for s in resident.steps if may_have_acted(s)]
-        error = rows.error_object(message, "UndoFailed", step=step, undone=undone, in_doubt=doubt)
+        cause = msgspec.Raw(_cause(resident.task.error) or b"null")
+        error = rows.error_object(
+            message, UNDO_FAILED, step=step, undone=undone, in_doubt=doubt, cause=msgspec.json.decode(cause)
+        )
         self.error(resident, error, "undo_failed", now, undone=undone, in_doubt=doubt)
 
     def undo(self, resident: Resident, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
@@ -117,9 +124,7 @@ class Ends:
     ) -> None:
         task = resident.task
         change = resident.changed()
-        change.move = self.move(
-            task, after, now, inbox=resident.inbox, release=True, output=output, error=error
-        )
+        change.move = self.move(task, after, now, inbox=resident.inbox, release=True, output=output, error=error)
         if task.parent is not None:
             change.posts.append(
                 Post(
@@ -156,10 +161,16 @@ class Ends:
         resident.changed().children.clear()
 
 
+def _cause(error: bytes | None) -> bytes | None:
+    """Why undo began, also when it failed in between."""
+    known = msgspec.json.decode(error) if error else {}
+    if known.get("type") != UNDO_FAILED:
+        return error
+    return msgspec.json.encode(known["cause"]) if known.get("cause") else None
+
+
 def _with_doubt(error: bytes | None, in_doubt: list[str]) -> bytes | None:
     if not in_doubt:
         return error
-    known = (
-        msgspec.json.decode(error) if error else {"message": "undone with steps in doubt", "type": "InDoubt"}
-    )
+    known = msgspec.json.decode(error) if error else {"message": "undone with steps in doubt", "type": "InDoubt"}
     return msgspec.json.encode(known | {"in_doubt": in_doubt})

@@ -56,7 +56,7 @@ class Forward:
         self._cleaning_of(resident, history)
         own = [step for step in history.steps if step.kind is not StepKind.UNDO]
         resident.execution = self._execution(workflow, task, own)
-        resident.execution.start()
+        resident.execution.start(now)
         for row in history.inbox:
             if row.kind is InboxKind.SIGNAL:
                 resident.execution.signal(row.number, row.name, row.body, now)
@@ -77,14 +77,14 @@ class Forward:
         resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
         self._apply(resident, decisions, now, resolved=step.key)
 
-    def deliver_recorded(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
-        """Deliver an outcome that a transactional step has committed by itself."""
+    def deliver_recorded(self, resident: Resident, step: Step, reply: Reply, committed_at: float, now: float) -> None:
+        """Deliver an outcome that a transactional step has committed by itself, under the time of its row."""
         execution = resident.execution
         if execution is None:
             return
         del resident.open[(step.run, step.key)]
         self._desk.free(step)
-        execution.resolve(step.key, output=reply.output, error=reply.error, at=now)
+        execution.resolve(step.key, output=reply.output, error=reply.error, at=committed_at)
         self._apply(resident, execution.take(), now)
 
     def signal(self, resident: Resident, number: int, name: str, body: bytes, now: float) -> None:
@@ -115,7 +115,7 @@ class Forward:
         workflow = self._registry.workflow(resident.task.workflow, resident.task.version)
         if workflow is not None:
             resident.execution = self._execution(workflow, resident.task, [])
-            resident.execution.start()
+            resident.execution.start(now)
             self.settle(resident, now)
 
     def launch(self, resident: Resident, step: Step, now: float) -> None:
@@ -146,9 +146,7 @@ class Forward:
     def _cleaning_of(self, resident: Resident, history: History) -> None:
         resident.steps = [step for step in history.steps if step.kind is StepKind.UNDO]
 
-    def _apply(
-        self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None
-    ) -> None:
+    def _apply(self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None) -> None:
         if isinstance(decisions.end, Broken):
             self._ends.broken(resident, decisions.end.message, now)
             return
@@ -170,9 +168,7 @@ class Forward:
         task = resident.task
         for delivered in decisions.delivered:
             if delivered.key != resolved:
-                resident.changed().delivers.append(
-                    Deliver(task.uid, task.run, delivered.key, delivered.ordinal)
-                )
+                resident.changed().delivers.append(Deliver(task.uid, task.run, delivered.key, delivered.ordinal))
 
     def _record(self, resident: Resident, decisions: Decisions) -> None:
         change = resident.changed()

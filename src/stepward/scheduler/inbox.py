@@ -60,9 +60,11 @@ class Inbox:
             self._forward.resolve(resident, step, reply, now)
 
     def _carry_out(self, resident: Resident, row: InboxRow, now: float) -> None:
-        if row.kind is InboxKind.FAIL:
-            kind = "undo_failed" if resident.is_undoing else "task_error"
-            self._ends.error(resident, row.body, kind, now)
+        if row.kind is InboxKind.FAIL and resident.is_undoing:
+            known = msgspec.json.decode(row.body)
+            self._ends.stuck(resident, known.get("step") or "", known["message"], now)
+        elif row.kind is InboxKind.FAIL:
+            self._ends.error(resident, row.body, "task_error", now)
         elif resident.is_undoing:
             return
         elif row.kind is InboxKind.SUSPEND:

@@ -17,8 +17,8 @@ from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
 from stepward.store.contract import Finish, SchedulerStore
 
-Answer = Callable[[Reply, bool], None]
-"""Told the reply, and whether its outcome is committed already."""
+Answer = Callable[[Reply, float | None], None]
+"""Told the reply, and since when its outcome is committed already, if it is."""
 REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
 
 
@@ -62,26 +62,25 @@ class LocalSteps:
     async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
         CURRENT.set(CurrentStep(request, self._store.now, lambda request, progress: None))
         remaining = request.complete_by - self._store.now()
-        committed = False
+        committed_at: float | None = None
         try:
             async with asyncio.timeout(remaining):
                 if step.kind is StepKind.TRANSACTION:
-                    output = await self._in_transaction(request, action)
-                    committed = True
+                    output, committed_at = await self._in_transaction(request, action)
                 else:
                     output = await self._call(action, *_arguments(request, action))
                     output = encode(output, f"result of {action.name}", limit=self._payload_bytes)
         except (TimeoutError, StepSuperseded):
             if self._store.now() < request.complete_by:
-                self._answer(_reply(request, Outcome.GAVE_UP, _error(TimeoutError("timed out"))), False)
+                self._answer(_reply(request, Outcome.GAVE_UP, _error(TimeoutError("timed out"))), None)
         except REFUSED as error:
-            self._answer(_reply(request, Outcome.FAILED, _error(error)), False)
+            self._answer(_reply(request, Outcome.FAILED, _error(error)), None)
         except Exception as error:
-            self._answer(_reply(request, Outcome.GAVE_UP, _error(error)), False)
+            self._answer(_reply(request, Outcome.GAVE_UP, _error(error)), None)
         else:
-            self._answer(_reply(request, Outcome.COMPLETED, None, output), committed)
+            self._answer(_reply(request, Outcome.COMPLETED, None, output), committed_at)
 
-    async def _in_transaction(self, request: Request, action: Action[Any, Any]) -> bytes:
+    async def _in_transaction(self, request: Request, action: Action[Any, Any]) -> tuple[bytes, float]:
         async with self._store.transaction() as transaction:
             args, kwargs = _arguments(request, action)
             result = await self._call(action, (transaction, *args), kwargs)
@@ -101,7 +100,7 @@ class LocalSteps:
             if not await transaction.finish(self._instance, finish):
                 raise StepSuperseded
         self._environment.failpoint("T.after")
-        return output
+        return output, finish.finished_at
 
     async def _call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(action.fn) or not self._threads or action.kind is StepKind.TRANSACTION:
@@ -129,6 +128,4 @@ def _reply(request: Request, outcome: Outcome, error: bytes | None, output: byte
 
 def _error(error: Exception) -> bytes:
     data = error.data if isinstance(error, Unrecoverable) else {}
-    return encode(
-        {"message": str(error) or type(error).__name__, "type": type(error).__name__, "data": data}, "error"
-    )
+    return encode({"message": str(error) or type(error).__name__, "type": type(error).__name__, "data": data}, "error")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Audit, History, InboxKind, InboxRow, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
@@ -12,6 +15,7 @@ from stepward.scheduler.dispatch import BESIDE, Dispatcher
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward
 from stepward.scheduler.inbox import Inbox
+from stepward.scheduler.rehearsal import Rehearsal
 from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.unwinding import Unwinding
 from stepward.settings import Settings
@@ -34,6 +38,7 @@ class Residence:
         desk: Desk,
         agenda: Agenda,
         dispatcher: Dispatcher,
+        rehearsal: Rehearsal,
         settings: Settings,
     ) -> None:
         self._forward = forward
@@ -43,6 +48,7 @@ class Residence:
         self._desk = desk
         self._agenda = agenda
         self._dispatcher = dispatcher
+        self._rehearsal = rehearsal
         self._settings = settings
         self._waiting: dict[str, Resident] = {}
         self.tasks: dict[str, Resident] = {}
@@ -59,11 +65,17 @@ class Residence:
         """Take up a claimed task where its record ends."""
         task = history.task
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
-        resident.children = sum(
-            s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps
-        )
+        self._rehearsal.begin(task, history.steps)
+        with self._parked_if_broken(resident, now):
+            self._admit(resident, history, now)
+        return resident
+
+    def _admit(self, resident: Resident, history: History, now: float) -> None:
+        task = resident.task
+        resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
+        resident.steps = history.steps
         if self._inbox.direct(resident, history.inbox, now):
-            return resident
+            return
         if task.undo_to is not None:
             self._unwinding.admit(resident, history, now)
         else:
@@ -71,7 +83,14 @@ class Residence:
         for row in history.inbox:
             self._inbox.hand_over(resident, row, now)
         self._take_over(resident, now)
-        return resident
+
+    @contextmanager
+    def _parked_if_broken(self, resident: Resident, now: float) -> Iterator[None]:
+        """What breaks on one task's data is that task's error: the others go on."""
+        try:
+            yield
+        except Exception as error:
+            self._ends.internal(resident, error, now)
 
     def give_up(self, history: History, reason: str, now: float) -> None:
         """A task whose changes never fit the store is an operator's."""
@@ -80,7 +99,7 @@ class Residence:
         message = f"its changes were refused again and again: {reason}"
         self._ends.error(resident, rows.error_object(message, "ChangeRefused"), "change_refused", now)
 
-    def answer(self, reply: Reply, committed: bool, now: float) -> None:
+    def answer(self, reply: Reply, committed_at: float | None, now: float) -> None:
         """Hand a reply to its step; one that nobody waits for changes nothing and is told once."""
         resident = self.tasks.get(reply.task)
         if resident is None:
@@ -91,8 +110,10 @@ class Residence:
         if resident.leaving:
             resident.replies.append(reply)
         elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
-            resident.replies.append(reply)
-            self._answered(resident, step, reply, committed, now)
+            if committed_at is None:
+                resident.replies.append(reply)
+            with self._parked_if_broken(resident, now):
+                self._answered(resident, step, reply, committed_at, now)
         else:
             self._late(resident, reply, now)
 
@@ -162,6 +183,7 @@ class Residence:
     def forget(self, resident: Resident) -> None:
         """Drop a task from memory; its coroutines end without deciding anything."""
         uid = resident.task.uid
+        self._rehearsal.end(resident)
         self.tasks.pop(uid, None)
         self._waiting.pop(uid, None)
         for step in resident.open.values():
@@ -181,7 +203,10 @@ class Residence:
         resident.change = None
         resident.replies.clear()
         resident.fresh.clear()
-        if change is None or change.move is None:
+        if change is None:
+            return
+        self._rehearsal.note(change)
+        if change.move is None:
             return
         move, task = change.move, resident.task
         continued = move.run is not None
@@ -194,6 +219,11 @@ class Residence:
             self._continue(resident, move.at)
 
     def _continue(self, resident: Resident, now: float) -> None:
+        if resident.inbox:
+            # Signals that nobody took are still in the inbox: read anew, they reach the next run.
+            self.forget(resident)
+            resident.reload = True
+            return
         if resident.execution is not None:
             resident.execution.discard()
         resident.abandoned.clear()
@@ -201,13 +231,13 @@ class Residence:
         self._forward.restart(resident, now)
         self.touched[resident.task.uid] = resident
 
-    def _answered(self, resident: Resident, step: Step, reply: Reply, committed: bool, now: float) -> None:
+    def _answered(self, resident: Resident, step: Step, reply: Reply, committed_at: float | None, now: float) -> None:
         if reply.outcome is Outcome.GAVE_UP:
             resident.changed().watches.append(rows.watch(step, now, reply))
             step.watched, step.complete_by = True, now
             self._desk.free(step)
-        elif committed:
-            self._forward.deliver_recorded(resident, step, reply, now)
+        elif committed_at is not None:
+            self._forward.deliver_recorded(resident, step, reply, committed_at, now)
         else:
             self._inbox.resolve(resident, step, reply, now)
 
@@ -217,9 +247,7 @@ class Residence:
                 if step.finished_at is None and reply.outcome is not Outcome.GAVE_UP:
                     self._unwinding.resolve(resident, step, reply, now)
                 return
-        audit = Audit(
-            at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome
-        )
+        audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         resident.changed().audits.append(audit)
 
     def _take_over(self, resident: Resident, now: float) -> None:
@@ -303,9 +331,7 @@ class Residence:
             resident.waiting_since = now
             self._waiting[task.uid] = resident
         if task.state is not TaskState.WAITING or task.waits_for != waits_for:
-            resident.changed().move = self._ends.move(
-                task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for
-            )
+            resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
 
     def _wakes_soon(self, resident: Resident, now: float) -> bool:
         execution = resident.execution

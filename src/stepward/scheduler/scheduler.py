@@ -7,11 +7,12 @@ cannot know what became of a commit, is over: whoever hosts it starts another un
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
 
 from stepward.clock import Environment
-from stepward.errors import StoreUnavailable, TransportError
+from stepward.errors import InstanceFenced, StoreUnavailable, TransportError
 from stepward.events import Observers
 from stepward.model.messages import Reply, reply_queue
 from stepward.model.records import History, Task
@@ -24,6 +25,7 @@ from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward
 from stepward.scheduler.inbox import Inbox
 from stepward.scheduler.local import LocalSteps
+from stepward.scheduler.rehearsal import Rehearsal
 from stepward.scheduler.residence import Residence, born
 from stepward.scheduler.resident import Resident
 from stepward.scheduler.unwinding import Unwinding
@@ -34,6 +36,8 @@ from stepward.workflow.registry import Registry
 
 TAKE = 5000
 """Replies taken from the queue at once, and submissions born in one turn."""
+ITERATIONS_TO_ARRIVE = 3
+"""Turns of the event loop in which a published reply reaches the Scheduler."""
 LOCAL_STEPS = 64
 """Local steps that run at once."""
 
@@ -85,10 +89,11 @@ class Scheduler:
             desk=self._desk,
             agenda=self._agenda,
             dispatcher=self._dispatcher,
+            rehearsal=Rehearsal(registry, observers, enabled=settings.replay_check),
             settings=settings,
         )
         self._commits = Commits(store, settings, environment, observers, instance)
-        self._replies: deque[tuple[Reply, bool]] = deque()
+        self._replies: deque[tuple[Reply, float | None]] = deque()
         self._deliveries: list[Delivery] = []
         self._births: deque[tuple[Task, asyncio.Future[Submitted | None]]] = deque()
         self._wake: asyncio.Future[None] | None = None
@@ -97,6 +102,7 @@ class Scheduler:
         self._free_at: float | None = None
         self._cursor = 0
         self._taking = True
+        self._is_fenced = False
         self._reloads: list[str] = []
         self._misses = Misses()
 
@@ -152,8 +158,25 @@ class Scheduler:
         """Claim nothing more; what is held goes on."""
         self._taking = False
 
+    def fence(self) -> None:
+        """This instance was declared dead: end the run with InstanceFenced."""
+        self._is_fenced = True
+        self._stir()
+
+    async def settle(self) -> None:
+        """Wait, no longer than the drain's grace, until what came in is committed."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.drain):
+                for _ in range(ITERATIONS_TO_ARRIVE):
+                    await asyncio.sleep(0)
+                while self._replies or self._births or self._residence.touched:
+                    self._stir()
+                    await asyncio.sleep(0)
+
     async def turn(self) -> float:
         """One bounded piece of work; the seconds until the next one is due."""
+        if self._is_fenced:
+            raise InstanceFenced(f"instance {self.instance}: expected a lease, found it declared dead")
         now = self._store.now()
         await self._reload()
         await self._hear(now)
@@ -215,8 +238,8 @@ class Scheduler:
         answer = self._residence.answer
         replies = self._replies
         while replies:
-            reply, committed = replies.popleft()
-            answer(reply, committed, now)
+            reply, committed_at = replies.popleft()
+            answer(reply, committed_at, now)
 
     async def _commit(self, births: dict[str, asyncio.Future[Submitted | None]]) -> None:
         residence = self._residence
@@ -282,7 +305,7 @@ class Scheduler:
         self._observers.tell("task.missed", task=resident.task.id, reason=reason)
         resident.reload = True
         resident.leaving = True
-        self._replies.extend((reply, False) for reply in resident.replies)
+        self._replies.extend((reply, None) for reply in resident.replies)
 
     def _tell_end(self, task: Task) -> None:
         self._ended(task)
@@ -292,8 +315,8 @@ class Scheduler:
     def _is_held(self, resident: Resident) -> bool:
         return self._residence.tasks.get(resident.task.uid) is resident and not resident.leaving
 
-    def _answer_local(self, reply: Reply, committed: bool) -> None:
-        self._replies.append((reply, committed))
+    def _answer_local(self, reply: Reply, committed_at: float | None) -> None:
+        self._replies.append((reply, committed_at))
         self._stir()
 
     async def _pump(self) -> None:
@@ -308,7 +331,7 @@ class Scheduler:
                 continue
             for delivery in deliveries:
                 if isinstance(delivery.message, Reply):
-                    self._replies.append((delivery.message, False))
+                    self._replies.append((delivery.message, None))
             self._deliveries += deliveries
             self._stir()
 
@@ -323,7 +346,7 @@ class Scheduler:
         if self._residence.touched or self._replies or self._births or self._hinted:
             return 0.0
         now = self._store.now()
-        instants = [self._polled_at + self._settings.poll, self._commits.renew_at]
+        instants = [self._polled_at + self._settings.poll]
         if self.has_room and self._free_at is not None:
             instants.append(self._free_at)
         known = (self._agenda.next(), self._residence.next_eviction())

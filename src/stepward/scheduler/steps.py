@@ -186,9 +186,7 @@ def error_object(message: str, kind: str, **more: Any) -> bytes:
     return encode({"message": message, "type": kind, **more}, "error")
 
 
-def alert(
-    task: Task, kind: str, message: str, now: float, *, step: str | None = None, **details: Any
-) -> Alert:
+def alert(task: Task, kind: str, message: str, now: float, *, step: str | None = None, **details: Any) -> Alert:
     """An alert about a task, to be committed with the state that needs it."""
     return Alert(
         at=now,

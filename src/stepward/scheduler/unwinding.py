@@ -50,6 +50,8 @@ class Unwinding:
                 resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
             elif step.state in OPEN or step.state is StepState.NOT_STARTED:
                 resident.open[(step.run, step.key)] = step
+            elif step.kind is StepKind.UNDO and step.state is StepState.COMPLETED:
+                self._is_undone(resident, step, now)
 
     def settle(self, resident: Resident, now: float) -> float | None:
         """Start the next undo, or end; returns when to ask again, if that is a matter of time."""
@@ -81,7 +83,8 @@ class Unwinding:
         """A child came to its end while its parent is undoing."""
         undo = self._undo_of(resident, step)
         if undo is None:
-            self._record(resident, step, reply, now)
+            if step.finished_at is None:
+                self._record(resident, step, reply, now)
         elif state in (TaskState.UNDONE, TaskState.CANCELLED):
             done = Reply(
                 task=undo.task,
@@ -123,8 +126,13 @@ class Unwinding:
         resident.changed().finishes.append(finish)
         undo.state, undo.finished_at = finish.state, now
         if finish.state is StepState.COMPLETED:
-            original = next(s for s in resident.steps if s.run == undo.run and undo.key == s.key + SUFFIX)
-            resident.open.pop((original.run, original.key), None)
+            self._is_undone(resident, undo, now)
+
+    def _is_undone(self, resident: Resident, undo: Step, now: float) -> None:
+        """Its undo is done, by an Agent or, before the task was read, by an operator's hand."""
+        original = next(s for s in resident.steps if s.run == undo.run and undo.key == s.key + SUFFIX)
+        resident.open.pop((original.run, original.key), None)
+        if original.state is not StepState.UNDONE:
             resident.changed().step_moves.append(rows.move(original, StepState.UNDONE, now))
 
     def _record(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
@@ -138,9 +146,7 @@ class Unwinding:
         step.in_doubt = finish.in_doubt
 
     def _late(self, resident: Resident, step: Step, now: float) -> None:
-        message = (
-            f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
-        )
+        message = f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
         resident.changed().alerts.append(
             rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key)
         )

@@ -86,9 +86,7 @@ class MemoryQueue:
         for waiter in waiters:
             _settle(waiter)
 
-    def _take_from(
-        self, lane: deque[Message], limit: int, now: float, until: float, found: list[Delivery]
-    ) -> None:
+    def _take_from(self, lane: deque[Message], limit: int, now: float, until: float, found: list[Delivery]) -> None:
         taken, token = self.taken, self._token
         while lane and len(found) < limit:
             message = lane.popleft()

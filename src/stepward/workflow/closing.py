@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
 
+from stepward.workflow.control import Halted
+
 TRIES = 100
 """How often code that awaits again while it is closed is told so."""
 
@@ -20,36 +22,31 @@ def silent_warnings() -> Iterator[None]:
         yield
 
 
-def close_coroutine(
-    coroutine: Coroutine[Any, Any, Any] | Generator[Any, Any, Any] | None, context: Context
-) -> None:
+def close_coroutine(coroutine: Coroutine[Any, Any, Any] | Generator[Any, Any, Any] | None, context: Context) -> None:
     """Close ``coroutine`` in ``context``, whatever its ``finally`` blocks try."""
     if coroutine is not None:
-        _insist(lambda: context.run(coroutine.close))
+        # Not close(): an inner coroutine that awaits again would outlive the outer ones.
+        _insist(lambda: context.run(coroutine.throw, Halted()))
 
 
 def close_generator(generator: AsyncGenerator[Any, Any]) -> None:
     """Close an asynchronous generator without waiting for what it awaits."""
     closing = generator.aclose()
-    _insist(lambda: _throw(closing))
+    if not _leaves(lambda: closing.send(None)):
+        _insist(lambda: closing.throw(Halted()))
 
 
-def _throw(closing: Coroutine[Any, Any, None]) -> None:
-    try:
-        closing.send(None)
-    except StopIteration:
-        return
-    raise RuntimeError("the generator awaits again")
-
-
-def _insist(close: Callable[[], None]) -> None:
+def _insist(leave: Callable[[], object]) -> None:
     for _ in range(TRIES):
-        try:
-            close()
-        except RuntimeError:  # it awaited again: close it there
-            continue
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException:  # what closing code raises decides nothing any more
+        if _leaves(leave):
             return
-        return
+
+
+def _leaves(leave: Callable[[], object]) -> bool:
+    try:
+        leave()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # what closing code raises decides nothing any more
+        return True
+    return False

@@ -36,9 +36,7 @@ def listed_beside(caller: FrameType) -> list[Coroutine[Any, Any, Any]] | None:
     for frame in _outward(caller):
         if frame.f_code in COMPLETING:
             given = frame.f_locals.get("fs", frame.f_locals.get("aws"))
-            return (
-                [one for one in given if asyncio.iscoroutine(one)] if isinstance(given, list | tuple) else []
-            )
+            return [one for one in given if asyncio.iscoroutine(one)] if isinstance(given, list | tuple) else []
     return None
 
 

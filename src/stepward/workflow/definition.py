@@ -83,9 +83,7 @@ def workflow(
     def declare(fn: Callable[..., Any]) -> Workflow[Any, Any]:
         known = _name(fn, name, "workflow")
         if not inspect.iscoroutinefunction(fn):
-            raise DeclarationError(
-                f"workflow {known}: expected an async def, found {_sort(fn)}; write async def"
-            )
+            raise DeclarationError(f"workflow {known}: expected an async def, found {_sort(fn)}; write async def")
         if not isinstance(supervision, Supervision):
             raise DeclarationError(
                 f"workflow {known}: expected a Supervision, found {supervision!r}; pass Supervision(…)"
@@ -139,17 +137,13 @@ def _name(fn: Callable[..., Any], name: str | None, what: str) -> str:
         raise DeclarationError(f"{what}: expected a function, found {fn!r}; put the decorator above a def")
     known = _checked(getattr(fn, "__name__", "") if name is None else name, f"name of {what}")
     if OURS.fullmatch(known):
-        raise DeclarationError(
-            f"name of {what}: expected one that is not the engine's own, found {known!r}; rename it"
-        )
+        raise DeclarationError(f"name of {what}: expected one that is not the engine's own, found {known!r}; rename it")
     return known
 
 
 def _checked(text: str, what: str) -> str:
     if not isinstance(text, str) or not NAME.fullmatch(text):
-        raise DeclarationError(
-            f"{what}: expected 1-200 of A-Z a-z 0-9 . _ : -, found {text!r}; give one that fits"
-        )
+        raise DeclarationError(f"{what}: expected 1-200 of A-Z a-z 0-9 . _ : -, found {text!r}; give one that fits")
     return text
 
 

@@ -70,8 +70,6 @@ class Execution:
         ``at`` must be the step's recorded ``finished_at``. An outcome that nobody awaits changes nothing.
         """
         run = self._run
-        if run.ended is not None:
-            return
         future = run.pending.pop(key, None)
         if future is not None:
             self._deliver_step(key, future, output, error, at)
@@ -140,8 +138,6 @@ class Execution:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # whatever leaves the workflow is its end
-            if run.loop.closing:
-                raise
             run.end(raised(error, workflow.name))
         else:
             run.end(returned(value, workflow.name, limit=self._payload_limit))

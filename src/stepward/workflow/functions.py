@@ -57,9 +57,7 @@ def side_effect(fn: Callable[[], T]) -> T:
     """
     run = _run("side_effect()")
     if inspect.iscoroutinefunction(fn):
-        raise InvalidPayload(
-            "side_effect: expected a plain function, found an async one; make it a step instead"
-        )
+        raise InvalidPayload("side_effect: expected a plain function, found an async one; make it a step instead")
     value: T = decode(run.side_effect(fn), "side_effect")
     return value
 
@@ -89,9 +87,7 @@ def current_task() -> CurrentTask:
     run = _run("current_task()")
     task = run.task
     labels = decode(task.labels, "labels", dict[str, str])
-    return CurrentTask(
-        task.id, task.uid, task.workflow, task.version, task.run, labels=labels, replaying=run.replaying
-    )
+    return CurrentTask(task.id, task.uid, task.workflow, task.version, task.run, labels=labels, replaying=run.replaying)
 
 
 class WorkflowLogger(logging.LoggerAdapter[logging.Logger]):

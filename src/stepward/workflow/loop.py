@@ -36,9 +36,7 @@ else:
 class Engine(Protocol):
     """Whom the loop serves."""
 
-    def call(
-        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Coroutine[Any, Any, Any]:
+    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         """Ask for a durable step."""
         ...
 
@@ -101,16 +99,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
     def refuse(self, what: str) -> NoReturn:
         """End the execution because workflow code tried I/O."""
         self.check_usable()
-        self.engine.break_off(
-            f"the workflow called {what}; a workflow does no I/O: move it into an operation or step"
-        )
+        self.engine.break_off(f"the workflow called {what}; a workflow does no I/O: move it into an operation or step")
         raise Halted
 
     # ------------------------------------------------------------ for workflow code and asyncio
 
-    def call(
-        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Coroutine[Any, Any, Any]:
+    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         """See ``Caller.call``."""
         return self.engine.call(action, args, kwargs)
 
@@ -244,9 +238,7 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         self, coro: Coroutine[Any, Any, Any], listed: list[Coroutine[Any, Any, Any]]
     ) -> WorkflowTask[Any]:
         if coro not in listed:
-            self.engine.break_off(
-                "the workflow gave as_completed coroutines without an order; pass a list, or tasks"
-            )
+            self.engine.break_off("the workflow gave as_completed coroutines without an order; pass a list, or tasks")
             return self._new_task(coro)
         self._early = {one: self._new_task(one) for one in dict.fromkeys(listed)}
         return self._early.pop(coro)

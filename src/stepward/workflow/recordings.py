@@ -79,9 +79,7 @@ def difference(step: Step, kind: StepKind, input: bytes) -> str | None:
     if step.kind != kind:
         return f"the record holds a step of kind {step.kind}, the workflow asked for one of kind {kind}"
     if step.input != input and step.generation == 0:
-        return (
-            f"the record holds the input {shown(step.input)}, the workflow asked for it with {shown(input)}"
-        )
+        return f"the record holds the input {shown(step.input)}, the workflow asked for it with {shown(input)}"
     return None
 
 

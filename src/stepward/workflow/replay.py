@@ -45,8 +45,6 @@ def _other_end(task: Task, end: End | None, waits_for: str | None) -> str | None
     if not isinstance(end, Completed):
         return f"task {task.id}: the record ended processed, the replay {type(end).__name__.lower()}; {HINT}"
     if end.output != task.output:
-        both = (
-            f"the record holds the result {shown(task.output or NULL)}, the replay gave {shown(end.output)}"
-        )
+        both = f"the record holds the result {shown(task.output or NULL)}, the replay gave {shown(end.output)}"
         return f"task {task.id}: {both}; {HINT}"
     return None

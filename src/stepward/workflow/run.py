@@ -134,7 +134,6 @@ class Run:
 
     def side_effect(self, fn: Callable[[], Any]) -> bytes:
         """The JSON of what ``fn`` gave when it was first called; recorded at once."""
-        self.loop.check_usable()
         key = self.ledger.next_key(SIDE_EFFECT)
         step = self._recorded(key, StepKind.VALUE, NULL)
         self.loop.check_usable()
@@ -169,7 +168,7 @@ class Run:
 
     def end(self, end: End) -> None:
         """The workflow is over and abandons what it still waits for, unless the record goes further."""
-        if self.ended is not None:
+        if self.ended is not None or self.loop.closing:
             return
         unmet = None if self.recordings is None else self.recordings.unmet()
         if unmet is not None:

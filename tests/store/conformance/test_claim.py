@@ -59,9 +59,7 @@ async def test_a_delayed_task_is_not_claimable_before_its_time(world: World, sto
     assert ids(await store.claim("s1", SERVED, 10)) == ["a"]
 
 
-async def test_a_sleeping_task_wakes_by_its_timer_and_takes_its_place_by_priority(
-    world: World, store: Store
-) -> None:
+async def test_a_sleeping_task_wakes_by_its_timer_and_takes_its_place_by_priority(world: World, store: Store) -> None:
     task = await claimed(world, store, priority=9)
     release = move(task, TaskState.WAITING, release=True, wake_at=store.now() + 60, waits_for="a timer")
     await store.commit("s1", [Change(task=task.uid, move=release)], None)

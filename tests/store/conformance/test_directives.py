@@ -186,7 +186,7 @@ async def test_a_step_named_wrongly_changes_nothing(
 
 
 async def test_a_step_at_work_is_left_alone(world: World, store: Store) -> None:
-    task = await in_error(world, store, lambda task: step(task))
+    task = await in_error(world, store, step)
     assert await direct(store, task, "resubmit", step="charge/1") is TaskState.PENDING
     assert (await read_step(store, task)).state is StepState.RUNNING
 

@@ -118,13 +118,23 @@ async def test_posts_hold_back_until_the_rest_is_in_when_a_change_misses(world: 
     assert ids(await store.claim("s1", SERVED, 9)) == [parent.id]
 
 
-@pytest.mark.parametrize("kind", [InboxKind.CHILD, InboxKind.CANCEL, InboxKind.FAIL, InboxKind.SIGNAL])
+@pytest.mark.parametrize("kind", [InboxKind.STEP, InboxKind.CANCEL, InboxKind.FAIL, InboxKind.SIGNAL])
 async def test_a_row_for_a_task_that_ended_is_dropped(world: World, store: Store, kind: InboxKind) -> None:
     task = await claimed(world, store)
     await end(store, task, TaskState.PROCESSED)
     before = await read(store, task)
     await post(store, task, kind)
     assert await read(store, task) == before
+
+
+@pytest.mark.parametrize(("after", "kept"), [(TaskState.ERROR, 1), (TaskState.PROCESSED, 1), (TaskState.UNDONE, 0)])
+async def test_a_childs_end_is_kept_for_a_parent_that_may_be_reopened(
+    world: World, store: Store, after: TaskState, kept: int
+) -> None:
+    task = await claimed(world, store)
+    await end(store, task, after, undo_to=TaskState.UNDONE if after is TaskState.UNDONE else None)
+    await post(store, task, InboxKind.CHILD)
+    assert (await read(store, task)).inbox == kept
 
 
 async def test_a_processed_task_is_undone_by_a_post(world: World, store: Store) -> None:

@@ -18,12 +18,12 @@ async def test_a_registered_instance_lives_for_its_lease(store: Store) -> None:
 
 async def test_a_renewal_extends_the_lease_of_the_living(world: World, store: Store) -> None:
     world.clock.advance(8)
-    assert await store.renew("s1", 10)
+    assert await store.renew(["s1"], 10)
     (instance,) = await store.instances()
     assert instance.expires_at == store.now() + 10
     await store.retire("s1")
-    assert not await store.renew("s1", 10)
-    assert not await store.renew("stranger", 10)
+    assert not await store.renew(["s1"], 10)
+    assert not await store.renew(["stranger"], 10)
     (dead,) = await store.instances()
     assert (dead.alive, dead.expires_at) == (False, instance.expires_at)
 
@@ -86,7 +86,7 @@ async def test_stores_of_one_start_share_their_clock_whatever_the_wall_clock_doe
 
 async def test_after_a_restart_of_the_host_time_goes_on_never_back(world: World, store: Store) -> None:
     world.clock.advance(60)
-    await store.renew("s1", 10)
+    await store.renew(["s1"], 10)
     at = store.now()
     world.clock.id, world.clock.boots, world.clock.walls = "second-start", 3.0, START - 86_400
     assert (await world.open()).now() == at

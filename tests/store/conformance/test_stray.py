@@ -25,8 +25,8 @@ from tests.store.conformance.world import (
 
 
 def reply(task: Task, outcome: Outcome = Outcome.COMPLETED, **fields: Any) -> Reply:
-    fields = {"key": "charge/1", "attempt": 1, "output": DONE} | fields
-    return Reply(task=task.uid, run=1, outcome=outcome, **fields)
+    usual: dict[str, Any] = {"key": "charge/1", "attempt": 1, "output": DONE}
+    return Reply(task=task.uid, run=1, outcome=outcome, **usual | fields)
 
 
 async def free(world: World, store: Store, *steps: Step, after: TaskState = TaskState.WAITING) -> Task:

@@ -74,7 +74,7 @@ async def test_a_term_that_is_over_changes_nothing(world: World, store: Store) -
     dead = await claimed(world, store, await scheduler(store, "s2", lease=1), complete_by=store.now() + 1)
     assert await store.lead("one", 5) == 1
     world.clock.advance(9)
-    await store.renew("s1", 10)
+    await store.renew(["s1"], 10)
     assert await store.lead("two", 100) == 2
     post = Post(task=dead.uid, kind=InboxKind.FAIL)
     assert await store.fence(1) == []
@@ -100,7 +100,7 @@ async def test_past_leases_are_fenced_and_their_tasks_freed(world: World, store:
     (dead,) = await store.fence(term)
     assert (dead.id, dead.alive) == ("s2", False)
     assert ((await store.due()).dead_instances, (await store.due()).free_tasks) == (0, 1)
-    assert not await store.renew("s2", 10)
+    assert not await store.renew(["s2"], 10)
     assert await store.free(term, 5) == 1
     freed = await read(store, held)
     assert (freed.state, freed.locked_by, freed.failure_count, freed.recovery_count) == ("pending", None, 1, 1)
@@ -139,7 +139,7 @@ async def test_the_long_dead_that_hold_nothing_are_forgotten(world: World, store
     world.clock.advance(3601)
     await store.fence(term)
     assert (await store.due()).free_tasks == 1
-    assert not await store.renew("s1", 10)
+    assert not await store.renew(["s1"], 10)
     await scheduler(store, "s2")  # its row is gone; s1's is kept for what it holds
 
 
@@ -227,7 +227,7 @@ async def test_after_an_outage_leases_and_steps_get_grace_once(world: World, sto
     assert not await store.forgive(term, 10)
     assert (await store.fence(term), await store.expired_steps(9)) == ([], [])
     assert (await read_step(store, task)).complete_by == store.now() + 10
-    await store.renew("s1", 10)
+    await store.renew(["s1"], 10)
     world.clock.advance(10)
     assert [instance.id for instance in await store.fence(term)] == ["s1", "s2"]
 
@@ -235,7 +235,7 @@ async def test_after_an_outage_leases_and_steps_get_grace_once(world: World, sto
 async def test_an_outage_is_noticed_though_somebody_renewed_first(world: World, store: Store, term: int) -> None:
     await scheduler(store, "s2")
     world.clock.advance(60)
-    await store.renew("s1", 10)
+    await store.renew(["s1"], 10)
     assert await store.forgive(term, 10)
     assert await store.fence(term) == []
 
@@ -244,7 +244,7 @@ async def test_one_silent_instance_among_others_is_no_outage(world: World, store
     await scheduler(store, "s2")
     for _ in range(4):
         world.clock.advance(3)
-        await store.renew("s1", 10)
+        await store.renew(["s1"], 10)
     assert not await store.forgive(term, 10)
     assert [instance.id for instance in await store.fence(term)] == ["s2"]
 

@@ -65,8 +65,8 @@ class World:
     def task(self, id: str | None = None, **fields: Any) -> Task:
         uid = self.environment.new_uid()
         self.clock.advance(0.001)
-        fields = {"workflow": "order", "version": "1", "created_at": self.clock.wall()} | fields
-        return Task(uid=uid, id=id or uid, **fields)
+        usual: dict[str, Any] = {"workflow": "order", "version": "1", "created_at": self.clock.wall()}
+        return Task(uid=uid, id=id or uid, **usual | fields)
 
     def born(self, instance: str, **fields: Any) -> Task:
         now = self.clock.wall()
@@ -90,8 +90,9 @@ async def claimed(world: World, store: Store, instance: str = "s1", **fields: An
 
 
 def step(task: Task, key: str = "charge/1", number: int = 1, **fields: Any) -> Step:
-    fields = {"kind": StepKind.OPERATION, "state": StepState.RUNNING, "attempt": 1, "agent": "pay"} | fields
-    return Step(task=task.uid, run=task.run, key=key, number=number, name=key.partition("/")[0], **fields)
+    usual: dict[str, Any] = {"kind": StepKind.OPERATION, "state": StepState.RUNNING, "attempt": 1, "agent": "pay"}
+    name = key.partition("/")[0]
+    return Step(task=task.uid, run=task.run, key=key, number=number, name=name, **usual | fields)
 
 
 def finish(step: Step, state: StepState = StepState.COMPLETED, **fields: Any) -> Finish:
@@ -102,9 +103,7 @@ def finish(step: Step, state: StepState = StepState.COMPLETED, **fields: Any) ->
         "ordinal": 1,
         "finished_at": START,
     }
-    return Finish(
-        task=step.task, run=step.run, key=step.key, attempt=step.attempt, state=state, **values | fields
-    )
+    return Finish(task=step.task, run=step.run, key=step.key, attempt=step.attempt, state=state, **values | fields)
 
 
 def watch(step: Step, complete_by: float, error: bytes | None = None) -> Watch:
@@ -112,8 +111,8 @@ def watch(step: Step, complete_by: float, error: bytes | None = None) -> Watch:
 
 
 def move(task: Task, after: TaskState, **fields: Any) -> TaskMove:
-    fields = {"before": task.state, "inbox": task.inbox, "at": START} | fields
-    return TaskMove(after=after, **fields)
+    usual: dict[str, Any] = {"before": task.state, "inbox": task.inbox, "at": START}
+    return TaskMove(after=after, **usual | fields)
 
 
 def audit(task: Task | None = None, act: str = "repeat") -> Audit:

@@ -23,8 +23,8 @@ class HostStore(Protocol):
         """Record what this program knows of its workflows."""
         ...
 
-    async def renew(self, instance: str, lease: float) -> bool:
-        """Extend the lease; False if the instance was declared dead."""
+    async def renew(self, instances: Sequence[str], lease: float) -> set[str]:
+        """Extend the leases of a host's instances; those of them that are still alive."""
         ...
 
     async def retire(self, instance: str) -> None:

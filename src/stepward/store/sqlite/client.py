@@ -21,16 +21,16 @@ from stepward.store.sqlite.rows import FRAGMENTS
 Q = load_queries(__package__, "client.sql", FRAGMENTS)
 
 DEAD_SHOWN_SECONDS = 3600.0
-LISTED = "state in ('pending', 'waiting', 'suspended', 'undoing', 'error')"
-INDEXED_BY = {
-    TaskState.PROCESSING: "locked_by is not null",
+LISTED = " indexed by stepward_task_listed where state in ('pending', 'waiting', 'suspended', 'undoing', 'error')"
+SOURCES = {
+    TaskState.PROCESSING: " indexed by stepward_task_held where locked_by is not null",
     TaskState.PENDING: LISTED,
     TaskState.WAITING: LISTED,
     TaskState.SUSPENDED: LISTED,
     TaskState.UNDOING: LISTED,
     TaskState.ERROR: LISTED,
 }
-"""What lets a partial index serve a listing by state: the index's own condition."""
+"""How a listing by state goes over live tasks alone; the others are met among the newest."""
 
 
 class SqliteClient:
@@ -73,9 +73,7 @@ class SqliteClient:
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
         """See ``ClientStore.workflow``."""
-        return [
-            rows.workflow(row) for row in await self._database.read(Connection.rows, Q["workflow"], (name,))
-        ]
+        return [rows.workflow(row) for row in await self._database.read(Connection.rows, Q["workflow"], (name,))]
 
     async def workflows(self) -> list[WorkflowRecord]:
         """See ``ClientStore.workflows``."""
@@ -84,9 +82,7 @@ class SqliteClient:
     async def instances(self) -> list[Instance]:
         """See ``ClientStore.instances``."""
         since = self._clock.now() - DEAD_SHOWN_SECONDS
-        return [
-            rows.instance(row) for row in await self._database.read(Connection.rows, Q["instances"], (since,))
-        ]
+        return [rows.instance(row) for row in await self._database.read(Connection.rows, Q["instances"], (since,))]
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
         """See ``ClientStore.alerts``."""
@@ -136,16 +132,15 @@ def _signal(connection: Connection, post: Post, signal_id: str | None, now: floa
 def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
     if not connection.change(Q["acknowledge"], (number, now, actor)):
         return False
-    journal.write_audits(
-        connection, [Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)], now
-    )
+    journal.write_audits(connection, [Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)], now)
     return True
 
 
 def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
-    conditions, values = ["true"], list[Any]()
+    source, conditions, values = " where true", list[str](), list[Any]()
     if filter.state is not None:
-        conditions += ["state = ?", INDEXED_BY.get(filter.state, "true")]
+        source = SOURCES.get(filter.state, source)
+        conditions.append("state = ?")
         values.append(filter.state)
     if filter.workflow is not None:
         conditions.append("workflow = ?")
@@ -156,5 +151,5 @@ def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
     if filter.before is not None:
         conditions.append("uid < ?")
         values.append(filter.before)
-    sql = f"{Q['tasks']} where {' and '.join(conditions)} order by uid desc limit ?"
+    sql = " and ".join([Q["tasks"] + source, *conditions]) + " order by uid desc limit ?"
     return sql, [*values, filter.limit]

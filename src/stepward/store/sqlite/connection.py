@@ -11,6 +11,11 @@ Row = tuple[Any, ...]
 Values = Sequence[Any]
 
 STATEMENTS_KEPT = 256
+# The comments tell our statements from those of applications on the same connection.
+BEGIN_READ = "begin -- to read"
+BEGIN_WRITE = "begin immediate -- to write"
+COMMIT = "commit -- ours"
+ROLLBACK = "rollback -- ours"
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 2_000
 JOURNAL_BYTES = 64 * 1024 * 1024
@@ -26,6 +31,7 @@ class Connection:
         self.raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENTS_KEPT)
         self.raw.set_busy_timeout(0)
         self.statements = 0
+        self._ours = False
 
     def tune(self, synchronous: str) -> None:
         """Set what each connection has to set for itself."""
@@ -61,19 +67,21 @@ class Connection:
         return self.raw.total_changes() - before
 
     def begin(self, how: str) -> None:
-        """Open a transaction: ``begin immediate`` to write, ``begin`` for a view that does not move."""
-        self.statements += 1
-        self.raw.execute(how)
+        """Open a transaction: BEGIN_WRITE to write, BEGIN_READ for a view that does not move."""
+        self._control(how)
 
     def commit(self) -> None:
         """Make the open transaction last."""
-        self.statements += 1
-        self.raw.execute("commit")
+        self._control(COMMIT)
 
     def rollback(self) -> None:
         """Forget the open transaction; SQLite may have done so itself."""
         if self.raw.in_transaction:
-            self.raw.execute("rollback")
+            self._control(ROLLBACK)
+
+    def keep_transactions_ours(self) -> None:
+        """From now on refuse (apsw.AuthError) statements of others that begin or end a transaction."""
+        self.raw.authorizer = self._authorize
 
     def version(self) -> int:
         """A number that changes when another connection commits; not counted as a statement."""
@@ -83,6 +91,18 @@ class Connection:
     def close(self) -> None:
         """Let go of the file."""
         self.raw.close()
+
+    def _control(self, sql: str) -> None:
+        self.statements += 1
+        self._ours = True
+        try:
+            self.raw.execute(sql)
+        finally:
+            self._ours = False
+
+    def _authorize(self, operation: int, *_: object) -> int:
+        allowed = operation != apsw.SQLITE_TRANSACTION or self._ours
+        return apsw.SQLITE_OK if allowed else apsw.SQLITE_DENY
 
 
 def is_memory(path: str) -> bool:

@@ -11,7 +11,7 @@ import apsw
 
 from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
-from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.connection import BEGIN_READ, BEGIN_WRITE, Connection
 from stepward.store.sqlite.faults import BUSY, DATA, detail, refused, translated
 from stepward.store.sqlite.schema import check_owner, use_log
 
@@ -45,21 +45,19 @@ class Database:
         self.connection = await self.retried(self._connect)
         self._version = self.connection.version()
 
-    async def read(
-        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that reads with one statement."""
         return await self.retried(lambda: work(self._open(), *args, **kwargs))
 
-    async def snapshot(
-        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def single(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run work that writes with one statement, which commits by itself."""
+        return await self.retried(lambda: work(self._open(), *args, **kwargs))
+
+    async def snapshot(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that reads with several statements, all of which see the same state."""
         return await self.retried(lambda: self._viewed(lambda c: work(c, *args, **kwargs)))
 
-    async def write(
-        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work in one transaction that commits when it returns; it may run again while others write."""
         return await self.retried(lambda: self._written(lambda c: work(c, *args, **kwargs)))
 
@@ -67,10 +65,10 @@ class Database:
     async def transaction(self) -> AsyncIterator[Connection]:
         """A transaction that stays open across awaits, on a connection of its own; one at a time."""
         async with self._second_used:
-            connection = await self.retried(self._begin_second)
+            connection = await self.retried(self._begin_second, holds_second=True)
             try:
                 yield connection
-                await self.retried(lambda: self._commit(connection))
+                await self.retried(lambda: self._commit(connection), holds_second=True)
             finally:
                 connection.rollback()
 
@@ -90,26 +88,29 @@ class Database:
                 connection.close()
         self._second = self.connection = None
 
-    async def retried(self, work: Callable[[], T]) -> T:
-        """Run work, again while others hold the lock; what SQLite raises comes out in Stepward's words."""
+    async def retried(self, work: Callable[[], T], *, holds_second: bool = False) -> T:
+        """Run work, again while others hold the lock; what SQLite raises comes out in Stepward's words.
+
+        Who holds the second connection waits for other processes alone, never for its own transaction.
+        """
         until: float | None = None
         while True:
             try:
                 return work()
             except BUSY:
-                until = await self._pause(until)
+                until = await self._pause(until, holds_second=holds_second)
             except DATA as error:
                 raise refused(error, self.path) from error
             except apsw.Error as error:
                 raise translated(error, self.path) from error
 
-    async def _pause(self, until: float | None) -> float:
+    async def _pause(self, until: float | None, *, holds_second: bool) -> float:
         now = self.environment.clock.boot()
         if until is None:
             until = now + self._busy_seconds
         if now >= until:
             raise self._too_busy()
-        if self._second_used.locked():
+        if self._second_used.locked() and not holds_second:
             await self._second_free(until - now)
         else:
             await asyncio.sleep(self.environment.random.uniform(*PAUSE_SECONDS))
@@ -130,7 +131,7 @@ class Database:
 
     def _viewed(self, work: Callable[[Connection], T]) -> T:
         connection = self._open()
-        connection.begin("begin")
+        connection.begin(BEGIN_READ)
         try:
             return work(connection)
         finally:
@@ -138,7 +139,7 @@ class Database:
 
     def _written(self, work: Callable[[Connection], T]) -> T:
         connection = self._open()
-        connection.begin("begin immediate")
+        connection.begin(BEGIN_WRITE)
         try:
             result = work(connection)
             self._commit(connection)
@@ -172,12 +173,11 @@ class Database:
         if self._second is None:
             self._second = Connection(self.path)
             self._second.tune(self._synchronous)
-        self._second.begin("begin immediate")
+            self._second.keep_transactions_ours()
+        self._second.begin(BEGIN_WRITE)
         return self._second
 
     def _open(self) -> Connection:
         if self.connection is None:
-            raise StoreUnavailable(
-                f"store {self.path}: expected an open store, found a closed one; call open() first"
-            )
+            raise StoreUnavailable(f"store {self.path}: expected an open store, found a closed one; call open() first")
         return self.connection

@@ -9,7 +9,7 @@ import msgspec
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verb, judge
 from stepward.model.records import Audit, InboxKind, Step, Task
-from stepward.model.states import STEP_MOVES, StepState, TaskState
+from stepward.model.states import STEP_MOVES, StepKind, StepState, TaskState
 from stepward.store.contract import Directive, Post
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import inbox, journal, rows
@@ -19,6 +19,7 @@ from stepward.store.sqlite.rows import FRAGMENTS
 Q = load_queries(__package__, "directives.sql", FRAGMENTS)
 
 AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+UNDONE = frozenset({TaskState.UNDOING, TaskState.UNDONE, TaskState.CANCELLED})
 
 
 def direct(connection: Connection, task: Task, directive: Directive, now: float) -> TaskState:
@@ -61,16 +62,35 @@ def _repeat(connection: Connection, task: Task, directive: Directive, now: float
         changed = connection.change(Q["repeat"], (step.task, step.run, step.key, now, directive.input))
         if not changed and (step.state not in AT_WORK or directive.input is not None):
             raise _wrong_state(task, step, "resubmit", "failed")
+        if changed and step.kind is StepKind.CHILD:
+            _repeat_child(connection, task, step, directive, now)
     connection.change(Q["repeat_expired"], (task.uid, task.run, now))
     return step.key if step else None
+
+
+def _repeat_child(connection: Connection, task: Task, step: Step, directive: Directive, now: float) -> None:
+    """The step waits for its child again: one in error is resubmitted, one that was mended meanwhile tells its end."""
+    child = inbox.find(connection, f"{step.task}/{step.run}/{step.key}")
+    if child is None or child.state in UNDONE or directive.input is not None:
+        found = "a new input" if directive.input is not None else f"it {child.state if child else 'gone'}"
+        raise IllegalTransition(
+            f"resubmit of step {step.key} of task {task.id}: expected a child task to go on with, found {found}; "
+            "submit another task, and mark the step as done"
+        )
+    connection.change(Q["repeat_child"], (step.task, step.run, step.key, now))
+    if child.state is TaskState.ERROR:
+        direct(connection, child, Directive(verb=Verb.RESUBMIT, actor=directive.actor), now)
+    elif child.state is TaskState.PROCESSED:
+        body = {"state": child.state, "output": msgspec.Raw(child.output or b"null"), "error": None}
+        name = f"{step.run}/{step.key}"
+        told = Post(task=task.uid, kind=InboxKind.CHILD, name=name, body=msgspec.json.encode(body))
+        inbox.insert(connection, told, now)
 
 
 def _mark_done(connection: Connection, task: Task, directive: Directive, now: float) -> str:
     step = _named_step(connection, task, directive)
     if step is None:
-        raise IllegalTransition(
-            f"mark_done of task {task.id}: expected a step that failed, found none; name the step"
-        )
+        raise IllegalTransition(f"mark_done of task {task.id}: expected a step that failed, found none; name the step")
     if StepState.COMPLETED not in STEP_MOVES[step.state]:
         raise _wrong_state(task, step, "mark_done", "one that has not ended well")
     result = directive.result if directive.result is not None else b"null"

@@ -9,6 +9,12 @@ set state = 'to_repeat', repeat_at = ?4, ordinal = null, finished_at = null, out
     generation = generation + (in_doubt = 0 or ?5 is not null), input = coalesce(?5, input)
 where task = ?1 and run = ?2 and key = ?3 and state = 'failed'
 
+-- name: repeat_child
+-- A child step is at work as long as its child is.
+update stepward_step
+set state = 'running', attempt = attempt + 1, started_at = ?4, repeat_at = null, in_doubt = 0, error = null
+where task = ?1 and run = ?2 and key = ?3 and state = 'to_repeat'
+
 -- name: repeat_expired
 -- What ran out of time and was never told to the workflow, and undos that failed, are repeated with it.
 update stepward_step

@@ -48,9 +48,7 @@ def translated(error: apsw.Error, path: str) -> StepwardError:
 
 def refused(error: Exception, path: str) -> Refused:
     """Data that the store does not take."""
-    return Refused(
-        f"store {path}: expected data that its tables allow, found {detail(error)}; correct the data"
-    )
+    return Refused(f"store {path}: expected data that its tables allow, found {detail(error)}; correct the data")
 
 
 def detail(error: Exception) -> str:

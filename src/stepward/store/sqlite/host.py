@@ -34,9 +34,9 @@ class SqliteHost:
         many = [(*astuple(workflow), now) for workflow in workflows]
         await self._database.write(Connection.change_many, Q["register_workflow"], many)
 
-    async def renew(self, instance: str, lease: float) -> bool:
+    async def renew(self, instances: Sequence[str], lease: float) -> set[str]:
         """See ``HostStore.renew``."""
-        return await self._database.write(leases.renew, instance, lease, self._clock.now())
+        return await self._database.single(leases.renew, instances, lease, self._clock.now())
 
     async def retire(self, instance: str) -> None:
         """See ``HostStore.retire``."""

@@ -16,7 +16,7 @@ BUSY_MILLISECONDS = 5_000
 
 
 def read_identity(path: str) -> Identity:
-    """The app and schema version of a store; raises StoreUnavailable where there is none, StoreUnusable for other files."""
+    """The app and schema version of a store; StoreUnavailable where there is none, StoreUnusable for other files."""
     if not is_memory(path) and not _exists(path):
         raise StoreUnavailable(
             f"store {path}: expected a Stepward store, found no such file; start its application first, "

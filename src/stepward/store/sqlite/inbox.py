@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
 from stepward.model.records import InboxKind, Task
-from stepward.model.states import TASK_ENDS
+from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store.contract import Post
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
@@ -18,10 +18,12 @@ Q = load_queries(__package__, "inbox.sql", FRAGMENTS)
 
 NOTHING = b"null"
 DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND})
+FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
+"""Ends that no operator reopens."""
 
 
 def post_all(connection: Connection, posts: Iterable[Post], now: float) -> None:
-    """Put rows into inboxes; one for a task that ended is dropped, unless it is to be undone."""
+    """Put rows into inboxes; a task that ended is moved by what undoes it, and keeps only the word of its children."""
     for post in posts:
         task = find(connection, post.task)
         if task is not None:
@@ -40,9 +42,7 @@ def insert(connection: Connection, post: Post, now: float) -> None:
     connection.change(Q["count"], (post.task, now, post.kind is InboxKind.FAIL))
 
 
-def move_free(
-    connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None
-) -> None:
+def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None) -> None:
     """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
     if verdict.after is not task.state:
         connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause))
@@ -51,7 +51,7 @@ def move_free(
 def _post(connection: Connection, task: Task, post: Post, now: float) -> None:
     if task.locked_by is None and post.kind in DIRECTIVES:
         _direct(connection, task, post, now)
-    elif task.state not in TASK_ENDS:
+    elif task.state not in (FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
         insert(connection, post, now)
 
 

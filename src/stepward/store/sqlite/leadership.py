@@ -48,11 +48,7 @@ def _lead(connection: Connection, instance: str, lease: float, now: float) -> Se
     seat = Seat(*row) if row else Seat("", 0, 0.0)
     if connection.row(Q["is_dead"], (instance,)) is not None:
         return seat._replace(instance="") if seat.instance == instance else seat
-    taken = (
-        seat.instance != instance
-        and seat.expires_at > now
-        and not connection.row(Q["is_dead"], (seat.instance,))
-    )
+    taken = seat.instance != instance and seat.expires_at > now and not connection.row(Q["is_dead"], (seat.instance,))
     if taken:
         return seat
     term = seat.term if seat.instance == instance else seat.term + 1

@@ -13,7 +13,8 @@ set silent_at = case
             where other.alive = 1 and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
         then ?2 else me.silent_at end,
     renewed_at = ?2, expires_at = ?2 + ?3
-where me.id = ?1 and me.alive = 1
+where me.id in (select value from json_each(?1)) and me.alive = 1
+returning id
 
 -- name: retire
 -- Dead in good order.

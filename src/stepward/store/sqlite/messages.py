@@ -69,9 +69,7 @@ def _standing(connection: Connection, queue: str, limit: int, now: float) -> lis
 def _take(connection: Connection, queue: str, limit: int, lease: float, now: float) -> list[StoredMessage]:
     while True:
         found = _standing(connection, queue, limit, now)
-        expired = [
-            (token, queue) for token, _, expires_at in found if expires_at is not None and expires_at <= now
-        ]
+        expired = [(token, queue) for token, _, expires_at in found if expires_at is not None and expires_at <= now]
         if not expired:
             connection.change_many(Q["hold"], [(token, now + lease) for token, _, _ in found])
             return [StoredMessage(token, body) for token, body, _ in found]

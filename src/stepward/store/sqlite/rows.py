@@ -124,9 +124,7 @@ def step(row: Row) -> Step:
 
 def inbox_row(row: Row) -> InboxRow:
     """A row of ``{inbox}``."""
-    return InboxRow(
-        number=row[0], task=row[1], kind=INBOX_KINDS[row[2]], name=row[3], body=row[4], sender=row[5]
-    )
+    return InboxRow(number=row[0], task=row[1], kind=INBOX_KINDS[row[2]], name=row[3], body=row[4], sender=row[5])
 
 
 def instance(row: Row) -> Instance:

@@ -102,7 +102,7 @@ def _prove(connection: Connection, instance: str, renew: float | None, now: floa
     """Every commit proves in itself that its instance still lives; a renewal proves it in passing."""
     if renew is None:
         check_alive(connection, instance)
-    elif not leases.renew(connection, instance, renew, now):
+    elif not leases.renew(connection, [instance], renew, now):
         raise _fenced(instance)
 
 
@@ -111,9 +111,7 @@ def _claim(
 ) -> list[History]:
     check_alive(connection, instance)
     wake(connection, max(limit, WAKE_LIMIT), now)
-    picked = [
-        rowid for rowid, _, _ in nsmallest(limit, _claimable(connection, workflows, limit), key=_precedence)
-    ]
+    picked = [rowid for rowid, _, _ in nsmallest(limit, _claimable(connection, workflows, limit), key=_precedence)]
     if not picked:
         return []
     claimed = [rows.task(row) for row in connection.rows(Q["claim"], (_json(picked), instance, now))]

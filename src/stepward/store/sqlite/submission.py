@@ -19,9 +19,7 @@ Q = load_queries(__package__, "submission.sql", FRAGMENTS)
 def submit(connection: Connection, tasks: Sequence[Task]) -> list[Submitted]:
     """Insert tasks whose ids are new, the first of each id; tell for each what became of it."""
     ids = msgspec.json.encode([task.id for task in tasks]).decode()
-    known = {
-        id: (uid, workflow, input) for id, uid, workflow, input in connection.rows(Q["existing"], (ids,))
-    }
+    known = {id: (uid, workflow, input) for id, uid, workflow, input in connection.rows(Q["existing"], (ids,))}
     new: list[Task] = []
     answers: list[Submitted] = []
     for task in tasks:

@@ -105,9 +105,7 @@ class SqliteSupervisor:
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
         """See ``SupervisorStore.undelivered_alerts``."""
-        found = await self._database.read(
-            Connection.rows, Q["undelivered_alerts"], (self._clock.now(), limit)
-        )
+        found = await self._database.read(Connection.rows, Q["undelivered_alerts"], (self._clock.now(), limit))
         return [rows.alert(row) for row in found]
 
     async def alert_delivered(self, number: int) -> None:
@@ -141,8 +139,7 @@ def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
     dead = [rows.instance(row) for row in connection.rows(Q["fence"], (now,))]
     connection.change(Q["forget_dead"], (now - DEAD_KEPT_SECONDS,))
     audits = [
-        Audit(actor=ACTOR, act="fence", before="alive", after="dead", details=_named(instance))
-        for instance in dead
+        Audit(actor=ACTOR, act="fence", before="alive", after="dead", details=_named(instance)) for instance in dead
     ]
     journal.write_audits(connection, audits, now)
     return dead
@@ -162,18 +159,14 @@ def _free(connection: Connection, term: int, recovery_limit: int, now: float) ->
 
 
 def _give_up(task: str, recoveries: int) -> Post:
-    message = (
-        f"expected Schedulers to survive the task, found {recoveries} dead in a row; look at what it does"
-    )
+    message = f"expected Schedulers to survive the task, found {recoveries} dead in a row; look at what it does"
     body = msgspec.json.encode({"type": "TooManyRecoveries", "message": message})
     return Post(task=task, kind=InboxKind.FAIL, body=body, sender=ACTOR)
 
 
 def _expired_step(row: Row) -> ExpiredStep:
     fields = dict(zip(ExpiredStep.__struct_fields__, row, strict=True))
-    return ExpiredStep(
-        **{**fields, "kind": StepKind(fields["kind"]), "task_state": TaskState(fields["task_state"])}
-    )
+    return ExpiredStep(**{**fields, "kind": StepKind(fields["kind"]), "task_state": TaskState(fields["task_state"])})
 
 
 def _expired_task(row: Row) -> ExpiredTask:
@@ -184,9 +177,7 @@ def _expired_task(row: Row) -> ExpiredTask:
 def _decide(connection: Connection, term: int, decisions: Sequence[Decision], now: float) -> int:
     if not leads(connection, term):
         return 0
-    applied = [
-        decision for decision in decisions if connection.change(Q["decide"], _decision_values(decision, now))
-    ]
+    applied = [decision for decision in decisions if connection.change(Q["decide"], _decision_values(decision, now))]
     for decision in applied:
         connection.change(Q["count_failure"], (decision.task,))
         inbox.post_all(connection, _told(decision), now)

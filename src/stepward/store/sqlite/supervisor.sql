@@ -110,7 +110,8 @@ where t.created_at <= ?1 and not {served} and not {alerted}
 
 -- name: undelivered_alerts
 -- Alerts that no sink has taken, oldest first.
-select {alert} from stepward_alert where delivered_at is null and next_try <= ?1 order by number limit ?2
+select {alert} from stepward_alert indexed by stepward_alert_undelivered
+where delivered_at is null and next_try <= ?1 order by number limit ?2
 
 -- name: alert_delivered
 -- A sink has taken it.

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import apsw
 import msgspec
 from msgspec.structs import astuple, replace
 
@@ -30,12 +31,14 @@ class SqliteTransaction:
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """See ``StepTransaction.execute``."""
-        found = self._connection.rows(sql, parameters)
         if not self._connection.raw.in_transaction:
+            raise Refused("transaction: expected it open, found it rolled back by an earlier statement; leave it")
+        try:
+            return self._connection.rows(sql, parameters)
+        except apsw.AuthError:
             raise Refused(
-                "transaction: expected statements within it, found one that ended it; leave that to Stepward"
-            )
-        return found
+                "transaction: expected statements within it, found one that ends it; leave that to Stepward"
+            ) from None
 
     async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
         """See ``Transaction.submit``."""

@@ -30,9 +30,7 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
     _check_held(connection, instance, changes)
     for what, sql, rows_of in PARTS:
         _run(connection, what, Q[sql], rows_of(changes))
-    moves = [
-        _move_values(change.task, change.move, instance) for change in changes if change.move is not None
-    ]
+    moves = [_move_values(change.task, change.move, instance) for change in changes if change.move is not None]
     _run(connection, "the task is not as read", Q["move_task"], moves)
     children = [astuple(child) for change in changes for child in change.children]
     if children:
@@ -44,9 +42,7 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
     journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
 
 
-def apply_each(
-    connection: Connection, instance: str, changes: Sequence[Change], now: float
-) -> dict[str, str]:
+def apply_each(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> dict[str, str]:
     """Apply each change in a savepoint of its own; the uids of those that do not apply, with the reason."""
     missed: dict[str, str] = {}
     # Those that post come last: a post must not make another task of this very turn miss its release.

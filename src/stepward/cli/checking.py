@@ -1,0 +1,121 @@
+"""``check``: the settings whole, the store, who is at work, and where they differ."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+from msgspec import Struct, structs
+from rich.console import Console
+from rich.text import Text
+
+from stepward.app import App
+from stepward.cli import drift
+from stepward.cli.cells import clean
+from stepward.cli.failures import DONE, FAILED, Silent, code_of
+from stepward.cli.operator import json_option, operator_client, settings_for, store_option
+from stepward.cli.plain import plain, print_json
+from stepward.cli.reports import INSTANCE_COLUMNS, instance_row
+from stepward.cli.screen import print_table, screen
+from stepward.cli.table import Cell, Column
+from stepward.cli.targets import load_app
+from stepward.errors import StoreError
+from stepward.model.records import Instance
+from stepward.settings import Settings
+from stepward.store.contract import Identity
+from stepward.store.opening import identify
+
+SETTING_COLUMNS = (
+    Column(name="SETTING", least=12),
+    Column(name="VALUE", least=16, middle=True),
+    Column(name="SOURCE", least=8),
+)
+
+
+class Findings(Struct, kw_only=True):
+    """What a check found; ``code`` is the exit code that it comes to."""
+
+    settings: Settings
+    identity: Identity | None = None
+    instances: list[Instance] = []
+    problems: list[str] = []
+    now: float = 0.0
+    code: int = DONE
+
+
+@click.command("check")
+@click.argument("target", metavar="[APP]", required=False)
+@json_option
+@store_option
+def check(target: str | None, as_json: bool, store: str | None) -> None:
+    """Check settings, store and instances; exit 1 when something is wrong.
+
+    With APP its workflows are compared with what the store has registered.
+    """
+    app = load_app(target) if target is not None else None
+    settings = settings_for(store) if app is None else app.settings
+    if app is not None and store is not None:
+        settings = settings.replaced({"store": store})
+    findings = asyncio.run(_look(settings, app))
+    if as_json:
+        print_json(_fields(findings))
+    else:
+        _print(screen(), findings)
+    if findings.code != DONE:
+        raise Silent(findings.code)
+
+
+async def _look(settings: Settings, app: App | None) -> Findings:
+    try:
+        identity = identify(settings.store)
+        if app is not None and app.name != identity.app:
+            wrong = f"store {settings.store}: expected the app {app.name!r}, found the store of {identity.app!r}"
+            return Findings(settings=settings, identity=identity, problems=[wrong], code=FAILED)
+        return await _compare(settings, identity, app)
+    except StoreError as error:
+        return Findings(settings=settings, problems=[str(error)], code=code_of(error))
+
+
+async def _compare(settings: Settings, identity: Identity, app: App | None) -> Findings:
+    async with operator_client(settings) as client:
+        instances = await client.instances()
+        problems = drift.between_schedulers(instances)
+        if app is not None:
+            problems += drift.from_registered(app.registry.records(), await client.store.workflows())
+        return Findings(
+            settings=settings,
+            identity=identity,
+            instances=instances,
+            problems=problems,
+            now=client.store.now(),
+            code=FAILED if problems else DONE,
+        )
+
+
+def _fields(findings: Findings) -> dict[str, object]:
+    identity = findings.identity
+    return {
+        "settings": [described._asdict() for described in findings.settings.describe()],
+        "store": None if identity is None else structs.asdict(identity),
+        "instances": [plain(instance) for instance in findings.instances],
+        "problems": findings.problems,
+    }
+
+
+def _print(console: Console, findings: Findings) -> None:
+    rows = [
+        [Cell(name), Cell(value), Cell(source, "dim" if source == "default" else "cyan")]
+        for name, value, source in findings.settings.describe()
+    ]
+    print_table(SETTING_COLUMNS, rows, "")
+    if findings.identity is not None:
+        who = findings.identity
+        version = f"schema version {who.schema_version} of {who.newest_version}"
+        console.print(Text(f"\nStore of {clean(who.app)}, {version}", style="bold"))
+        live = [instance_row(each, findings.now) for each in findings.instances if each.alive]
+        print_table(INSTANCE_COLUMNS, live, "No instance is alive.", title="Live instances")
+    console.print()
+    for problem in findings.problems:
+        console.print(Text(f"✗ {clean(problem)}", style="red"))
+    if not findings.problems:
+        console.print(Text("✓ Nothing is wrong.", style="green"))

@@ -1,0 +1,72 @@
+"""``tasks``: a line for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stepward.cli.arguments import label as read_label
+from stepward.cli.operator import json_option, with_client
+from stepward.cli.plain import plain, print_json
+from stepward.cli.screen import print_table, state_cell
+from stepward.cli.table import Cell, Column
+from stepward.cli.times import span
+from stepward.client import Client, TaskStatus
+from stepward.model.states import TASK_ENDS, TaskState
+
+LIMIT = 50
+MOST = 10_000
+
+COLUMNS = (
+    Column(name="ID", least=14, middle=True),
+    Column(name="WORKFLOW", least=8, middle=True),
+    Column(name="STATE"),
+    Column(name="FAILURES", right=True, spare=True),
+    Column(name="AGE", right=True),
+    Column(name="WAITS FOR / ERROR", least=12),
+)
+
+
+@click.command("tasks")
+@click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only such tasks.")
+@click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
+@click.option("--label", metavar="K=V", help="Only tasks with that label.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=LIMIT, show_default=True, help="How many at most.")
+@json_option
+@with_client
+async def tasks(
+    client: Client, state: str | None, workflow: str | None, label: str | None, limit: int, as_json: bool
+) -> None:
+    """List tasks, newest first."""
+    wanted = None if label is None else read_label(label)
+    found = await client.tasks(state=state, workflow=workflow, label=wanted, limit=limit)
+    if as_json:
+        print_json([task_fields(task) for task in found])
+        return
+    now = client.store.now()
+    print_table(COLUMNS, [_row(task, now) for task in found], "No such tasks.")
+
+
+def task_fields(task: TaskStatus) -> dict[str, Any]:
+    """A listed task for programs; a listing does not count steps."""
+    fields = plain(task)
+    return {name: value for name, value in fields.items() if name not in ("steps", "steps_done")}
+
+
+def _row(task: TaskStatus, now: float) -> list[Cell]:
+    return [
+        Cell(task.id),
+        Cell(task.workflow, "cyan"),
+        state_cell(task.state),
+        Cell(str(task.failure_count), "yellow" if task.failure_count else "dim"),
+        Cell(span(now - task.created_at), "dim"),
+        _note(task),
+    ]
+
+
+def _note(task: TaskStatus) -> Cell:
+    """Why it stands where it stands."""
+    if task.error is not None and task.state is not TaskState.PROCESSED:
+        return Cell(str(task.error.get("message", "")), "red" if task.state is TaskState.ERROR else "")
+    return Cell("" if task.state in TASK_ENDS else task.waits_for or "")

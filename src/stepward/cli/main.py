@@ -1,0 +1,70 @@
+"""The command ``stepward``, and the sections in which its help lists what it can do."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from stepward.cli.alerts import alerts
+from stepward.cli.checking import check
+from stepward.cli.directing import cancel, mark_done, resubmit, resume, suspend, undo
+from stepward.cli.failures import exit_code
+from stepward.cli.listing import tasks
+from stepward.cli.reports import agents, audit, instances
+from stepward.cli.running import agent, run, scheduler, supervisor
+from stepward.cli.showing import show
+from stepward.cli.steps import steps
+from stepward.cli.submitting import signal, submit
+from stepward.cli.upkeep import migrate, purge, version
+
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Run": (run, scheduler, agent, supervisor),
+    "Give": (submit, signal),
+    "Look": (tasks, show, steps, alerts, instances, agents, audit),
+    "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
+    "Keep": (check, purge, migrate, version),
+}
+
+
+class Commands(click.Group):
+    """The commands in sections; whatever goes wrong is one line on stderr and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """See ``click.Group.main``."""
+        run_command = super().main
+        extra["standalone_mode"] = False
+        sys.exit(exit_code(lambda: run_command(*args, **extra)))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by section."""
+        longest = max(len(command.name or "") for section in SECTIONS.values() for command in section)
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [((each.name or "").ljust(longest), each.get_short_help_str(100)) for each in commands]
+                )
+
+
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="stepward", message="stepward %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Durable tasks: a Scheduler runs their steps through Agents, a Supervisor has what fails repeated or undone.
+
+    APP is module:attribute or path.py:attribute. Exit codes: 0 done, 1 what was asked for failed,
+    2 wrong usage or settings, 3 the store cannot be reached.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+for _section in SECTIONS.values():
+    for _command in _section:
+        cli.add_command(_command)
+
+
+def main() -> NoReturn:
+    """Run the command line."""
+    cli.main(prog_name="stepward")

@@ -1,0 +1,64 @@
+"""``steps``: every step that a task asked for, in order."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from stepward.cli.operator import json_option, with_client
+from stepward.cli.plain import plain, print_json
+from stepward.cli.screen import print_table, state_cell
+from stepward.cli.table import Cell, Column
+from stepward.cli.times import NOTHING, relative, took
+from stepward.client import Client
+from stepward.client.handle import StepRecord
+from stepward.model.states import StepState
+
+STEP_COLUMNS = (
+    Column(name="KEY", least=12, middle=True),
+    Column(name="STATE"),
+    Column(name="ATTEMPT", right=True, spare=True),
+    Column(name="FAILURES", right=True, spare=True),
+    Column(name="TOOK", right=True),
+    Column(name="COMPLETE BY", spare=True),
+    Column(name="RESULT / ERROR", least=12),
+)
+LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+LONGEST_RESULT = 500
+
+
+@click.command("steps")
+@click.argument("id")
+@json_option
+@with_client
+async def steps(client: Client, id: str, as_json: bool) -> None:
+    """List the steps of task ID, with their payloads under --json."""
+    found = await client.task(id).steps()
+    if as_json:
+        print_json([plain(step) for step in found])
+        return
+    now = client.store.now()
+    print_table(STEP_COLUMNS, [step_row(step, now) for step in found], "No steps yet.")
+
+
+def step_row(step: StepRecord, now: float) -> list[Cell]:
+    """A step as a row of its table."""
+    return [
+        Cell(step.key if step.run == 1 else f"{step.run}: {step.key}"),
+        state_cell(step.state),
+        Cell(str(step.attempt), "" if step.attempt > 1 else "dim"),
+        Cell(str(step.failure_count), "yellow" if step.failure_count else "dim"),
+        Cell(took(step.started_at, step.finished_at, now), "dim"),
+        Cell(relative(step.complete_by, now) if step.state in LIVE else NOTHING, "dim"),
+        _outcome(step),
+    ]
+
+
+def _outcome(step: StepRecord) -> Cell:
+    said = ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
+    if step.error is not None:
+        said.append(str(step.error.get("message") if isinstance(step.error, dict) else step.error))
+    elif step.output is not None:
+        said.append(json.dumps(step.output, ensure_ascii=False)[:LONGEST_RESULT])
+    return Cell(": ".join(said), "red" if step.state is StepState.FAILED else "")

@@ -1,0 +1,100 @@
+"""``purge``, ``migrate``, ``version``: the store's upkeep, and what this program is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import apsw
+import click
+
+import stepward
+from stepward.cli.operator import json_option, operator_client, settings_for, store_option
+from stepward.cli.plain import print_json
+from stepward.clock import Environment
+from stepward.durations import seconds, text
+from stepward.errors import IllegalTransition, SettingsError
+from stepward.model.records import Instance, Role
+from stepward.settings import Settings
+from stepward.store.contract import Store
+from stepward.store.opening import identify
+
+BATCH = 1_000
+
+
+@click.command("purge")
+@click.option("--older-than", metavar="D", help="Else the setting `retention`.")
+@store_option
+def purge(older_than: str | None, store: str | None) -> None:
+    """Delete tasks that ended long ago, other than in error."""
+    settings = settings_for(store)
+    age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
+    if age is None:
+        raise SettingsError("retention: expected a duration, found never; name one with --older-than")
+    count = asyncio.run(_purge(settings, age))
+    click.echo(f"{count:,} tasks deleted that ended more than {text(age)} ago")
+
+
+@click.command("migrate")
+@store_option
+def migrate(store: str | None) -> None:
+    """Bring an older store to this program's schema; every actor does so when it starts."""
+    settings = settings_for(store)
+    before = identify(settings.store)
+    asyncio.run(_open(settings))
+    after = identify(settings.store)
+    how = "is" if before.schema_version == after.schema_version else f"was {before.schema_version}, is"
+    click.echo(f"{settings.store} (app {after.app}): schema version {how} {after.schema_version}")
+
+
+@click.command("version")
+@json_option
+def version(as_json: bool) -> None:
+    """Print the version of Stepward and of what it runs on."""
+    versions = {
+        "stepward": stepward.__version__,
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+    if as_json:
+        print_json(versions)
+    else:
+        click.echo(f"stepward {versions['stepward']} (Python {versions['python']}, SQLite {versions['sqlite']})")
+
+
+async def _open(settings: Settings) -> None:
+    async with operator_client(settings):
+        pass
+
+
+async def _purge(settings: Settings, age: float) -> int:
+    async with operator_client(settings) as client, _leading(client.store, settings) as term:
+        before, total = client.store.now() - age, 0
+        while True:
+            count = await client.store.purge(term, before, BATCH)
+            total += count
+            if count < BATCH:
+                return total
+
+
+@asynccontextmanager
+async def _leading(store: Store, settings: Settings) -> AsyncIterator[int]:
+    """The term of a Supervisor's seat, taken for the while: only who leads may delete."""
+    instance = f"{Role.SUPERVISOR}-{Environment().new_uid()}"
+    host, pid = socket.gethostname(), os.getpid()
+    await store.register(Instance(id=instance, role=Role.SUPERVISOR, host=host, pid=pid, serves=[]), settings.lease)
+    try:
+        term = await store.lead(instance, settings.lease)
+        if term is None:
+            kept = "never" if settings.retention is None else text(settings.retention)
+            raise IllegalTransition(
+                f"purge: expected no Supervisor at work, found one, which deletes by its own retention ({kept} here); "
+                "change that setting, or stop it first"
+            )
+        yield term
+    finally:
+        await store.retire(instance)

@@ -1,0 +1,72 @@
+"""The leases of a process's instances: one statement renews them all, and whoever lost one is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+
+from stepward.errors import StoreError
+from stepward.host.parts import Parts
+from stepward.model.records import Instance, Role
+
+BEATS_PER_LEASE = 3
+
+
+class Leases:
+    """Knows until when each instance may act: counted from before the renewal was sent."""
+
+    def __init__(self, parts: Parts, lost: Callable[[str], Awaitable[None]]) -> None:
+        self._parts = parts
+        self._lost = lost
+        self._until: dict[str, float] = {}
+
+    def until(self, instance: str) -> float:
+        """The end of the instance's lease by the store's clock; long past if it has none."""
+        return self._until.get(instance, 0.0)
+
+    async def register(self, role: Role, serves: list[str], capacity: int) -> str:
+        """A new instance under an id never used before."""
+        parts = self._parts
+        instance = f"{role}-{parts.environment.new_uid()}"
+        sent_at = parts.store.now()
+        record = Instance(
+            id=instance, role=role, host=socket.gethostname(), pid=os.getpid(), serves=serves, capacity=capacity
+        )
+        await parts.store.register(record, parts.settings.lease)
+        self._until[instance] = sent_at + parts.settings.lease
+        return instance
+
+    async def keep(self) -> None:
+        """Renew until cancelled."""
+        while True:
+            await asyncio.sleep(self._parts.settings.lease / BEATS_PER_LEASE)
+            try:
+                await self._renew()
+            except StoreError as error:
+                self._parts.observers.tell("store.unavailable", error=str(error))
+
+    async def retire(self, instances: Iterable[str] | None = None) -> None:
+        """Give up these instances, or all: what they hold is free at once."""
+        for instance in list(self._until if instances is None else instances):
+            self._until.pop(instance, None)
+            try:
+                await self._parts.store.retire(instance)
+            except StoreError as error:
+                self._parts.observers.tell("store.unavailable", error=str(error))
+
+    async def _renew(self) -> None:
+        instances = list(self._until)
+        if not instances:
+            return
+        sent_at = self._parts.store.now()
+        alive = await self._parts.store.renew(instances, self._parts.settings.lease)
+        for instance in instances:
+            if instance not in self._until:
+                continue
+            if instance in alive:
+                self._until[instance] = sent_at + self._parts.settings.lease
+            else:
+                del self._until[instance]
+                await self._lost(instance)

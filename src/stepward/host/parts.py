@@ -1,0 +1,41 @@
+"""What a process has to run actors with, and which of them it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stepward.agent.declaration import Agent
+from stepward.client.waiting import Endings
+from stepward.clock import Environment
+from stepward.events import AlertSink, Hints, Observers
+from stepward.settings import Settings
+from stepward.store.contract import Store
+from stepward.transport.contract import Transport
+from stepward.workflow.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a process has to run actors with."""
+
+    registry: Registry
+    agents: Sequence[Agent]
+    settings: Settings
+    environment: Environment
+    observers: Observers
+    store: Store
+    transport: Transport
+    hints: Hints
+    endings: Endings
+    sinks: Sequence[AlertSink]
+    threads: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """Which actors a process runs; ``agents`` None means all of the application's."""
+
+    scheduler: bool = True
+    agents: frozenset[str] | None = None
+    supervisor: bool = True

@@ -1,0 +1,268 @@
+"""Planted bugs: real code broken from outside, one guard at a time, to show that the simulation would notice.
+
+A checker that cannot fail is worth nothing. Each name here is a guard of the design; without it some seed must break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from msgspec.structs import replace
+
+from stepward.agent.performance import Performance
+from stepward.model.messages import idempotency_key
+from stepward.model.records import InboxKind
+from stepward.model.states import StepState
+from stepward.scheduler import forward, residence, unwinding
+from stepward.scheduler import steps as rows
+from stepward.scheduler.dispatch import Dispatcher
+from stepward.scheduler.ends import Ends
+from stepward.scheduler.forward import Forward
+from stepward.scheduler.residence import Residence
+from stepward.scheduler.scheduler import Scheduler
+from stepward.store.sqlite import scheduler as store_scheduler
+from stepward.store.sqlite import supervisor as store_supervisor
+from stepward.store.sqlite import turn
+from stepward.workflow import undo
+from stepward.workflow.ledger import Ledger
+from stepward.workflow.loop import WorkflowLoop
+
+Plant = Callable[[ExitStack], None]
+BUGS: dict[str, Plant] = {}
+
+
+@contextmanager
+def planted(bug: str | None) -> Iterator[None]:
+    """Run with that bug; None plants none."""
+    with ExitStack() as stack:
+        if bug is not None:
+            BUGS[bug](stack)
+        yield
+
+
+def _bug(plant: Plant) -> Plant:
+    BUGS[plant.__name__] = plant
+    return plant
+
+
+def _set(stack: ExitStack, target: Any, name: str, value: Any) -> None:
+    stack.enter_context(patch.object(target, name, value))
+
+
+def _reword(stack: ExitStack, queries: dict[str, str], name: str, old: str, new: str) -> None:
+    """Change the words of a query; one that no longer has them makes the bug a lie."""
+    if old not in queries[name]:
+        raise LookupError(f"bug: expected the query {name} to say {old!r}, found it otherwise; plant it anew")
+    stack.enter_context(patch.dict(queries, {name: queries[name].replace(old, new)}))
+
+
+@_bug
+def fence_not_checked(stack: ExitStack) -> None:
+    """A commit of an instance that was declared dead goes through."""
+    _set(stack, store_scheduler, "check_alive", lambda connection, instance: None)
+    _set(stack, store_scheduler, "_prove", lambda connection, instance, renew, now: None)
+
+
+@_bug
+def attempt_not_checked(stack: ExitStack) -> None:
+    """The answer to an old attempt ends the attempt that runs now."""
+    original = Residence.answer
+
+    def answer(self: Residence, reply: Any, committed: bool, now: float) -> None:
+        resident = self.tasks.get(reply.task)
+        step = resident.open.get((reply.run, reply.key)) if resident is not None else None
+        original(self, replace(reply, attempt=step.attempt) if step is not None else reply, committed, now)
+
+    _set(stack, Residence, "answer", answer)
+
+
+@_bug
+def dispatched_before_commit(stack: ExitStack) -> None:
+    """Requests leave as soon as the turn has decided on them."""
+    original = Scheduler._commit
+
+    async def commit(self: Scheduler, births: Any) -> None:
+        await self._dispatcher.send(self._store.now(), self._is_held)
+        await original(self, births)
+
+    _set(stack, Scheduler, "_commit", commit)
+
+
+@_bug
+def possibly_executed_not_undone(stack: ExitStack) -> None:
+    """Undo takes only completed steps back."""
+    _set(stack, undo, "may_have_acted", lambda step: step.state is StepState.COMPLETED and step.attempt > 0)
+
+
+@_bug
+def undone_oldest_first(stack: ExitStack) -> None:
+    """Undo goes forward in time."""
+    original = undo._recency
+    _set(stack, undo, "_recency", lambda step: tuple(-part for part in original(step)))
+
+
+@_bug
+def decision_without_compare(stack: ExitStack) -> None:
+    """The Supervisor decides on a step whatever became of it since it looked."""
+    _reword(stack, store_supervisor.Q, "decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+
+
+@_bug
+def inbox_not_compared(stack: ExitStack) -> None:
+    """A task is let go although something came into its inbox."""
+    _reword(stack, turn.Q, "move_task", "(not ?6 or inbox = ?5)", "(not ?6 or ?5 >= 0)")
+
+
+@_bug
+def ordinal_given_twice(stack: ExitStack) -> None:
+    """Two outcomes are recorded as delivered at one place."""
+    original = Ledger.deliver
+
+    def deliver(self: Ledger, key: str) -> int:
+        given: int = original(self, key)  # type: ignore[assignment,func-returns-value]
+        self.ordinal -= self.ordinal % 3 == 2
+        return given
+
+    _set(stack, Ledger, "deliver", deliver)
+
+
+@_bug
+def key_differs_by_attempt(stack: ExitStack) -> None:
+    """Every attempt of a step carries an idempotency key of its own."""
+    original = rows.request
+
+    def request(task: Any, step: Any, instance: str) -> Any:
+        key = idempotency_key(step.task, step.run, step.key, step.attempt)
+        return replace(original(task, step, instance), idempotency_key=key)
+
+    _set(stack, rows, "request", request)
+
+
+@_bug
+def called_past_complete_by(stack: ExitStack) -> None:
+    """The Agent does not look at the clock before it calls the service."""
+
+    def called(self: Performance, call: Any, target: Any, args: Any, kwargs: Any) -> Any:
+        call.calls += 1
+        return target.fn(*args, **kwargs)
+
+    _set(stack, Performance, "_called", called)
+
+
+@_bug
+def error_without_alert(stack: ExitStack) -> None:
+    """A task goes into error and nobody is told."""
+    original = Ends.error
+
+    def error(self: Ends, resident: Any, *args: Any, **more: Any) -> None:
+        original(self, resident, *args, **more)
+        resident.changed().alerts.clear()
+
+    _set(stack, Ends, "error", error)
+
+
+@_bug
+def eviction_runs_finally(stack: ExitStack) -> None:
+    """What is let go from memory goes on as if it had been cancelled."""
+
+    def close_all(self: WorkflowLoop) -> None:
+        self.halted = True
+        self._inside(lambda: [task.get_coro().close() for task in self._tasks if not task.done()])
+        self._tasks.clear()
+
+    _set(stack, WorkflowLoop, "close_all", close_all)
+    _set(stack, WorkflowLoop, "check_usable", lambda self: None)
+
+
+@_bug
+def takeover_forgets_running(stack: ExitStack) -> None:
+    """A new owner leaves the steps that were running to nobody."""
+    _set(stack, Residence, "_take_over", lambda self, resident, now: None)
+
+
+@_bug
+def repeat_keeps_attempt(stack: ExitStack) -> None:
+    """The next attempt of a step goes by the number of the last."""
+    original = rows.start
+
+    def start(step: Any, task: Any, now: float) -> None:
+        original(step, task, now)
+        step.attempt = min(step.attempt, 1)
+
+    _set(stack, rows, "start", start)
+    _reword(stack, turn.Q, "dispatch", "attempt = ?4 - 1", "attempt in (?4, ?4 - 1)")
+
+
+@_bug
+def child_end_not_posted(stack: ExitStack) -> None:
+    """A parent is not told that its child has ended."""
+    original = Ends._end
+
+    def end(self: Ends, resident: Any, *args: Any, **more: Any) -> None:
+        original(self, resident, *args, **more)
+        posts = resident.changed().posts
+        posts[:] = [post for post in posts if post.kind is not InboxKind.CHILD]
+
+    _set(stack, Ends, "_end", end)
+
+
+@_bug
+def signals_lost_on_takeover(stack: ExitStack) -> None:
+    """Signals that stand in the inbox are not handed to a task that is read anew."""
+    original = Forward.admit
+
+    def admit(self: Forward, resident: Any, history: Any, now: float) -> None:
+        inbox = [row for row in history.inbox if row.kind is not InboxKind.SIGNAL]
+        original(self, resident, replace(history, inbox=inbox), now)
+
+    _set(stack, Forward, "admit", admit)
+
+
+@_bug
+def claimed_while_held(stack: ExitStack) -> None:
+    """A claim takes tasks that others hold."""
+    held = "locked_by is null and wake_at is null and state in ('pending', 'undoing')"
+    _reword(stack, store_scheduler.Q, "claimable", held, "state in ('pending', 'processing', 'undoing')")
+
+
+@_bug
+def goes_forward_after_undo(stack: ExitStack) -> None:
+    """Steps that wait to be repeated are repeated although undo began."""
+    _set(stack, unwinding, "OPEN", frozenset())
+    _set(stack, residence, "BESIDE", residence.BESIDE)
+    _set(stack, forward, "OPEN", forward.OPEN)
+    original = Residence._take_over
+
+    def take_over(self: Residence, resident: Any, now: float) -> None:
+        original(self, resident, now)
+        for step in resident.steps if resident.task.undo_to is not None else ():
+            if step.state is StepState.TO_REPEAT and step.kind == "operation":
+                self._forward.ask(resident, step, now)
+
+    _set(stack, Residence, "_take_over", take_over)
+
+
+@_bug
+def abandoned_left_standing(stack: ExitStack) -> None:
+    """What workflow code gave up is not taken back before the task ends."""
+
+    def complete(self: Forward, resident: Any, output: bytes, now: float) -> None:
+        resident.output = output
+        self._ends.processed(resident, now)
+
+    _set(stack, Forward, "_complete", complete)
+
+
+@_bug
+def revoked_is_forgotten(stack: ExitStack) -> None:
+    """A step whose outcome nobody knows is taken for one that never ran."""
+    _set(stack, Dispatcher, "forget", Dispatcher.forget)
+    original = rows.finish
+
+    def finish(step: Any, reply: Any, ordinal: int | None, now: float) -> Any:
+        return replace(original(step, reply, ordinal, now), in_doubt=False)
+
+    _set(stack, rows, "finish", finish)

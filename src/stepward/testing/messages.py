@@ -1,0 +1,178 @@
+"""The real queues, shared by all simulated processes like a broker, and what goes wrong between them and a process."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
+from typing import Any
+
+from stepward.errors import TransportError
+from stepward.model.messages import Outcome, Reply, Request
+from stepward.testing.faults import Rates
+from stepward.testing.history import Mirror
+from stepward.testing.loop import Lane, SimulationLoop
+from stepward.testing.rules import Rules
+from stepward.testing.trace import Trace
+from stepward.transport.contract import Delivery, Message, Revoked, Transport
+
+DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class Network:
+    """What is under way between processes; it outlives every one of them."""
+
+    def __init__(
+        self, loop: SimulationLoop, rates: Callable[[], Rates], chance: random.Random, trace: Trace, rules: Rules, mirror: Mirror
+    ) -> None:
+        self.loop = loop
+        self.rates = rates
+        self.chance = chance
+        self.trace = trace
+        self._rules = rules
+        self._mirror = mirror
+        self._keys: dict[tuple[str, int, str, int], str] = {}
+        self._steps: dict[str, tuple[str, int, str, int]] = {}
+
+    def send(self, transport: Transport, queue: str, messages: Sequence[Message]) -> None:
+        """Let messages travel, each on its own way."""
+        together: list[Message] = []
+        for message in messages:
+            self._check(message)
+            for delay in self._delays(queue):
+                if delay == 0.0:
+                    together.append(message)
+                else:
+                    self.loop.call_later(delay, self._arrive, transport, queue, [message], context=Context())
+        if together:
+            self._arrive(transport, queue, together)
+
+    def step_of(self, key: str) -> tuple[str, int, str, int] | None:
+        """Task, run, key and generation of the step that was given that idempotency key."""
+        return self._steps.get(key)
+
+    def refuses(self, verb: str) -> bool:
+        """Whether the broker refuses this verb now."""
+        rate = self.rates().queue_refuses
+        if rate and self.chance.random() < rate:
+            self.trace.fault("queue refuses", verb)
+            return True
+        return False
+
+    def _delays(self, queue: str) -> list[float]:
+        rates, chance = self.rates(), self.chance
+        if rates.message_lost and chance.random() < rates.message_lost:
+            self.trace.fault("message lost", queue.partition(".")[0])
+            return []
+        delays = [0.0]
+        if rates.message_doubled and chance.random() < rates.message_doubled:
+            self.trace.fault("message doubled")
+            delays.append(chance.choice(DELAYS))
+        if rates.message_delayed and chance.random() < rates.message_delayed:
+            self.trace.fault("message delayed")
+            delays[0] = chance.choice(DELAYS[: 2 + int(chance.random() * len(DELAYS))])
+        return delays
+
+    def _arrive(self, transport: Transport, queue: str, messages: list[Message]) -> None:
+        at_once(transport.publish(queue, messages))
+
+    def _check(self, message: Message) -> None:
+        if isinstance(message, Reply):
+            key = (message.task, message.run, message.key, message.attempt)
+            self._rules.replies.setdefault(key, set()).add(message.outcome.value)
+            self.trace.note("reply", *key, message.outcome.value)
+            if message.outcome is Outcome.GAVE_UP:
+                self.trace.reached("an Agent gave up")
+        else:
+            self._check_request(message)
+
+    def _check_request(self, request: Request) -> None:
+        self.trace.note("request", request.task, request.run, request.key, request.attempt)
+        step = self._mirror.steps.get((request.task, request.run, request.key))
+        if step is None or step.attempt < request.attempt:
+            self.trace.violated("S8", f"{request.task}/{request.key}: attempt {request.attempt} left and was not committed")
+            return
+        identity = (request.task, request.run, request.key, step.generation)
+        if self._keys.setdefault(identity, request.idempotency_key) != request.idempotency_key:
+            self.trace.violated("S9", f"{identity}: two idempotency keys, {self._keys[identity]} and {request.idempotency_key}")
+        if self._steps.setdefault(request.idempotency_key, identity) != identity:
+            self.trace.violated("S9", f"{request.idempotency_key} is the key of {identity} and of {self._steps[request.idempotency_key]}")
+
+
+class FaultyTransport:
+    """Stands where a process's transport stands."""
+
+    def __init__(self, transport: Transport, network: Network, lane: Lane, context: Context) -> None:
+        self._transport = transport
+        self._network = network
+        self._lane = lane
+        self._context = context
+        self._listening: list[Callable[[], None]] = []
+
+    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        """See ``Transport.publish``."""
+        self._admit("publish")
+        self._network.send(self._transport, queue, messages)
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        """See ``Transport.take``."""
+        self._admit("take")
+        return await self._transport.take(queue, limit, lease)
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        """See ``Transport.settle``."""
+        self._admit("settle")
+        await self._transport.settle(queue, deliveries)
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
+        """See ``Transport.extend``."""
+        self._admit("extend")
+        await self._transport.extend(queue, deliveries, lease)
+
+    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+        """See ``Transport.revoke``."""
+        self._admit("revoke")
+        await self._transport.revoke(queue, task, run, key)
+
+    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+        """See ``Transport.on_revoke``; word comes to the process that listens, if it comes."""
+
+        def heard(task: str, run: int, key: str) -> None:
+            for delay in self._network._delays(queue):  # noqa: SLF001
+                loop = asyncio.get_running_loop()
+                loop.call_later(delay, listener, task, run, key, context=self._context.copy())
+
+        stop = self._transport.on_revoke(queue, heard)
+        self._listening.append(stop)
+
+        def leave() -> None:
+            if stop in self._listening:
+                self._listening.remove(stop)
+                stop()
+
+        return leave
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """See ``Transport.adopt``."""
+        self._admit("adopt")
+        await self._transport.adopt(queue, heir)
+
+    async def close(self) -> None:
+        """The process is gone; the broker stays."""
+        while self._listening:
+            self._listening.pop()()
+
+    def _admit(self, verb: str) -> None:
+        if self._network.refuses(verb):
+            raise TransportError(f"simulated: {verb} was refused")
+
+
+def at_once(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    work.close()
+    raise RuntimeError("simulation: expected a verb that waits for nothing")

@@ -1,0 +1,102 @@
+"""Clients that submit, double and lose patience, and operators who act at the wrong moment."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+from stepward.errors import Refused, StoreError
+from stepward.model.states import TASK_ENDS
+from stepward.store.contract import Directive
+from stepward.testing.plans import Planner
+from stepward.testing.process import Process
+from stepward.testing.workload import SIGNALS, WORKFLOWS, Plan
+from stepward.testing.world import World
+
+PATIENCE = 3.0
+VERBS = ("cancel", "undo", "suspend", "suspend", "resume", "resubmit", "signal", "signal")
+
+
+class People:
+    """Everyone outside."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._chance = random.Random(f"{world.seed}/people")
+        self._planner = Planner(random.Random(f"{world.seed}/plans"))
+        self._signals = 0
+        self.accepted: dict[str, str] = {}
+        """Ids of tasks whose submission was acknowledged, with their uids."""
+        self.wanted: dict[str, tuple[str, Plan, Any]] = {}
+
+    def come(self, count: int, seconds: float) -> None:
+        """Let ``count`` clients come within so many seconds."""
+        for number in range(count):
+            deadline = self._chance.choice([None, None, None, 10.0, 30.0])
+            id = f"task-{number}"
+            self.wanted[id] = (self._planner.policy(), self._planner.plan(), deadline)
+            self._world.loop.call_later(self._chance.random() * seconds, self._begin, id)
+
+    async def insist(self) -> None:
+        """Submit again whatever was not acknowledged."""
+        for id in self.wanted:
+            while id not in self.accepted:
+                await self._submit(self._world.office, id)
+
+    async def operate(self, seconds: float) -> None:
+        """Act on tasks now and then."""
+        every = self._world.rates.operator_every
+        until = self._world.loop.time() + seconds
+        while every and self._world.loop.time() < until:
+            await asyncio.sleep(self._chance.expovariate(1 / every))
+            rows = list(self._world.mirror.tasks.values())
+            if rows and self._world.loop.time() < until:
+                await self.act(self._chance.choice(rows).id, self._chance.choice(VERBS))
+
+    async def act(self, id: str, verb: str) -> None:
+        """Do one thing to a task; a refusal or an unreachable store is taken as it is."""
+        client = self._world.office.client
+        try:
+            if verb == "signal":
+                self._signals += 1
+                await client.signal(id, self._chance.choice(SIGNALS), b"%d" % self._signals, None)
+            else:
+                await client.direct(id, Directive(verb=verb, actor="operator"))
+            self._world.trace.note("operator", verb, id)
+            self._world.trace.reached(f"an operator's {verb}")
+        except (Refused, StoreError) as error:
+            self._world.trace.note("refused", verb, id, type(error).__name__)
+
+    async def send(self, id: str, name: str) -> None:
+        """Give a task the signal it waits for."""
+        self._signals += 1
+        try:
+            await self._world.office.client.signal(id, name, b"%d" % self._signals, None)
+        except (Refused, StoreError):
+            return
+
+    def _begin(self, id: str) -> None:
+        """A client in some process submits; it may do so twice."""
+        for _ in range(1 + (self._chance.random() < self._world.rates.client_doubles)):
+            able = [p for p in self._world.processes.values() if p.has_scheduler and not p.dead]
+            process = self._chance.choice([*able, self._world.office])
+            process.run(self._submit(process, id))
+
+    async def _submit(self, process: Process, id: str) -> None:
+        policy, plan, deadline = self.wanted[id]
+        try:
+            async with asyncio.timeout(PATIENCE):
+                handle = await process.client.submit(WORKFLOWS[policy], plan, id=id, complete_by=deadline)
+                uid = (await handle.status()).uid
+        except (TimeoutError, StoreError) as error:
+            self._world.trace.note("not accepted", id, type(error).__name__)
+            return
+        if self.accepted.setdefault(id, uid) != uid:
+            self._world.trace.violated("S1", f"{id} was accepted as {self.accepted[id]} and as {uid}")
+        self._world.trace.note("accepted", id, uid)
+
+
+def is_over(state: str) -> bool:
+    """Whether nothing more happens by itself."""
+    return state in TASK_ENDS

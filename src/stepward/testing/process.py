@@ -1,0 +1,165 @@
+"""A simulated process: the real Host with its actors, in a lane that can be stopped, killed or ended in order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, cast
+
+from stepward.client import Client, Endings
+from stepward.clock import Environment
+from stepward.errors import StepwardError, StoreError, TransportError
+from stepward.events import Event, Hints, Observers
+from stepward.host import Host, Parts, Roles
+from stepward.store.contract import Store
+from stepward.store.sqlite import SqliteStore
+from stepward.testing.clock import SimulatedClock
+from stepward.testing.loop import LANE
+from stepward.testing.messages import FaultyTransport
+from stepward.testing.store import FaultyStore, Gate
+from stepward.testing.workload import AGENTS
+
+if TYPE_CHECKING:
+    from stepward.testing.world import World
+
+APP = "simulated"
+
+
+class SimulatedCrash(BaseException):
+    """Unwinds whatever runs when its process is killed at a failpoint."""
+
+
+class Process:
+    """One start of a process; another start is another object."""
+
+    def __init__(self, world: World, name: str, roles: Roles | None) -> None:
+        self.name = name
+        self.roles = roles
+        self.started = False
+        self.dead = False
+        self.lane = world.loop.open_lane(name)
+        self.context = Context()
+        self.context.run(LANE.set, self.lane)
+        self.clock = SimulatedClock(world.loop.time)
+        self._world = world
+        self._chance = random.Random(f"{world.seed}/{name}")
+        self._environment = Environment(clock=self.clock, random=self._chance, failpoint=self._failpoint)
+        self.gate = Gate(world.rates_now, random.Random(f"{world.seed}/{name}/store"), world.trace)
+        self._real = SqliteStore(world.path, app=APP, environment=self._environment, busy_seconds=1.0)
+        self.store = cast("Store", FaultyStore(self._real, self.gate))
+        self.transport = FaultyTransport(world.hub, world.network, self.lane, self.context)
+        self._hints = Hints()
+        self._endings = Endings()
+        self.host: Host | None = None
+        self.client = Client(self.store, app=APP, registry=world.registry, environment=self._environment)
+
+    def start(self) -> None:
+        """Begin to run."""
+        self.run(self._main())
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something inside this process."""
+        self._world.loop.create_task(work, context=self.context.copy())
+
+    def kill(self) -> None:
+        """End at once: nothing of it runs any more, only store and broker stay."""
+        if self.dead:
+            return
+        self.dead = True
+        self._world.loop.close_lane(self.lane)
+        self._let_go()
+
+    def stop_orderly(self, done: Callable[[], None]) -> None:
+        """What SIGTERM does."""
+        self.run(self._stop(done))
+
+    @property
+    def has_scheduler(self) -> bool:
+        """Whether submissions may be born here."""
+        return self.started and self.host is not None and self.host.scheduler is not None
+
+    async def _main(self) -> None:
+        world = self._world
+        try:
+            await self._real.open()
+            if self.roles is None:
+                self.started = True
+                return
+            self.host = Host(self._parts(), self.roles)
+            await self.host.start()
+            self._open_door()
+            self.started = True
+            await self.host.wait()
+        except (StoreError, TransportError) as error:
+            self._failed(error)
+        except SimulatedCrash:
+            return
+        except Exception as error:
+            world.trace.violated("bug", f"an actor of {self.name} ended by {type(error).__name__}: {error}")
+            raise
+
+    def _failed(self, error: StepwardError) -> None:
+        if self.started:
+            self._world.trace.violated("bug", f"an actor of {self.name} ended by {type(error).__name__}: {error}")
+        else:
+            self._world.trace.note("start failed", self.name, str(error))
+            self._world.loop.call_soon(self._world.died, self, context=Context())
+
+    async def _stop(self, done: Callable[[], None]) -> None:
+        if self.host is not None:
+            await self.host.stop()
+        self._world.loop.call_soon(done, context=Context())
+
+    def _open_door(self) -> None:
+        if self.host is not None:
+            self.client = Client(
+                self.store,
+                app=APP,
+                registry=self._world.registry,
+                environment=self._environment,
+                hints=self._hints,
+                endings=self._endings,
+                birth=self.host.birth,
+            )
+
+    def _parts(self) -> Parts:
+        return Parts(
+            registry=self._world.registry,
+            agents=AGENTS,
+            settings=self._world.settings,
+            environment=self._environment,
+            observers=Observers(self._heard),
+            store=self.store,
+            transport=self.transport,
+            hints=self._hints,
+            endings=self._endings,
+            sinks=[],
+            threads=False,
+        )
+
+    def _heard(self, event: Event) -> None:
+        self._world.trace.note("event", self.name, event.name)
+        self._world.trace.reached(event.name)
+
+    def _failpoint(self, name: str) -> None:
+        rate = self._world.rates_now().crash_at_failpoint
+        if rate and self.roles is not None and self.started and self._chance.random() < rate:
+            self._world.trace.fault("crash at a failpoint", self.name, name)
+            self.dead = True
+            self.lane.parked = True
+            self._world.loop.call_soon(self._fall, context=Context())
+            raise SimulatedCrash
+
+    def _fall(self) -> None:
+        self._world.loop.close_lane(self.lane)
+        self._let_go()
+        self._world.died(self)
+
+    def _let_go(self) -> None:
+        for connection in (self._real._database._second, self._real._database.connection):  # noqa: SLF001
+            if connection is not None:
+                connection.rollback()
+        self._real._database.close()  # noqa: SLF001
+        while self.transport._listening:  # noqa: SLF001
+            self.transport._listening.pop()()  # noqa: SLF001

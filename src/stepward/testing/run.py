@@ -1,0 +1,176 @@
+"""One seed, from the first submission to the verdict: a phase with faults, then one in which everything must come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from stepward.host import Roles
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.store import watcher
+from stepward.testing import workload
+from stepward.testing.fence import real_world_forbidden
+from stepward.testing.history import TaskRow, watched
+from stepward.testing.loop import SimulationLoop, Stalled
+from stepward.testing.nemesis import Nemesis
+from stepward.testing.people import People
+from stepward.testing.verdict import Verdict
+from stepward.testing.world import World
+
+REST_WITHIN = 240.0
+"""Virtual seconds after the last fault in which every task must come to rest (L1)."""
+LOOK_EVERY = 1.0
+LOOKOUT_EVERY = 0.25
+"""How often simulated processes look whether others changed the store: coarser than in production, for speed."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of a seed."""
+
+    seed: int
+    fingerprint: str
+    violations: list[str]
+    timeline: list[str]
+    description: str
+    faults: Counter[str] = field(default_factory=Counter)
+    situations: Counter[str] = field(default_factory=Counter)
+    tasks: int = 0
+    processed: int = 0
+    callbacks: int = 0
+    seconds: float = 0.0
+    """Virtual seconds that the run took."""
+
+
+def run_seed(seed: int) -> Result:
+    """Run one seed; the same seed gives the same result in every process."""
+    loop = SimulationLoop(random.Random(f"{seed}/order"))
+    collecting = gc.isenabled()
+    # What a collector closes at moments of its own would differ from run to run.
+    gc.disable()
+    try:
+        with real_world_forbidden():
+            return _run(seed, loop)
+    finally:
+        loop.close()
+        if collecting:
+            gc.enable()
+
+
+def _run(seed: int, loop: SimulationLoop) -> Result:
+    world = World(seed, loop)
+    workload.enter(world)
+    loop.set_exception_handler(lambda _, context: None)
+    before, watcher.EVERY = watcher.EVERY, LOOKOUT_EVERY
+    course = Course(world)
+    with watched(lambda entries, verb: world.rules.committed(entries, verb)):
+        main = loop.create_task(course.run())
+        try:
+            loop.run_until_complete(main)
+        except Stalled as error:
+            world.trace.violated("L1", str(error))
+        finally:
+            watcher.EVERY = before
+            world.end()
+            loop.world.close()
+    return _result(world, course)
+
+
+def _result(world: World, course: Course) -> Result:
+    trace, tasks = world.trace, world.mirror.tasks.values()
+    word = next((task.id for task in tasks if trace.violations and _names(trace.violations[0], task)), None)
+    uid = next((task.uid for task in tasks if task.id == word), word)
+    return Result(
+        seed=world.seed,
+        fingerprint=trace.fingerprint(),
+        violations=list(trace.violations),
+        timeline=trace.timeline(uid and uid[-12:]) if trace.violations else [],
+        description=course.description,
+        faults=trace.faults,
+        situations=trace.situations,
+        tasks=len(tasks),
+        processed=sum(task.state == TaskState.PROCESSED for task in tasks),
+        callbacks=world.loop.callbacks,
+        seconds=world.loop.time(),
+    )
+
+
+def _names(violation: str, task: TaskRow) -> bool:
+    return task.uid in violation or task.id in violation.split()
+
+
+class Course:
+    """The course of a run."""
+
+    def __init__(self, world: World) -> None:
+        chance = world.chance
+        self._world = world
+        self._people = People(world)
+        self._nemesis = Nemesis(world)
+        self._faulty_seconds = chance.choice([5.0, 15.0, 30.0])
+        self._clients = chance.choice([2, 4, 6, 10])
+        self._roles = _drawn_roles(chance)
+        self.description = (
+            f"{len(self._roles)} processes, {self._clients} clients, {self._faulty_seconds:g} s of faults: "
+            f"{world.rates.text()}; lease {world.settings.lease:g} s"
+        )
+
+    async def run(self) -> None:
+        """The two phases and the verdict."""
+        world = self._world
+        await world.prepare()
+        for name, roles in self._roles.items():
+            world.start(name, roles)
+        await self._suffer()
+        if not world.trace.violations:
+            await self._recover()
+        if not world.trace.violations:
+            await Verdict(world, self._people).reach(world.office.store)
+
+    async def _suffer(self) -> None:
+        self._world.faulty = True
+        self._people.come(self._clients, self._faulty_seconds * 0.7)
+        operating = asyncio.create_task(self._people.operate(self._faulty_seconds))
+        await self._nemesis.run(self._faulty_seconds)
+        operating.cancel()
+        self._world.faulty = False
+        self._world.trace.note("calm")
+        self._nemesis.heal()
+
+    async def _recover(self) -> None:
+        world = self._world
+        await self._people.insist()
+        until = world.loop.time() + REST_WITHIN
+        while world.loop.time() < until and not world.trace.violations:
+            await asyncio.sleep(LOOK_EVERY)
+            waiting = [task for task in world.mirror.tasks.values() if task.state not in TASK_ENDS]
+            if not waiting:
+                return
+            for task in waiting:
+                await self._help(task)
+
+    async def _help(self, task: TaskRow) -> None:
+        """Give a task what only people can: it is resumed, and gets the signal it waits for."""
+        if task.state == TaskState.SUSPENDED:
+            await self._people.act(task.id, "resume")
+        elif task.state == TaskState.WAITING and (task.waits_for or "").startswith("signal "):
+            name = (task.waits_for or "").split()[1].rstrip(",")
+            standing = [row for row in self._world.mirror.inbox.values() if row.task == task.uid and row.name == name]
+            if not standing:
+                await self._people.send(task.id, name)
+
+
+def _drawn_roles(chance: random.Random) -> dict[str, Roles]:
+    count = chance.choice([1, 2, 2, 3])
+    roles = {}
+    for number in range(count):
+        agents = None if number == 0 or chance.random() < 0.5 else frozenset(chance.sample(["pay", "ship", "mail"], 2))
+        roles[f"p{number}"] = Roles(
+            scheduler=number == 0 or chance.random() < 0.7,
+            agents=agents,
+            supervisor=number == 0 or chance.random() < 0.5,
+        )
+    return roles

@@ -1,0 +1,135 @@
+"""What must hold once everything has come to rest: the tasks' words against the services' ledgers and the application's rows."""
+
+from __future__ import annotations
+
+import json
+
+from stepward.model.states import TASK_ENDS, StepKind, TaskState
+from stepward.store.contract import ClientStore
+from stepward.testing.history import StepRow, TaskRow
+from stepward.testing.people import People
+from stepward.testing.services import Account, Service
+from stepward.testing.world import World
+from stepward.workflow.replay import verify
+
+BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
+WITH_UNDO = frozenset({"pay.charge", "ship.send", "mail.post"})
+
+
+class Verdict:
+    """Compares the end of a run with what really happened."""
+
+    def __init__(self, world: World, people: People) -> None:
+        self._world = world
+        self._mirror = world.mirror
+        self._trace = world.trace
+        self._people = people
+
+    async def reach(self, store: ClientStore) -> None:
+        """Check everything; what is broken is told to the trace."""
+        self._submissions()
+        accounts = self._accounts()
+        for task in self._mirror.tasks.values():
+            self._rest(task)
+            if task.state == TaskState.ERROR:
+                self._alerted(task)
+            elif task.state in BACK:
+                self._taken_back(task, accounts.get(task.uid, []))
+            elif task.state == TaskState.PROCESSED:
+                self._done(task, accounts.get(task.uid, []))
+                await self._replay(task, store)
+        self._booked()
+
+    def _submissions(self) -> None:
+        uids = {task.id: task.uid for task in self._mirror.tasks.values()}
+        for id, uid in self._people.accepted.items():
+            if uids.get(id) != uid:
+                self._trace.violated("S1", f"{id} was accepted as {uid}, the store has {uids.get(id)}")
+
+    def _rest(self, task: TaskRow) -> None:
+        if task.state not in TASK_ENDS:
+            self._trace.violated("L1", f"task {task.id} never came to an end: {task.state}, waits for {task.waits_for}")
+        self._trace.situations[f"a task ended {task.state}"] += 1
+
+    def _alerted(self, task: TaskRow) -> None:
+        if not any(alert.task == task.uid for alert in self._mirror.alerts.values()):
+            self._trace.violated("S20", f"task {task.id} is in error and nobody was told")
+
+    def _accounts(self) -> dict[str, list[tuple[StepRow, Service, Account]]]:
+        found: dict[str, list[tuple[StepRow, Service, Account]]] = {}
+        for service in self._world.services.values():
+            for key, account in service.accounts.items():
+                identity = self._world.network.step_of(key)
+                step = self._mirror.steps.get(identity[:3]) if identity else None
+                if step is None:
+                    self._trace.violated("S9", f"{service.name} was asked under {key!r}, the key of no step")
+                else:
+                    found.setdefault(step.task, []).append((step, service, account))
+        return found
+
+    def _taken_back(self, task: TaskRow, accounts: list[tuple[StepRow, Service, Account]]) -> None:
+        doubted = self._doubted(task)
+        for step, service, account in accounts:
+            if account.standing <= 0 or step.key in doubted:
+                continue
+            if step.name not in WITH_UNDO:
+                if step.state != "completed" and step.kind == StepKind.OPERATION:
+                    self._trace.violated("S12", f"{task.id} is {task.state}; {step.key} acted, has no undo, and nobody was told")
+            elif service.dedupes or not account.tombstone and not self._was_undone(step):
+                self._trace.violated("S12", f"{task.id} is {task.state} and the effect of {step.key} stands ({step.state})")
+            else:
+                self._trace.reached("a late effect at a service that keeps no tombstones")
+
+    def _was_undone(self, step: StepRow) -> bool:
+        undo = self._mirror.steps.get((step.task, step.run, step.key + "~undo"))
+        return undo is not None and undo.state == "completed"
+
+    def _done(self, task: TaskRow, accounts: list[tuple[StepRow, Service, Account]]) -> None:
+        for step in self._mirror.steps_of(task.uid):
+            if step.state in ("running", "to_repeat", "not_started") and step.run == task.run:
+                self._trace.violated("S12", f"{task.id} is processed and {step.key} is {step.state}")
+        doubted = self._doubted(task)
+        for step, service, account in accounts:
+            if step.state == "completed" and step.kind == StepKind.OPERATION and account.standing < 1:
+                if not self._trusted(step, account):
+                    self._trace.violated("S12", f"{task.id} is processed, {step.key} completed, and its effect is not there")
+            lost = step.state == "abandoned" and account.standing > 0 and step.key not in doubted
+            if lost and service.dedupes:
+                self._trace.violated("S12", f"{task.id} is processed, {step.key} was abandoned, its effect stands, and nobody was told")
+
+    def _trusted(self, step: StepRow, account: Account) -> bool:
+        """An earlier generation's key may have had no effect while the last one had."""
+        return step.generation > 0
+
+    def _doubted(self, task: TaskRow) -> set[str]:
+        """The steps that alerts or the task's own error name as in doubt."""
+        named: set[str] = set()
+        for alert in self._mirror.alerts.values():
+            if alert.task == task.uid:
+                named |= set(json.loads(alert.details).get("in_doubt", ()))
+                named |= {alert.step} if alert.step and alert.kind == "late_effect_after_undo" else set()
+        if task.error is not None:
+            named |= set((json.loads(task.error) or {}).get("in_doubt") or ())
+        return named
+
+    async def _replay(self, task: TaskRow, store: ClientStore) -> None:
+        """S18: the history of a finished task tells its story again."""
+        record = await store.task(task.id)
+        workflow = self._world.registry.workflow(task.workflow, task.version)
+        if record is None or workflow is None:
+            return
+        steps = [s for s in await store.steps(task.id) if s.run == record.run and s.kind is not StepKind.UNDO]
+        difference = verify(workflow, record, steps)
+        if difference is not None:
+            self._trace.violated("S18", difference)
+
+    def _booked(self) -> None:
+        """The rows of transactional steps stand exactly where the steps are completed."""
+        rows = self._world.bookings()
+        if len(rows) != len(set(rows)):
+            self._trace.violated("S5", "a transactional step wrote its rows twice")
+        done = {
+            f"{s.task}/{s.run}/{s.key}" for s in self._mirror.steps.values() if s.name == "booked" and s.state == "completed"
+        }
+        if missing := done - {row.partition("#")[0] for row in rows}:
+            self._trace.violated("S12", f"transactional steps completed without their rows: {sorted(missing)[:3]}")

@@ -1,0 +1,138 @@
+"""Workflow code that breaks its rules: told as an error, with nothing else written."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+
+from stepward import TaskFailed, wait_for, workflow
+from stepward.model.states import TaskState
+from stepward.workflow.definition import Workflow
+from tests.scheduler.world import Service, World, in_state, states
+
+
+async def test_a_replay_that_asks_for_something_else_changes_nothing(world: World, service: Service) -> None:
+    first = "a"
+
+    @workflow
+    async def order() -> None:
+        await service.do(first)
+        await wait_for("go")
+        await service.do("z")
+
+    app = world.app([order], [service.agent])
+    await world.run(app)
+    handle = await (await world.client(app)).submit(order)
+    await in_state(handle, TaskState.WAITING)
+    before = await states(handle)
+    await world.close()
+
+    first = "b"
+    client = await world.start([order], [service.agent])
+    handle = client.task(handle.id)
+    await handle.signal("go")
+    with pytest.raises(TaskFailed, match=r'holds the input \["a"\], the workflow asked for it with \["b"\]'):
+        await handle.result(timeout=10)
+    (alert,) = await client.alerts()
+    assert alert.kind == "non_deterministic"
+    assert await states(handle) == before
+    assert service.log == ["do a"]
+
+    first = "a"
+    await handle.resubmit()
+    await handle.result(timeout=10)
+    assert service.log == ["do a", "do z"]
+
+
+async def test_a_replay_that_leaves_out_a_step_is_found(world: World, service: Service) -> None:
+    is_shorter = False
+
+    @workflow
+    async def order() -> str:
+        if is_shorter:
+            return "short"
+        await service.do("a")
+        await wait_for("go")
+        return "long"
+
+    app = world.app([order], [service.agent])
+    await world.run(app)
+    handle = await (await world.client(app)).submit(order)
+    await in_state(handle, TaskState.WAITING)
+    await world.close()
+    is_shorter = True
+    client = await world.start([order], [service.agent])
+    handle = client.task(handle.id)
+    await handle.signal("go")
+    with pytest.raises(TaskFailed, match="the workflow ended"):
+        await handle.result(timeout=10)
+    assert [alert.kind for alert in await client.alerts()] == ["non_deterministic"]
+
+
+@workflow
+async def opens_a_socket() -> None:
+    await asyncio.open_connection("127.0.0.1", 9)
+
+
+@workflow
+async def uses_a_thread() -> None:
+    await asyncio.to_thread(socket.gethostname)
+
+
+@workflow
+async def waits_for_nothing() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+@pytest.mark.parametrize("broken", [opens_a_socket, uses_a_thread, waits_for_nothing], ids=lambda w: w.name)
+async def test_what_a_workflow_may_not_do_is_a_clear_error(
+    world: World, broken: Workflow[[], None]
+) -> None:
+    client = await world.start([broken])
+    handle = await client.submit(broken)
+    with pytest.raises(TaskFailed) as caught:
+        await handle.result(timeout=10)
+    message = caught.value.cause["message"]
+    assert "expected" in message or "step" in message, message
+    assert len(await client.alerts()) == 1
+
+
+async def test_one_broken_task_does_not_hold_up_the_others(world: World, service: Service) -> None:
+    @workflow
+    async def good(number: int) -> int:
+        await service.do(str(number))
+        return number
+
+    client = await world.start([good, waits_for_nothing], [service.agent])
+    handles = [await client.submit(good, number) for number in range(5)]
+    bad = await client.submit(waits_for_nothing)
+    more = [await client.submit(good, number) for number in range(5, 10)]
+    results = await asyncio.gather(*[handle.result(timeout=10) for handle in (*handles, *more)])
+    assert results == list(range(10))
+    with pytest.raises(TaskFailed):
+        await bad.result(timeout=10)
+
+
+async def test_a_result_that_is_not_json_is_a_bug(world: World) -> None:
+    @workflow
+    async def order() -> Any:
+        return object()
+
+    client = await world.start([order])
+    with pytest.raises(TaskFailed, match="result of order"):
+        await (await client.submit(order)).result(timeout=10)
+
+
+async def test_a_payload_over_the_limit_fails_its_step(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        return await service.do("x" * 3000)
+
+    client = await world.start([order], [service.agent], payload_bytes="2KiB")
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed, match="2,048 bytes"):
+        await handle.result(timeout=10)
+    assert service.log == []

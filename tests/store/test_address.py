@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from stepward.errors import SettingsError
+from stepward.store.address import DEFAULT, sqlite_path
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [
+        (DEFAULT, "stepward.db"),
+        ("sqlite:///data/shop.db", "data/shop.db"),
+        ("sqlite:////var/lib/shop.db", "/var/lib/shop.db"),
+        ("sqlite:///file:/shop?vfs=memdb", "file:/shop?vfs=memdb"),
+    ],
+)
+def test_an_address_names_a_file(address: str, path: str) -> None:
+    assert sqlite_path(address) == path
+
+
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        ("shop.db", "no scheme"),
+        ("mysql://host/shop", "found mysql"),
+        ("sqlite://shop.db", "three slashes"),
+        ("sqlite://", "three slashes"),
+        ("sqlite:///", "name a file"),
+        ("sqlite:///data/", "name a file"),
+    ],
+)
+def test_another_address_is_refused_in_one_line(address: str, found: str) -> None:
+    with pytest.raises(SettingsError, match=found) as caught:
+        sqlite_path(address)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_refusal_keeps_passwords_to_itself() -> None:
+    with pytest.raises(SettingsError) as caught:
+        sqlite_path("mysql://ada:secret@host/shop")
+    assert "secret" not in str(caught.value)

@@ -1,0 +1,31 @@
+"""Two processes at one file: each waits for the other's transaction, never for its own."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from stepward.store.sqlite import SqliteStore
+from tests.store.places import opened
+from tests.virtual import settle
+
+
+async def _insert(store: SqliteStore) -> None:
+    async with store.transaction() as transaction:
+        await transaction.execute("insert into app values (1)")
+
+
+async def test_a_transaction_begins_when_another_process_ends_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    here, there = await opened(path), await opened(path)
+    async with there.transaction() as transaction:
+        await transaction.execute("create table app (x)")
+        waiting = asyncio.create_task(_insert(here))
+        await settle()
+        assert not waiting.done()
+    async with asyncio.timeout(2):
+        await waiting
+    async with there.transaction() as transaction:
+        assert await transaction.execute("select x from app") == [(1,)]
+    await here.close()
+    await there.close()

@@ -1,0 +1,198 @@
+"""The tables say what the model says, and what runs often never walks over finished rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+import apsw
+import pytest
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+from stepward.model.records import Audit, InboxKind, InboxRow, Instance, Role, Step, Task
+from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
+from stepward.store.contract import Change, TaskFilter
+from stepward.store.sqlite import (
+    client,
+    clock,
+    directives,
+    host,
+    inbox,
+    journal,
+    leadership,
+    leases,
+    messages,
+    scheduler,
+    stray,
+    submission,
+    supervisor,
+    turn,
+)
+from stepward.store.sqlite.journal import FIRST_HASH, linked
+from stepward.store.sqlite.schema import migrations
+from tests.store.conformance.world import World
+from tests.store.conformance.world import scheduler as registered
+from tests.store.places import execute, opened, sqlite
+
+MODULES = (
+    client,
+    clock,
+    directives,
+    host,
+    inbox,
+    journal,
+    leadership,
+    leases,
+    messages,
+    scheduler,
+    stray,
+    submission,
+    supervisor,
+    turn,
+)
+QUERIES = {f"{module.__name__}.{name}": sql for module in MODULES for name, sql in module.Q.items()}
+
+MAY_WALK = {
+    "client.workflow",
+    "client.workflows",
+    "client.instances",
+    "client.alerts",
+    "client.audits",
+    "journal.last_hash",
+    "leadership.read",
+    "messages.forget_expired",
+}
+"""What walks a table of few rows, or its newest or oldest end."""
+SMALL = ("stepward_instance", "stepward_leadership", "json_each", "CONSTANT ROW", "first", "subquery", "VIRTUAL")
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> Path:
+    file = tmp_path / "store.db"
+    await (await opened(file)).close()
+    return file
+
+
+def checked(table: str, column: str) -> set[str]:
+    """The values that the CHECK of a column allows, from the migrations' text."""
+    text = "".join(text for _, text in migrations())
+    body = text.split(f"create table {table} (")[1].split("\n) strict")[0]
+    found = re.search(rf"\n    {column} text[^(]*check \({column} in\s*\(([^)]*)\)", body)
+    assert found is not None
+    return set(re.findall(r"'(\w+)'", found[1]))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "values"),
+    [
+        ("stepward_task", "state", TaskState),
+        ("stepward_task", "undo_to", (TaskState.UNDONE, TaskState.CANCELLED)),
+        ("stepward_step", "state", StepState),
+        ("stepward_step", "kind", StepKind),
+        ("stepward_inbox", "kind", InboxKind),
+        ("stepward_instance", "role", Role),
+    ],
+)
+def test_checks_allow_what_the_model_has(table: str, column: str, values: Iterable[StrEnum]) -> None:
+    assert checked(table, column) == {value.value for value in values}
+
+
+@pytest.mark.parametrize(
+    ("table", "record", "more"),
+    [
+        ("stepward_task", Task, []),
+        ("stepward_step", Step, []),
+        ("stepward_inbox", InboxRow, []),
+        ("stepward_instance", Instance, ["renewed_at", "silent_at", "dead_at"]),
+        ("stepward_audit", Audit, ["hash"]),
+    ],
+)
+def test_columns_stand_as_the_records_fields(file: Path, table: str, record: type[Struct], more: list[str]) -> None:
+    found = [name for (name,) in execute(file, f"select name from pragma_table_info('{table}')")]
+    assert found == [*record.__struct_fields__, *more]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"state": TaskState.PROCESSING},
+        {"state": TaskState.PENDING, "locked_by": "s1"},
+        {"state": TaskState.UNDOING},
+        {"state": TaskState.PENDING, "finished_at": 1.0},
+        *({"state": state, "undo_to": TaskState.UNDONE} for state in sorted(TASK_ENDS)),
+        {"inbox": -1},
+        {"run": 0},
+        {"undo_to": TaskState.ERROR},
+    ],
+    ids=str,
+)
+def test_no_task_stands_against_the_model(file: Path, fields: dict[str, object]) -> None:
+    task = replace(Task(uid="u", id="i", workflow="w", version="1"), **fields)
+    connection = apsw.Connection(str(file))
+    with pytest.raises(apsw.ConstraintError, match="CHECK"):
+        connection.execute(turn.Q["insert_task"], astuple(task))
+    connection.close()
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_is_understood_and_walks_over_no_table(file: Path, name: str) -> None:
+    connection = apsw.Connection(str(file))
+    sql = QUERIES[name]
+    if name.endswith("client.tasks"):
+        sql += " where true order by uid desc limit 5"
+    values = (None,) * max([*map(int, re.findall(r"\?(\d+)", sql)), sql.count("?"), 0])
+    parameters = values if "?1" not in sql else values[: max(map(int, re.findall(r"\?(\d+)", sql)))]
+    plan = [row[3] for row in connection.execute("explain query plan " + sql, parameters)]
+    connection.close()
+    walks = [line for line in plan if line.startswith("SCAN") and not any(small in line for small in SMALL)]
+    walks = [line for line in walks if not re.search(r"USING (COVERING )?INDEX|SCAN (i|s|wanted|me|other)\b", line)]
+    if name.removeprefix("stepward.store.sqlite.") not in MAY_WALK:
+        assert walks == []
+
+
+async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
+    connection = apsw.Connection(str(file))
+
+    def plan(sql: str, count: int) -> str:
+        return " ".join(row[3] for row in connection.execute("explain query plan " + sql, (None,) * count))
+
+    assert "stepward_task_claimable (workflow=? AND version=?)" in plan(scheduler.Q["claimable"], 3)
+    assert "stepward_task_waking" in plan(scheduler.Q["wake"], 2)
+    assert "stepward_task_uid (uid=?)" in plan(turn.Q["held"], 2)
+    assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(turn.Q["finish"], 10)
+    assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(scheduler.Q["steps"], 1)
+    due = plan(supervisor.Q["due"], 3)
+    for index in ("step_watched", "task_deadline", "task_held", "task_claimable", "task_waking", "alert_undelivered"):
+        assert f"stepward_{index}" in due
+    assert "stepward_task_claimable (workflow=? AND version>?)" in due
+    for state in TaskState:
+        sql, values = client._listing(TaskFilter(state=state))
+        found = " ".join(row[3] for row in connection.execute("explain query plan " + sql, values))
+        if state in client.SOURCES:
+            assert "stepward_task_listed" in found or "stepward_task_held" in found
+    connection.close()
+
+
+async def test_the_audit_is_a_chain_that_shows_an_edit(file: Path) -> None:
+    world = World(lambda environment: sqlite(file, environment=environment))
+    store = await world.open()
+    await registered(store)
+    for act in ("one", "two", "three"):
+        await store.commit("s1", [Change(task="x", audits=[Audit(actor="ada", act=act)])], None)
+    assert _breaks(file) == []
+    execute(file, "update stepward_audit set actor = 'eve' where act = 'two'")
+    assert _breaks(file) == [2]
+    await world.close()
+
+
+def _breaks(file: Path) -> list[int]:
+    """The numbers of acts whose hash does not follow from the one before and themselves."""
+    previous, found = FIRST_HASH, []
+    for number, *values, link in execute(file, "select * from stepward_audit order by number"):
+        if linked(previous, tuple(values)) != link:
+            found.append(number)
+        previous = link
+    return found

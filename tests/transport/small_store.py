@@ -1,0 +1,63 @@
+"""A store of messages small enough to be right at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from stepward.errors import StoreUnavailable
+
+
+@dataclass
+class Row:
+    token: int
+    queue: str
+    body: bytes
+    expires_at: float | None
+    taken_until: float = 0.0
+
+
+class SmallStore:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
+        self.rows: list[Row] = []
+        self.takes = 0
+        self.is_down = False
+        self._token = 0
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        self._check()
+        for body, expires_at in bodies:
+            self._token += 1
+            self.rows.append(Row(self._token, queue, body, expires_at))
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Row]:
+        self._check()
+        self.takes += 1
+        now = self.now()
+        self.rows = [row for row in self.rows if row.expires_at is None or row.expires_at > now]
+        free = [row for row in self.rows if row.queue == queue and row.taken_until <= now][:limit]
+        for row in free:
+            row.taken_until = now + lease
+        return free
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        self._check()
+        self.rows = [row for row in self.rows if row.queue != queue or row.token not in tokens]
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        self._check()
+        for row in self.rows:
+            if row.queue == queue and row.token in tokens:
+                row.taken_until = self.now() + lease
+
+    async def adopt(self, queue: str, heir: str) -> int:
+        self._check()
+        left = [row for row in self.rows if row.queue == queue]
+        for row in left:
+            row.queue, row.taken_until = heir, 0.0
+        return len(left)
+
+    def _check(self) -> None:
+        if self.is_down:
+            raise StoreUnavailable("store: expected it to answer, found it down; start it")

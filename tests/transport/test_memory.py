@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import asyncio
+
+from stepward.transport.memory import MemoryTransport
+from tests.transport.messages import reply, request
+
+QUEUE = "agents.payments"
+
+
+def opened() -> MemoryTransport:
+    return MemoryTransport(asyncio.get_running_loop().time)
+
+
+async def taken(transport: MemoryTransport, limit: int = 100) -> list[str]:
+    return [delivery.message.task for delivery in await transport.take(QUEUE, limit, 30)]
+
+
+async def test_higher_priority_comes_first_and_equals_in_order() -> None:
+    transport = opened()
+    priorities = {"a": 5, "b": 1, "c": 9, "d": 5, "e": 7, "f": 9}
+    await transport.publish(QUEUE, [request(task, priority=level) for task, level in priorities.items()])
+    assert await taken(transport, 3) == ["c", "f", "e"]
+    await transport.publish(QUEUE, [request("g", priority=8), request("h", priority=5)])
+    assert await taken(transport) == ["g", "a", "d", "h", "b"]
+
+
+async def test_what_returns_comes_before_what_is_new() -> None:
+    transport = opened()
+    await transport.publish(QUEUE, [request("a"), request("b")])
+    await taken(transport)
+    await transport.publish(QUEUE, [request("c")])
+    await asyncio.sleep(31)
+    assert await taken(transport) == ["a", "b", "c"]
+
+
+async def test_a_late_settlement_does_not_take_the_new_delivery() -> None:
+    transport = opened()
+    await transport.publish(QUEUE, [request("a")])
+    late = await transport.take(QUEUE, 1, 30)
+    await asyncio.sleep(31)
+    await taken(transport)
+    await transport.settle(QUEUE, late)
+    await asyncio.sleep(31)
+    assert await taken(transport) == ["a"]
+
+
+async def test_a_revocation_withdraws_the_request() -> None:
+    transport = opened()
+    await transport.publish(QUEUE, [request("a"), request("b"), request("a", run=2), reply("a")])
+    await transport.revoke(QUEUE, "a", 1, "payments.charge/1")
+    assert await taken(transport) == ["b", "a", "a"]
+
+
+async def test_messages_pass_as_they_are() -> None:
+    transport = opened()
+    message = request()
+    await transport.publish(QUEUE, [message])
+    assert (await transport.take(QUEUE, 1, 30))[0].message is message

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stepward.errors import StoreUnavailable, TransportError
+from stepward.events import Event, Observers
+from stepward.transport.store import StoreTransport
+from tests.transport.messages import request
+from tests.transport.small_store import Row, SmallStore
+from tests.virtual import START, settle
+
+QUEUE = "agents.payments"
+
+
+class Opened:
+    def __init__(self, hint: Callable[[], bool] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.store = SmallStore(self.loop.time)
+        self.other = StoreTransport(self.store, poll=60, hint=None)
+        self.events: list[Event] = []
+        self.transport = StoreTransport(self.store, poll=10, hint=hint, observers=Observers(self.events.append))
+
+    async def taken_at(self) -> float:
+        await self.transport.take(QUEUE, 10, 30)
+        return self.loop.time() - START
+
+
+async def test_without_a_hint_a_poll_finds_what_others_put() -> None:
+    opened = Opened()
+    taking = asyncio.create_task(opened.taken_at())
+    await settle()
+    await opened.other.publish(QUEUE, [request()])
+    assert await taking == pytest.approx(10, abs=0.1)
+
+
+async def test_the_host_wakes_a_take() -> None:
+    opened = Opened()
+    taking = asyncio.create_task(opened.taken_at())
+    await settle()
+    await opened.other.publish(QUEUE, [request()])
+    opened.transport.wake()
+    assert await taking == pytest.approx(0, abs=0.1)
+
+
+async def test_a_hint_wakes_every_take_at_once() -> None:
+    changed = False
+
+    def hint() -> bool:
+        nonlocal changed
+        was, changed = changed, False
+        return was
+
+    opened = Opened(hint)
+    taking = [asyncio.create_task(opened.taken_at()) for _ in range(2)]
+    await asyncio.sleep(3)
+    await opened.other.publish(QUEUE, [request("a")])
+    await opened.other.publish("agents.other", [request("b")])
+    changed = True
+    done, waiting = await asyncio.wait(taking, return_when=asyncio.FIRST_COMPLETED)
+    assert done.pop().result() == pytest.approx(3, abs=0.1)
+    assert opened.store.takes <= 4
+    waiting.pop().cancel()
+
+
+async def test_a_hint_is_asked_only_while_somebody_waits() -> None:
+    asked: list[float] = []
+
+    def hint() -> bool:
+        asked.append(1)
+        return False
+
+    opened = Opened(hint)
+    await asyncio.sleep(5)
+    assert asked == []
+    taking = asyncio.create_task(opened.taken_at())
+    await asyncio.sleep(1)
+    assert len(asked) > 10
+    await opened.transport.publish(QUEUE, [request()])
+    await taking
+    asked.clear()
+    await asyncio.sleep(5)
+    assert asked == []
+
+
+async def test_a_hint_that_fails_is_asked_again() -> None:
+    answers = [StoreUnavailable("busy"), StoreUnavailable("busy"), None]
+
+    def hint() -> bool:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+        return True
+
+    opened = Opened(hint)
+    taking = asyncio.create_task(opened.taken_at())
+    await settle()
+    await opened.other.publish(QUEUE, [request()])
+    assert await taking == pytest.approx(0.06, abs=0.01)
+
+
+async def test_what_it_publishes_itself_wakes_a_take() -> None:
+    opened = Opened()
+    taking = asyncio.create_task(opened.taken_at())
+    await settle()
+    await opened.transport.publish(QUEUE, [request()])
+    assert await taking == pytest.approx(0, abs=0.1)
+
+
+async def test_what_comes_between_a_look_and_the_wait_is_not_missed() -> None:
+    opened = Opened()
+    look = opened.store.take
+
+    async def slowly(queue: str, limit: int, lease: float) -> list[Row]:
+        found = await look(queue, limit, lease)
+        await asyncio.sleep(1)
+        return found
+
+    opened.store.take = slowly  # type: ignore[method-assign]
+    taking = asyncio.create_task(opened.taken_at())
+    await asyncio.sleep(0.5)
+    await opened.transport.publish(QUEUE, [request()])
+    assert await taking == pytest.approx(2, abs=0.1)
+
+
+async def test_an_idle_take_asks_the_store_only_each_poll() -> None:
+    opened = Opened(lambda: False)
+    taking = asyncio.create_task(opened.taken_at())
+    await asyncio.sleep(95)
+    assert opened.store.takes == 10
+    taking.cancel()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b"{}",
+        b'{"type":"request"}',
+        b'{"type":"reply","task":5}',
+        b'{"type":"bomb"}',
+        b'{"type":"request","complete_by":NaN}',
+        b"[" * 100_000,
+        b"9" * 10_000,
+    ],
+)
+async def test_a_malformed_body_is_settled_and_told_and_stops_nothing(body: bytes) -> None:
+    opened = Opened()
+    await opened.store.put(QUEUE, [(body, None)])
+    await opened.transport.publish(QUEUE, [request("good")])
+    (delivery,) = await opened.transport.take(QUEUE, 10, 30)
+    assert delivery.message.task == "good"
+    assert [row.token for row in opened.store.rows] == [delivery.token]
+    (event,) = opened.events
+    assert (event.name, event.fields["queue"]) == ("transport.dead_letter", QUEUE)
+
+
+async def test_after_malformed_bodies_alone_the_rest_is_looked_for_at_once() -> None:
+    opened = Opened()
+    await opened.store.put(QUEUE, [(b"bad", None), (b"worse", None)])
+    await opened.transport.publish(QUEUE, [request("good")])
+    await opened.transport.take(QUEUE, 1, 30)
+    assert opened.loop.time() - START < 1
+
+
+async def test_fields_of_newer_programs_are_passed_over() -> None:
+    opened = Opened()
+    await opened.transport.publish(QUEUE, [request("good")])
+    opened.store.rows[0].body = opened.store.rows[0].body.replace(b"{", b'{"newer":1,', 1)
+    assert (await opened.transport.take(QUEUE, 1, 30))[0].message == request("good")
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda t: t.publish(QUEUE, [request()]),
+        lambda t: t.take(QUEUE, 1, 30),
+        lambda t: t.settle(QUEUE, []),
+        lambda t: t.extend(QUEUE, [], 30),
+        lambda t: t.adopt(QUEUE, "heir"),
+    ],
+)
+async def test_a_store_that_is_down_is_a_transport_error(verb: Any) -> None:
+    opened = Opened()
+    opened.store.is_down = True
+    with pytest.raises(TransportError, match=r"queue agents\.payments: .*found it down"):
+        await verb(opened.transport)
