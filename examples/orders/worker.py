@@ -46,11 +46,11 @@ async def _told_to_stop(*, is_tethered: bool) -> None:
     if is_tethered:
         loop.add_reader(sys.stdin.fileno(), _read_on, told)
     await told.wait()
-    loop.remove_reader(sys.stdin.fileno())
 
 
 def _read_on(told: asyncio.Event) -> None:
     if not os.read(sys.stdin.fileno(), 1024):
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
         told.set()
 
 

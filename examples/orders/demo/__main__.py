@@ -19,20 +19,22 @@ from examples.orders.proof import Finding
 from stepward.events import Hints
 
 LONGEST_SECONDS = 90
+MOST_NAMED = 5
 STOPPED = 130
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> None:
     """Run the demo; exit 0 only if every finding holds."""
     try:
         sys.exit(asyncio.run(_demo()))
-    except (KeyboardInterrupt, asyncio.CancelledError):
+    except asyncio.CancelledError:
         print("Stopped; nothing of the demo is left running.", file=sys.stderr)
         sys.exit(STOPPED)
 
 
 async def _demo() -> int:
-    _let_sigterm_cancel()
+    _end_at_signals()
     teller = Teller(Console(width=WIDTH, highlight=False))
     hints = Hints()
     waits = Waits(hints)
@@ -41,8 +43,7 @@ async def _demo() -> int:
             with TemporaryDirectory(prefix="stepward-demo-") as folder:
                 findings = await run(Path(folder), teller, waits, hints)
     except TimeoutError:
-        awaited = ", ".join(waits.given_up) or "a process to start"
-        return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {awaited}")
+        return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {_awaited(waits)}")
     except WorkerDied as died:
         return _give_up(teller, str(died))
     return _conclude(teller, findings)
@@ -61,10 +62,25 @@ def _give_up(teller: Teller, why: str) -> int:
     return 1
 
 
-def _let_sigterm_cancel() -> None:
+def _awaited(waits: Waits) -> str:
+    names = waits.given_up or ["a process to start"]
+    more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _end_at_signals() -> None:
+    """The first signal ends the demo in good order; others do not disturb that, for it is bounded."""
     task = asyncio.current_task()
     assert task is not None, "runs in a task"
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, int)
+        task.cancel()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, end)
 
 
 if __name__ == "__main__":

@@ -185,8 +185,8 @@ async def running(folder: Path, store: str) -> AsyncIterator[Processes]:
     """The processes, of which none is left at the end; the services run, workers are started later."""
     processes = Processes(folder, store)
     async with AsyncExitStack() as stack:
-        stack.push_async_callback(processes.stop)
         await processes.start_services(stack)
+        stack.push_async_callback(processes.stop)
         yield processes
 
 

@@ -28,9 +28,10 @@ def main() -> None:
         metavar="JSON",
         help='initial quantities, such as {"teapot": 100}; only the stock service reads them',
     )
+    parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")
     arguments = parser.parse_args()
     services = {service.name: service for service in (stock(arguments.stock), PAYMENT, PARCEL, MAIL)}
-    serve(services[arguments.name], arguments.ledger, arguments.port)
+    serve(services[arguments.name], arguments.ledger, arguments.port, is_tethered=arguments.tethered)
 
 
 def _quantities(text: str) -> dict[str, int]:

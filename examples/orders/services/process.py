@@ -22,7 +22,7 @@ Reply = TypeVar("Reply")
 
 
 class ServiceProcess:
-    """One service in a process of its own, on one port and one ledger for life.
+    """One service in a process of its own, on one port and one ledger for life; it never outlives this process.
 
     With `restarting`, a process that dies unasked is started again, as infrastructure would do it;
     `terminate`, `kill` and `restart` are asked. Use it as `async with ServiceProcess(…) as service`, or call
@@ -127,7 +127,7 @@ class ServiceProcess:
 
     async def _spawn(self) -> None:
         process = await asyncio.create_subprocess_exec(
-            *self._command(), cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE
+            *self._command(), cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
         )
         assert process.stdout is not None, "stdout is a pipe"
         try:
@@ -145,7 +145,7 @@ class ServiceProcess:
 
     def _command(self) -> list[str]:
         command = [sys.executable, "-m", "examples.orders.services", self.name]
-        command += ["--port", str(self.port), "--ledger", str(self._ledger)]
+        command += ["--port", str(self.port), "--ledger", str(self._ledger), "--tethered"]
         if self._stock is not None:
             command += ["--stock", msgspec.json.encode(self._stock).decode()]
         return command

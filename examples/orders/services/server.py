@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import socket
 import sys
@@ -22,8 +24,11 @@ KEEP_ALIVE_SECONDS = 120
 LONGEST_STOP_SECONDS = 5
 
 
-def serve(service: Service, ledger_path: Path, port: int) -> None:
-    """Serve until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it."""
+def serve(service: Service, ledger_path: Path, port: int, *, is_tethered: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it.
+
+    A tethered service also ends when its standard input is closed: when whoever started it is gone.
+    """
     connection = open_database(ledger_path, service)
     endpoints = Endpoints(
         service=service,
@@ -47,24 +52,32 @@ def serve(service: Service, ledger_path: Path, port: int) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
     try:
-        _Server(config, endpoints).run()
+        _Server(config, endpoints, is_tethered=is_tethered).run()
     finally:
         connection.close()
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, endpoints: Endpoints) -> None:
+    def __init__(self, config: uvicorn.Config, endpoints: Endpoints, *, is_tethered: bool) -> None:
         super().__init__(config)
         self._endpoints = endpoints
+        self._is_tethered = is_tethered
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._is_tethered:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_on)
         port = self.servers[0].sockets[0].getsockname()[1]
         print(f"{self._endpoints.service.name} listening on http://{HOST}:{port}", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._endpoints.stopping.set()
         await super().shutdown(sockets)
+
+    def _read_on(self) -> None:
+        if not os.read(sys.stdin.fileno(), 1024):
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self.should_exit = True
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

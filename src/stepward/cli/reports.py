@@ -54,7 +54,7 @@ class AgentReport(Struct, frozen=True, kw_only=True):
 @with_client
 async def instances(client: Client, as_json: bool) -> None:
     """List the live actors, and those that died within the hour."""
-    found = await client.instances()
+    found = sorted(await client.instances(), key=lambda instance: not instance.alive)
     if as_json:
         print_json([plain(instance) for instance in found])
         return

@@ -61,7 +61,7 @@ def _need_queues(app: App, who: str) -> None:
     if app.settings.transport == "local":
         raise SettingsError(
             f"transport: expected store for {who}, found local, whose queues no other process sees; "
-            " set STEPWARD_TRANSPORT=store, or use `stepward run`"
+            "set STEPWARD_TRANSPORT=store, or use `stepward run`"
         )
 
 

@@ -10,12 +10,12 @@ from stepward.agent.runner import AgentRunner
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError
 from stepward.host.leases import Leases
 from stepward.host.parts import Parts, Roles
+from stepward.host.watchdog import Watchdog
 from stepward.model.messages import reply_queue
 from stepward.model.records import Role, Task
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.contract import Submitted
 from stepward.store.watcher import Watcher
-from stepward.supervisor.report import PassReport
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 
@@ -31,6 +31,7 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self._leases = Leases(parts, self._lost)
         self._watcher = Watcher(parts.store, parts.hints)
+        self._watchdog = Watchdog(parts.environment.clock, parts.observers)
         self._scheduler: Scheduler | None = None
         self._supervisor: Supervisor | None = None
         self._agent_instance = ""
@@ -63,6 +64,8 @@ class Host:
         if self._roles.scheduler and parts.settings.transport != "local":
             self._run(self._keep_capacities())
         self._watcher.start()
+        if parts.threads:
+            self._watchdog.start()
         parts.hints.listen(self._hinted)
 
     async def supervise_once(self) -> PassReport:
@@ -86,6 +89,7 @@ class Host:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._watcher.stop()
+        self._watchdog.stop()
         if self._supervisor is not None:
             await self._supervisor.close()
         await self._leases.retire()

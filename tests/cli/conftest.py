@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from stepward import App, TaskFailed, TaskHandle, TaskUndone
+from stepward.cli.main import cli
+from stepward.cli.targets import load_app
+from stepward.model.states import TaskState
+
+SHOP = f"{Path(__file__).with_name('shop.py')}:app"
+LONG_ID = "order-" + "0123456789" * 19 + "-end"
+
+Stepward = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a task in every state that lasts."""
+    folder = tmp_path_factory.mktemp("filled")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        asyncio.run(_fill(load_app(SHOP)))
+    finally:
+        os.chdir(before)
+    return folder / "stepward.db"
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without a store, as the current one, and no settings from outside."""
+    for name in [name for name in os.environ if name.startswith("STEPWARD_") or name == "COLUMNS"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def store(empty: Path, filled: Path) -> Path:
+    """A copy of the filled store in the current folder."""
+    return Path(shutil.copy(filled, empty / "stepward.db"))
+
+
+@pytest.fixture
+def stepward() -> Stepward:
+    """Runs the command line in this process."""
+
+    def invoke(*args: str, **env: str) -> Result:
+        return CliRunner().invoke(cli, args, env=env)
+
+    return invoke
+
+
+async def _fill(app: App) -> None:
+    async with app.running(supervisor=False), app.client() as client:
+        await (await client.submit("good", 1, id="good")).result()
+        await (await client.submit("good", 2, id=LONG_ID, labels={"who": "日本 🙈", "x": "\x1b[1m"})).result()
+        with pytest.raises(TaskFailed):
+            await (await client.submit("failing", "f", id="failed", labels={"customer": "42"})).result()
+        with pytest.raises(TaskFailed):
+            await (await client.submit("failing", "f", id=LONG_ID.replace("order", "fails"))).result()
+        with pytest.raises(TaskUndone):
+            await (await client.submit("undoing", "u", id="undone")).result()
+        for id in ("waiting", "suspended"):
+            await _until(await client.submit("approval", "a", id=id), TaskState.WAITING)
+        await client.task("suspended").suspend()
+        await _until(client.task("suspended"), TaskState.SUSPENDED)
+        await client.submit("good", 3, id="pending", delay="1h")
+
+
+async def _until(task: TaskHandle, state: TaskState) -> None:
+    while (await task.status()).state is not state:
+        await asyncio.sleep(0)
+
+
+def one_line(result: Result) -> str:
+    """The one line on stderr that a command which went wrong must give, and nothing else."""
+    assert result.stdout == ""
+    lines: list[Any] = result.stderr.splitlines()
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("stepward: ")
+    assert lines[0].isprintable()
+    return str(lines[0])

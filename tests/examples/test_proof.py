@@ -1,0 +1,193 @@
+"""The proof of the order example finds what is planted; on honest books it finds nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from examples.orders.books import Book, Books
+from examples.orders.database import OrderState
+from examples.orders.proof import Evidence, Expected, Takeover, prove
+from examples.orders.services.faults import FaultKind, StandingFault
+from examples.orders.services.ledger import Effect
+
+GOOD = Expected(order_id="good", product="teapot", quantity=2, amount_cents=8400, asked_again=("payment",))
+BAD = Expected(order_id="bad", product="kettle", quantity=1, amount_cents=6850, ends=OrderState.UNDONE)
+ORDERS = [GOOD, BAD]
+DETAILS: dict[str, dict[str, Any]] = {
+    "reserve": {"product": "teapot", "quantity": 2},
+    "charge": {"amount_cents": 8400},
+    "create": {"address": "Harbour Street 5"},
+    "send": {"template": "on-its-way"},
+}
+
+
+def effect(action: str, order_id: str, key: str = "", undoes: str | None = None, **details: Any) -> Effect:
+    return Effect(
+        number=1,
+        at="2026-01-01T00:00:00+00:00",
+        key=key or f"{order_id}/{action}",
+        action=action,
+        order_id=order_id,
+        details=DETAILS.get(action, {}) | details,
+        undoes=undoes,
+    )
+
+
+def fault(hits: int) -> StandingFault:
+    return StandingFault(
+        number=1,
+        kind=FaultKind.ANSWER_LOST,
+        order_id="good",
+        action="charge",
+        times=0,
+        seconds=None,
+        rate=None,
+        seen=hits,
+        hits=hits,
+    )
+
+
+def book(*effects: Effect, faults: int | None = None) -> Book:
+    return Book(
+        effects=list(effects),
+        deliveries={each.key: 1 for each in effects},
+        faults=[] if faults is None else [fault(faults)],
+    )
+
+
+def undone(action: str, undo: str) -> tuple[Effect, Effect]:
+    done = effect(action, "bad")
+    return done, effect(undo, "bad", undoes=done.key)
+
+
+def honest() -> Evidence:
+    payment = book(effect("charge", "good"), *undone("charge", "refund"), faults=1)
+    payment.deliveries["good/charge"] = 2
+    return Evidence(
+        books=Books(
+            stock=book(effect("reserve", "good"), *undone("reserve", "release")),
+            payment=payment,
+            parcel=book(effect("create", "good")),
+            mail=book(effect("send", "good")),
+        ),
+        states={"good": OrderState.PROCESSED, "bad": OrderState.UNDONE},
+        tasks=["good", "bad"],
+        placements=3,
+        takeovers=[Takeover(killed="scheduler-1", held=frozenset({"good"}))],
+    )
+
+
+def add(service: str, *effects: Effect) -> Callable[[Evidence], Evidence]:
+    def plant(evidence: Evidence) -> Evidence:
+        getattr(evidence.books, service).effects.extend(effects)
+        return evidence
+
+    return plant
+
+
+def drop(service: str, key: str) -> Callable[[Evidence], Evidence]:
+    def plant(evidence: Evidence) -> Evidence:
+        effects = getattr(evidence.books, service).effects
+        effects[:] = [each for each in effects if each.key != key]
+        return evidence
+
+    return plant
+
+
+def replace(**fields: Any) -> Callable[[Evidence], Evidence]:
+    def plant(evidence: Evidence) -> Evidence:
+        fields_before = {name: getattr(evidence, name) for name in evidence.__dataclass_fields__}
+        return Evidence(**(fields_before | fields))
+
+    return plant
+
+
+def ask_once(evidence: Evidence) -> Evidence:
+    evidence.books.payment.deliveries["good/charge"] = 1
+    return evidence
+
+
+def without_hits(evidence: Evidence) -> Evidence:
+    evidence.books.payment.faults[:] = [fault(0)]
+    return evidence
+
+
+def without_faults(evidence: Evidence) -> Evidence:
+    evidence.books.payment.faults.clear()
+    return evidence
+
+
+def test_honest_books_hold() -> None:
+    findings = prove(ORDERS, honest())
+    assert [finding for finding in findings if not finding.holds] == []
+    assert all(finding.figures for finding in findings)
+
+
+PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
+    "double charge": (add("payment", effect("charge", "good", "other")), "good: charged 2 times"),
+    "double charge, one refunded": (
+        add(
+            "payment",
+            effect("charge", "good", "other"),
+            effect("refund", "good", undoes="other"),
+        ),
+        "good: charged 2 times",
+    ),
+    "charge missing": (drop("payment", "good/charge"), "good: costs €84.00, paid €0.00"),
+    "wrong amount": (
+        lambda e: add("payment", effect("charge", "good", amount_cents=1))(drop("payment", "good/charge")(e)),
+        "good: costs €84.00, paid €0.01",
+    ),
+    "money kept": (drop("payment", "bad/refund"), "bad: payment still holds bad/charge"),
+    "money kept, no parcel": (drop("payment", "bad/refund"), "bad: 1 charge, 0 parcels"),
+    "parcel missing": (drop("parcel", "good/create"), "good: 1 charge, 0 parcels"),
+    "two parcels": (add("parcel", effect("create", "good", "other")), "good: 1 charge, 2 parcels"),
+    "parcel for nothing": (add("parcel", effect("create", "bad")), "bad: 0 charges, 1 parcel"),
+    "stock kept": (drop("stock", "bad/release"), "bad: wants nothing, has 2 teapots reserved"),
+    "stock missing": (drop("stock", "good/reserve"), "good: wants 2 teapots, has nothing reserved"),
+    "stock twice": (
+        add("stock", effect("reserve", "good", "other")),
+        "good: wants 2 teapots, has 4 teapots reserved",
+    ),
+    "letter missing": (drop("mail", "good/send"), "good: 0 letters"),
+    "two letters": (add("mail", effect("send", "good", "other")), "good: 2 letters"),
+    "letter about an undone order": (add("mail", effect("send", "bad")), "bad: mail still holds bad/send"),
+    "not asked again": (ask_once, "good: payment was not asked again under the same key"),
+    "stranger": (add("mail", effect("send", "who")), "mail acted for unknown order who"),
+    "no hits": (without_hits, "payment was never answer_lost on charge of good"),
+    "no faults": (without_faults, "the services had no faults at all"),
+    "wrong end": (
+        replace(states={"good": OrderState.PROCESSED, "bad": OrderState.ERROR}),
+        "bad: has to be Undone, is Error",
+    ),
+    "no end": (replace(states={"good": OrderState.PROCESSED}), "bad: has to be Undone, is missing"),
+    "two tasks": (replace(tasks=["good", "good", "bad"]), "good: 2 tasks"),
+    "no task": (replace(tasks=["bad"]), "good: 0 tasks"),
+    "nothing placed twice": (replace(placements=2), "no order was placed twice"),
+    "nothing taken over": (
+        replace(takeovers=[Takeover(killed="agents-1", held=frozenset())]),
+        "agents-1 held no order when it was killed",
+    ),
+    "lost in a takeover": (
+        replace(states={"good": OrderState.PROCESSING, "bad": OrderState.UNDONE}),
+        "good: was not brought to its end",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_finds_what_is_planted(name: str) -> None:
+    plant, line = PLANTED[name]
+    wrong = [line for finding in prove(ORDERS, plant(honest())) for line in finding.wrong]
+    assert line in wrong
+
+
+def test_books_count_calls_by_key() -> None:
+    kept = book(effect("charge", "good"))
+    kept.deliveries["good/charge"] = 3
+    assert kept.calls(kept.kept("charge", "good")) == 3
+    assert msgspec.convert(msgspec.to_builtins(kept), Book) == kept
