@@ -26,12 +26,10 @@ Stepward = Callable[..., Result]
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with a task in every state that lasts."""
     folder = tmp_path_factory.mktemp("filled")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("STEPWARD_EVICT_AFTER", "0")
         asyncio.run(_fill(load_app(SHOP)))
-    finally:
-        os.chdir(before)
     return folder / "stepward.db"
 
 
@@ -73,6 +71,8 @@ async def _fill(app: App) -> None:
             await (await client.submit("undoing", "u", id="undone")).result()
         for id in ("waiting", "suspended"):
             await _until(await client.submit("approval", "a", id=id), TaskState.WAITING)
+        # A task that its Scheduler keeps in memory is pending again when that one ends.
+        await _let_go(client.task("waiting"))
         await client.task("suspended").suspend()
         await _until(client.task("suspended"), TaskState.SUSPENDED)
         await client.submit("good", 3, id="pending", delay="1h")
@@ -80,6 +80,11 @@ async def _fill(app: App) -> None:
 
 async def _until(task: TaskHandle, state: TaskState) -> None:
     while (await task.status()).state is not state:
+        await asyncio.sleep(0)
+
+
+async def _let_go(task: TaskHandle) -> None:
+    while (await task.status()).locked_by is not None:
         await asyncio.sleep(0)
 
 

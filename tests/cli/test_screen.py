@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
 
 from stepward.cli.cells import clean, cut, cut_middle
 from stepward.cli.table import Cell, Column, table
@@ -88,7 +89,7 @@ def test_long_ids_are_whole_where_one_task_is_shown(store: Path, stepward: Stepw
 def test_show_says_what_to_do_next(store: Path, stepward: Stepward) -> None:
     failed = stepward("show", "failed", "--store", "sqlite:///stepward.db").stdout
     assert "  stepward resubmit failed --store sqlite:///stepward.db\n" in failed
-    assert "  stepward mark-done failed payments.decline/1 JSON --store sqlite:///stepward.db\n" in failed
+    assert "stepward mark-done failed payments.decline/1 JSON --store" in failed
     assert "stepward signal waiting approved JSON" in stepward("show", "waiting").stdout
     assert "stepward resume suspended" in stepward("show", "suspended").stdout
     assert "What to do next" not in stepward("show", "good").stdout
@@ -101,8 +102,7 @@ def test_a_command_that_is_folded_is_joined_by_a_shell(store: Path, stepward: St
 
 
 def test_show_tells_the_whole_error(store: Path, stepward: Stepward) -> None:
-    shown = stepward("show", "failed").stdout
-    told = "".join(line.strip("│ ") for line in shown.splitlines() if line.startswith("│"))
+    told = stepward("show", "failed", COLUMNS="300").stdout
     assert "StepFailed: refused by \\x1b[31mthe bank\\x1b[0m\\r\\n\\x1b]0;title\\x07 of 日本" in told
     assert '"code": "declined"' in told
     assert "customer=42" in told
@@ -125,19 +125,17 @@ def test_a_table_keeps_to_its_room() -> None:
         [Cell("short"), Cell("–"), Cell("12"), Cell("e\u0301\x1b\ufe0f🙈 and more of it")],
     ]
     assert _drawn(columns, rows, 30) == [
-        "ID            N  NOTE",
-        "─" * 29,
-        "012345…BCDEF   5  日本語日本…",
-        "short         12  e\u0301\\x1b🙈 and …",
-    ] or _drawn(columns, rows, 30)
+        "ID             N  NOTE",
+        "─" * 30,
+        "01234…BCDEF    5  日本語日…",
+        "short         12  e\u0301\\x1b🙈 and…",
+    ]
     assert all(cell_len(line) <= 30 for line in _drawn(columns, rows, 30))
     assert "SPARE" not in _drawn(columns, rows, 30)[0]
     assert "SPARE" in _drawn(columns, rows, 80)[0]
 
 
 def _drawn(columns: tuple[Column, ...], rows: list[list[Cell]], room: int) -> list[str]:
-    from rich.console import Console
-
     console = Console(width=room, color_system=None)
     with console.capture() as captured:
         console.print(table(columns, rows, room))
@@ -149,7 +147,7 @@ def _drawn(columns: tuple[Column, ...], rows: list[list[Cell]], room: int) -> li
     [
         ("abcdef", 6, "abcdef", "abcdef"),
         ("abcdefg", 6, "abcde…", "abc…fg"),
-        ("日本語日本語", 6, "日本…", "日…本語"[:2] + "語"),
+        ("日本語日本語", 6, "日本…", "日…語"),
         ("abc", 1, "…", "…"),
         ("abc", 0, "", ""),
     ],

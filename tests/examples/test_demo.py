@@ -24,7 +24,9 @@ def _environment(folder: Path) -> dict[str, str]:
 
 @pytest.mark.timeout(180)
 def test_the_demo_proves_itself(tmp_path: Path) -> None:
-    done = subprocess.run(COMMAND, cwd=ROOT, env=_environment(tmp_path), capture_output=True, text=True, timeout=170)
+    done = subprocess.run(
+        COMMAND, check=False, cwd=ROOT, env=_environment(tmp_path), capture_output=True, text=True, timeout=170
+    )
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= WIDTH

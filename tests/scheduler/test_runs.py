@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -129,7 +130,11 @@ async def test_a_task_that_leaves_memory_between_runs_goes_on(world: World) -> N
         scheduler = running.host.scheduler
         return scheduler is not None and scheduler.held == 0
 
-    for word in ("a", "b"):
+    async def in_run(run: int) -> bool:
+        return (await handle.status()).run == run
+
+    for run, word in enumerate(("a", "b"), start=1):
+        await until(partial(in_run, run))
         await in_state(handle, TaskState.WAITING)
         await until(gone)
         await handle.signal("say", word)

@@ -185,6 +185,8 @@ async def test_the_audit_is_a_chain_that_shows_an_edit(file: Path) -> None:
     assert _breaks(file) == []
     execute(file, "update stepward_audit set actor = 'eve' where act = 'two'")
     assert _breaks(file) == [2]
+    execute(file, "delete from stepward_audit where act = 'two'")
+    assert _breaks(file) == [3]
     await world.close()
 
 

@@ -43,7 +43,6 @@ class Ends:
 
     def failed(self, resident: Resident, end: Failed, last_rung: str, now: float) -> None:
         """An exception left the workflow: a StepFailed is undone where the policy says so, all else needs a person."""
-        self._forget_unsent(resident)
         if end.step_failed and last_rung == "undo":
             self.undo(resident, TaskState.UNDONE, now, error=end.error)
             return
@@ -70,6 +69,7 @@ class Ends:
 
     def error(self, resident: Resident, error: bytes, kind: str, now: float, **details: Any) -> None:
         """The pattern's ``Error``: an operator is told in the same commit."""
+        self._forget_unsent(resident)
         task = resident.task
         known = msgspec.json.decode(error)
         message = f"{task.workflow} {task.id}: {known.get('message', 'failed')}"
@@ -90,6 +90,7 @@ class Ends:
 
     def undo(self, resident: Resident, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
         """Turn round: from here on only undo goes on, told by the records alone."""
+        self._forget_unsent(resident)
         resident.changed().move = self.move(
             resident.task, TaskState.UNDOING, now, undo_to=undo_to, error=error or resident.task.error
         )
@@ -152,13 +153,12 @@ class Ends:
 
     def _forget_unsent(self, resident: Resident) -> None:
         """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""
-        inserts = resident.changed().inserts
-        for step_id in resident.fresh:
-            step = resident.open.pop(step_id, None)
-            if step is not None:
-                inserts.remove(step)
-                self._desk.free(step)
-        resident.changed().children.clear()
+        change = resident.changed()
+        unsent = [step for step_id in resident.fresh if (step := resident.open.pop(step_id, None)) is not None]
+        for step in unsent:
+            self._desk.free(step)
+        change.inserts = [step for step in change.inserts if step not in unsent]
+        change.children.clear()
 
 
 def _cause(error: bytes | None) -> bytes | None:

@@ -18,11 +18,9 @@ from stepward.scheduler.inbox import Inbox
 from stepward.scheduler.rehearsal import Rehearsal
 from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.unwinding import Unwinding
+from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
 
-EVICT_AT_ONCE = 1000
-WAKES_SOON = 1.0
-"""A task whose timer is that near (seconds) is not worth letting go."""
 
 
 class Residence:
@@ -50,7 +48,7 @@ class Residence:
         self._dispatcher = dispatcher
         self._rehearsal = rehearsal
         self._settings = settings
-        self._waiting: dict[str, Resident] = {}
+        self.waiting = WaitingRoom(settings)
         self.tasks: dict[str, Resident] = {}
         self.touched: dict[str, Resident] = {}
         self.strays: list[Reply] = []
@@ -59,7 +57,7 @@ class Residence:
     @property
     def active(self) -> int:
         """How many residents are not just waiting."""
-        return len(self.tasks) - len(self._waiting)
+        return len(self.tasks) - len(self.waiting)
 
     def admit(self, history: History, now: float) -> Resident:
         """Take up a claimed task where its record ends."""
@@ -160,32 +158,16 @@ class Residence:
 
     def evict(self, now: float) -> None:
         """Let go of tasks that have waited long, or that are too many."""
-        patience = self._settings.evict_after
-        over = len(self._waiting) - self._settings.tasks_in_memory
-        if patience is None and over <= 0:
-            return
-        for count, resident in enumerate(list(self._waiting.values())[:EVICT_AT_ONCE]):
-            long = patience is not None and now - (resident.waiting_since or now) >= patience
-            if not long and count >= over:
-                break
-            if resident.change is None and not self._wakes_soon(resident, now):
-                self._ends.evicted(resident, now)
-                self.touched[resident.task.uid] = resident
-
-    def next_eviction(self) -> float | None:
-        """When the task that has waited longest may be let go."""
-        patience = self._settings.evict_after
-        first = next(iter(self._waiting.values()), None)
-        if patience is None or first is None or first.waiting_since is None:
-            return None
-        return first.waiting_since + patience
+        for resident in self.waiting.to_let_go(now):
+            self._ends.evicted(resident, now)
+            self.touched[resident.task.uid] = resident
 
     def forget(self, resident: Resident) -> None:
         """Drop a task from memory; its coroutines end without deciding anything."""
         uid = resident.task.uid
         self._rehearsal.end(resident)
         self.tasks.pop(uid, None)
-        self._waiting.pop(uid, None)
+        self.waiting.leave(resident)
         for step in resident.open.values():
             self._desk.free(step)
         if resident.execution is not None:
@@ -212,7 +194,7 @@ class Residence:
         continued = move.run is not None
         task.state, task.output, task.error = move.after, move.output, move.error
         task.undo_to, task.waits_for, task.wake_at = move.undo_to, move.waits_for, move.wake_at
-        task.recovery_count = 0
+        task.recovery_count = 0 if move.progress else task.recovery_count
         if move.run is not None and move.input is not None:
             task.run, task.input = move.run, move.input
         if continued:
@@ -260,7 +242,7 @@ class Residence:
             if step.state is StepState.RUNNING:
                 self._resume(resident, step, now)
             elif step.repeat_at is not None and step.repeat_at > now:
-                self._agenda.at(step.repeat_at, step.task)
+                self._look_at(resident, step.repeat_at)
             else:
                 self._forward.ask(resident, step, now)
 
@@ -276,11 +258,21 @@ class Residence:
 
     def _due(self, resident: Resident, now: float) -> None:
         self.touched[resident.task.uid] = resident
-        resident.timer_at = None
+        resident.look_at = None
         self._forward.due(resident, now)
         for step in [s for s in resident.open.values() if s.state is StepState.TO_REPEAT]:
-            if step.repeat_at is not None and step.repeat_at <= now and not resident.leaving:
+            if step.repeat_at is None or resident.leaving:
+                continue
+            if step.repeat_at <= now:
                 self._forward.ask(resident, step, now)
+            else:
+                self._look_at(resident, step.repeat_at)
+
+    def _look_at(self, resident: Resident, instant: float) -> None:
+        """Look at the resident again then; the agenda holds its earliest instant only, later ones follow from it."""
+        if resident.look_at is None or instant < resident.look_at:
+            resident.look_at = instant
+            self._agenda.at(instant, resident.task.uid)
 
     def _watch(self, resident: Resident, step_id: StepId, attempt: int) -> None:
         step = resident.open.get(step_id)
@@ -306,12 +298,11 @@ class Residence:
         if execution is None or resident.cleaning:
             until = self._unwinding.settle(resident, now)
             if until is not None:
-                self._agenda.at(until, resident.task.uid)
+                self._look_at(resident, until)
             return
         timer = execution.next_timer
-        if timer is not None and timer != resident.timer_at:
-            resident.timer_at = timer
-            self._agenda.at(timer, resident.task.uid)
+        if timer is not None:
+            self._look_at(resident, timer)
         move = resident.change.move if resident.change is not None else None
         if move is None:
             self._face(resident, now, timer)
@@ -321,25 +312,27 @@ class Residence:
         if execution is None:
             return
         if not resident.all_wait():
-            self._waiting.pop(task.uid, None)
-            resident.waiting_since = None
-            if task.state is TaskState.WAITING or (task.recovery_count and resident.change is not None):
+            self.waiting.leave(resident)
+            if task.state is TaskState.WAITING or (task.recovery_count and _made_progress(resident)):
                 resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now)
             return
         waits_for = execution.waits_for
-        if resident.waiting_since is None:
-            resident.waiting_since = now
-            self._waiting[task.uid] = resident
+        self.waiting.enter(resident, now)
         if task.state is not TaskState.WAITING or task.waits_for != waits_for:
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
-
-    def _wakes_soon(self, resident: Resident, now: float) -> bool:
-        execution = resident.execution
-        timer = execution.next_timer if execution is not None else None
-        return timer is not None and timer - now < WAKES_SOON
 
 
 def born(task: Task, instance: str, now: float) -> Task:
     """A submission as it stands once this very Scheduler has claimed it."""
     task.state, task.locked_by, task.started_at = TaskState.PROCESSING, instance, now
     return task
+
+
+def _made_progress(resident: Resident) -> bool:
+    """Whether this turn records an outcome of the task."""
+    change = resident.change
+    return change is not None and bool(change.finishes or change.delivers or _has_outcome(change.inserts))
+
+
+def _has_outcome(inserts: list[Step]) -> bool:
+    return any(step.state is StepState.COMPLETED for step in inserts)

@@ -28,6 +28,7 @@ class Resident:
         "fresh",
         "inbox",
         "leaving",
+        "look_at",
         "open",
         "output",
         "overflow",
@@ -37,7 +38,6 @@ class Resident:
         "seen",
         "steps",
         "task",
-        "timer_at",
         "waiting_since",
     )
 
@@ -60,7 +60,8 @@ class Resident:
         self.seen = 0
         """The highest number of an inbox row that was handed over."""
         self.bytes = 0
-        self.timer_at: float | None = None
+        self.look_at: float | None = None
+        """The instant for which the agenda has this task."""
         self.waiting_since: float | None = None
         self.leaving = False
         """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""

@@ -349,7 +349,7 @@ class Scheduler:
         instants = [self._polled_at + self._settings.poll]
         if self.has_room and self._free_at is not None:
             instants.append(self._free_at)
-        known = (self._agenda.next(), self._residence.next_eviction())
+        known = (self._agenda.next(), self._residence.waiting.next_look(now))
         instants.extend(instant for instant in known if instant is not None)
         return max(0.0, min(instants) - now)
 

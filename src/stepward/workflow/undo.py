@@ -114,13 +114,13 @@ def _needs_undo(step: Step) -> bool:
 def _may_still_act(step: Step, now: float) -> bool:
     """An attempt in flight may act until its complete-by; one that answered or was judged will not."""
     if step.state is StepState.RUNNING:
-        return step.complete_by is not None and now <= step.complete_by
+        return step.complete_by is not None and now < step.complete_by
     unanswered = step.output is None and step.finished_at is None
     return (
         step.state is StepState.ABANDONED
         and unanswered
         and step.complete_by is not None
-        and now <= step.complete_by
+        and now < step.complete_by
     )
 
 

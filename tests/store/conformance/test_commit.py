@@ -175,7 +175,8 @@ async def test_an_end_without_the_inbox_as_read_misses(world: World, store: Stor
 
 async def test_a_move_names_the_state_it_leaves_and_a_legal_next(world: World, store: Store) -> None:
     task = await claimed(world, store)
-    await miss(store, Change(task=task.uid, move=move(task, TaskState.PENDING, before=TaskState.WAITING)))
+    other = move(task, TaskState.UNDOING, before=TaskState.WAITING, undo_to=TaskState.UNDONE)
+    assert "not as read" in await miss(store, Change(task=task.uid, move=other))
     reason = await miss(store, Change(task=task.uid, move=move(task, TaskState.PROCESSED, before=TaskState.PENDING)))
     assert "no task goes from pending to processed" in reason
 

@@ -156,13 +156,14 @@ async def test_expired_steps_come_with_what_the_judge_needs(world: World, store:
     assert (found.task_state, found.policy, found.workflow) == (TaskState.PROCESSING, b'{"threshold":3}', "order")
 
 
-async def test_steps_unwatched_or_of_the_dead_are_left_alone(world: World, store: Store) -> None:
+async def test_steps_unwatched_or_of_the_dead_are_left_alone(world: World, store: Store, term: int) -> None:
     unwatched = await claimed(world, store)
     await add_steps(store, unwatched, step(unwatched, complete_by=store.now()))
-    await watched(world, store, instance=await scheduler(store, "s2"))
+    await watched(world, store, instance=await scheduler(store, "s2", lease=6))
     world.clock.advance(5)
     assert len(await store.expired_steps(9)) == 1
-    await store.retire("s2")
+    world.clock.advance(1)
+    assert len(await store.fence(term)) == 1
     assert await store.expired_steps(9) == []
 
 
@@ -238,6 +239,14 @@ async def test_an_outage_is_noticed_though_somebody_renewed_first(world: World, 
     await store.renew(["s1"], 10)
     assert await store.forgive(term, 10)
     assert await store.fence(term) == []
+
+
+async def test_who_came_after_the_silence_does_not_hide_it(world: World, store: Store, term: int) -> None:
+    world.clock.advance(60)
+    await scheduler(store, "late")
+    assert not await store.forgive(term, 10)
+    await store.renew(["s1"], 10)
+    assert await store.forgive(term, 10)
 
 
 async def test_one_silent_instance_among_others_is_no_outage(world: World, store: Store, term: int) -> None:

@@ -18,7 +18,7 @@ update stepward_message set taken_until = ?2 where token = ?1
 
 -- name: extend
 -- Taken for longer.
-update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2 and taken_until > 0.0
+update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2
 
 -- name: delete
 -- Dealt with, or expired.

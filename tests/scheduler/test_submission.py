@@ -1,0 +1,111 @@
+"""Submission: ids, transactions of the application's own, and results across connections."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stepward import Client, step, workflow
+from stepward.clock import Environment
+from stepward.errors import Refused, TaskConflict, TaskNotFound
+from stepward.model.states import TaskState
+from tests.scheduler.world import VirtualClock, World
+
+
+@step()
+async def double(number: int) -> int:
+    return 2 * number
+
+
+@workflow
+async def doubling(number: int) -> int:
+    return await double(number)
+
+
+async def test_an_id_that_exists_starts_nothing(world: World) -> None:
+    client = await world.start([doubling])
+    first = await client.submit(doubling, 4, id="order-1")
+    again = await client.submit(doubling, 4, id="order-1")
+    assert (await first.result(timeout=5), await again.result(timeout=5)) == (8, 8)
+    after = await client.submit(doubling, 4, id="order-1")
+    assert await after.result(timeout=5) == 8
+    with pytest.raises(TaskConflict):
+        await client.submit(doubling, 5, id="order-1")
+    assert len(await client.tasks()) == 1
+    assert len(await first.steps()) == 1
+
+
+async def test_fifty_submissions_of_one_id_at_once_are_one_task(world: World) -> None:
+    client = await world.start([doubling])
+    other = await world.client(world.app([doubling]))
+    handles = await asyncio.gather(
+        *[each.submit(doubling, 4, id="x") for each in (client, other) for _ in range(25)]
+    )
+    assert {await handle.result(timeout=5) for handle in handles} == {8}
+    assert len(await client.tasks()) == 1
+    assert len(await handles[0].steps()) == 1
+
+
+async def test_a_transaction_that_rolls_back_leaves_nothing(world: World) -> None:
+    client = await world.start([doubling])
+    async with client.transaction() as transaction:
+        await transaction.execute("create table orders (number integer)")
+
+    class Stop(Exception):
+        pass
+
+    with pytest.raises(Stop):
+        async with client.transaction() as transaction:
+            await transaction.execute("insert into orders values (1)")
+            await client.submit(doubling, 1, id="lost", transaction=transaction)
+            raise Stop
+    await asyncio.sleep(3)
+    with pytest.raises(TaskNotFound):
+        await client.task("lost").status()
+    async with client.transaction() as transaction:
+        assert await transaction.execute("select * from orders") == []
+
+
+async def test_a_transaction_commits_rows_and_task_together(world: World) -> None:
+    client = await world.start([doubling])
+    async with client.transaction() as transaction:
+        await transaction.execute("create table orders (number integer)")
+        await transaction.execute("insert into orders values (21)")
+        handle = await client.submit(doubling, 21, transaction=transaction)
+        many = await client.submit_many(doubling, [(1,), (2,)], transaction=transaction)
+        # Not yet: whoever looks from outside sees neither.
+        assert await client.tasks() == []
+    assert await handle.result(timeout=5) == 42
+    assert [await each.result(timeout=5) for each in many] == [2, 4]
+
+
+async def test_a_client_without_code_submits_and_waits_from_another_connection(world: World) -> None:
+    await world.start([doubling])
+    environment = Environment(VirtualClock())
+    async with Client(world.store, app="shop", environment=environment) as client:
+        handle = await client.submit("doubling", 4)
+        assert await handle.result(timeout=5) == 8
+        with pytest.raises(Refused, match="doubling"):
+            await client.submit("doubling", "four")
+        with pytest.raises(Refused, match="nothing"):
+            await client.submit("nothing", 1)
+        assert len(await client.tasks(workflow="doubling")) == 1
+
+
+async def test_many_at_once_are_all_or_none(world: World) -> None:
+    client = await world.start([doubling])
+    with pytest.raises(Refused):
+        await client.submit_many(doubling, [(1,), ("two",)])
+    assert await client.tasks() == []
+    handles = await client.submit_many(doubling, [(n,) for n in range(300)], ids=[f"n{n}" for n in range(300)])
+    assert [await handle.result(timeout=30) for handle in handles] == [2 * n for n in range(300)]
+    assert len(await client.tasks(state=TaskState.PROCESSED, limit=1000)) == 300
+
+
+async def test_a_result_is_waited_for_only_so_long(world: World) -> None:
+    client = await world.client(world.app([doubling]))
+    handle = await client.submit(doubling, 1)
+    with pytest.raises(TimeoutError):
+        await handle.result(timeout=2)
+    assert (await handle.status()).state is TaskState.PENDING

@@ -1,0 +1,152 @@
+"""Transactional steps: their rows and their outcome commit together, or neither does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from stepward import Backoff, Client, Supervision, TaskFailed, Unrecoverable, step, workflow
+from tests.scheduler.world import World
+
+
+async def ledger(client: Client) -> list[Any]:
+    async with client.transaction() as transaction:
+        return [row[0] for row in await transaction.execute("select entry from ledger order by rowid")]
+
+
+@pytest.fixture
+async def made(world: World) -> World:
+    async with (await world.client(world.app([]))).transaction() as transaction:
+        await transaction.execute("create table ledger (entry integer)")
+    return world
+
+
+async def test_rows_and_outcome_commit_together(made: World) -> None:
+    @step(transaction=True)
+    async def book(transaction: Any, entry: int) -> int:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        return entry * 10
+
+    @workflow
+    async def booking() -> list[int]:
+        return [await book(1), await book(2)]
+
+    client = await made.start([booking])
+    handle = await client.submit(booking)
+    assert await handle.result(timeout=5) == [10, 20]
+    assert await ledger(client) == [1, 2]
+    assert [(each.state, each.kind) for each in await handle.steps()] == [("completed", "transaction")] * 2
+
+
+async def test_a_refusal_takes_its_rows_with_it(made: World) -> None:
+    @step(transaction=True)
+    async def book(transaction: Any, entry: int) -> None:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        raise Unrecoverable("no such account")
+
+    @workflow
+    async def booking() -> None:
+        await book(1)
+
+    client = await made.start([booking])
+    with pytest.raises(TaskFailed, match="no such account"):
+        await (await client.submit(booking)).result(timeout=5)
+    assert await ledger(client) == []
+
+
+async def test_a_fault_is_repeated_and_leaves_one_row(made: World) -> None:
+    faults = [1, 2]
+
+    @step(transaction=True)
+    async def book(transaction: Any, entry: int) -> None:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        if faults:
+            faults.pop()
+            raise OSError("lost the line")
+
+    @workflow(supervision=Supervision(threshold=3, backoff=Backoff("1s")))
+    async def booking() -> None:
+        await book(7)
+
+    client = await made.start([booking])
+    handle = await client.submit(booking)
+    await handle.result(timeout=30)
+    assert await ledger(client) == [7]
+    (only,) = await handle.steps()
+    assert only.attempt == 3
+
+
+async def test_one_that_runs_out_of_time_is_rolled_back_and_repeated(made: World) -> None:
+    hangs = [True]
+
+    @step(transaction=True, complete_by="3s")
+    async def book(transaction: Any, entry: int) -> None:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        if hangs:
+            hangs.pop()
+            await asyncio.get_running_loop().create_future()
+
+    @workflow(supervision=Supervision(threshold=3, backoff=Backoff("1s")))
+    async def booking() -> None:
+        await book(7)
+
+    client = await made.start([booking])
+    handle = await client.submit(booking)
+    await handle.result(timeout=30)
+    assert await ledger(client) == [7]
+
+
+async def test_a_superseded_one_is_rolled_back(made: World) -> None:
+    """Row 13: its Scheduler is declared dead while the step is under way; the other's attempt alone counts."""
+    started, go = asyncio.Event(), asyncio.Event()
+    calls: list[int] = []
+
+    @step(transaction=True)
+    async def book(transaction: Any, entry: int) -> int:
+        calls.append(entry)
+        if len(calls) == 1:
+            started.set()
+            await go.wait()
+        await transaction.execute("insert into ledger values (?)", (len(calls),))
+        return len(calls)
+
+    @workflow
+    async def booking() -> int:
+        return await book(7)
+
+    app = made.app([booking])
+    running = await made.run(app)
+    client = await made.client(app)
+    handle = await client.submit(booking)
+    await started.wait()
+    scheduler = running.host.scheduler
+    assert scheduler is not None
+    # The step's own transaction holds the file: the fence waits for it, and is then in time to refuse it.
+    fencing = asyncio.create_task(running.store.retire(scheduler.instance))
+    go.set()
+    await fencing
+    assert await handle.result(timeout=30) in (1, 2)
+    assert len(await ledger(client)) == 1
+    (only,) = await handle.steps()
+    assert [only.output] == await ledger(client)
+
+
+async def test_submitting_from_a_step_happens_once_with_it(made: World) -> None:
+    @workflow
+    async def follow_up(number: int) -> int:
+        return number
+
+    @step(transaction=True)
+    async def book(transaction: Any, entry: int) -> None:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        await client.submit(follow_up, entry, id=f"follow-{entry}", transaction=transaction)
+
+    @workflow
+    async def booking() -> None:
+        await book(7)
+
+    client = await made.start([booking, follow_up])
+    await (await client.submit(booking)).result(timeout=5)
+    assert await client.task("follow-7").result(timeout=5) == 7
