@@ -129,9 +129,7 @@ APPS = [
 
 @pytest.mark.parametrize(("target", "says"), APPS)
 @pytest.mark.parametrize("command", ["run", "check", "submit"])
-def test_app_that_cannot_be_imported(
-    empty: Path, stepward: Stepward, command: str, target: str, says: str
-) -> None:
+def test_app_that_cannot_be_imported(empty: Path, stepward: Stepward, command: str, target: str, says: str) -> None:
     Path("broken.py").write_text("x = 1\nx / 0\n")
     Path("wrong.py").write_text("x = = 1\n")
     Path("leaving.py").write_text("import sys\nsys.exit(3)\n")

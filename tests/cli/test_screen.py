@@ -127,7 +127,7 @@ def test_a_table_keeps_to_its_room() -> None:
     assert _drawn(columns, rows, 30) == [
         "ID             N  NOTE",
         "─" * 30,
-        "01234…BCDEF    5  日本語日…",
+        "012345…BCDEF   5  日本語日本…",
         "short         12  e\u0301\\x1b🙈 and…",
     ]
     assert all(cell_len(line) <= 30 for line in _drawn(columns, rows, 30))

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from stepward.agent.runner import AgentRunner
-from stepward.errors import CommitUnknown, InstanceFenced, StoreError
+from stepward.errors import CommitUnknown, InstanceFenced, StoreError, TransportError
 from stepward.host.leases import Leases
 from stepward.host.parts import Parts, Roles
 from stepward.host.watchdog import Watchdog
@@ -114,7 +114,14 @@ class Host:
                 self._scheduler = None
                 await self._leases.retire([scheduler.instance])
                 heir = await self._replace_scheduler()
-                await self._parts.transport.adopt(reply_queue(scheduler.instance), reply_queue(heir.instance))
+                await self._adopt(scheduler.instance, heir.instance)
+
+    async def _adopt(self, instance: str, heir: str) -> None:
+        try:
+            await self._parts.transport.adopt(reply_queue(instance), reply_queue(heir))
+        except TransportError as error:
+            # Replies are hints: what is lost with them is asked again past its complete-by.
+            self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
 
     async def _replace_scheduler(self) -> Scheduler:
         while self._scheduler is None:

@@ -38,6 +38,7 @@ class Dispatcher:
         self._observers = observers
         self._instance = instance
         self._started: list[tuple[Resident, Step]] = []
+        self._sealed: list[tuple[Resident, Step]] = []
         self._revoked: list[Step] = []
 
     def start(self, resident: Resident, step: Step) -> None:
@@ -48,14 +49,21 @@ class Dispatcher:
         """Tell the Agents of these steps, after the commit, that nobody waits any more."""
         self._revoked += steps
 
+    def seal(self) -> None:
+        """What was started so far belongs to the commit that follows; what starts later waits for its own."""
+        self._sealed += self._started
+        self._started = []
+
     async def send(self, now: float, holds: Callable[[Resident], bool]) -> None:
-        """Let out what was started for residents whose change is committed and who are still held."""
-        started, self._started = self._started, []
+        """Let out what was sealed for residents whose change is committed and who are still held."""
+        started, self._sealed = self._sealed, []
         requests: dict[str, list[Request]] = {}
         for resident, step in started:
             if step.state is not StepState.RUNNING or not holds(resident):
                 continue
             request = rows.request(resident.task, step, self._instance)
+            if step.kind is StepKind.UNDO:
+                request = rows.undo_request(request, resident.steps)
             if step.kind in BESIDE:
                 self._begin_local(resident, step, request)
             else:
@@ -67,6 +75,7 @@ class Dispatcher:
     def forget(self) -> None:
         """Drop what was not sent: the turn did not commit."""
         self._started.clear()
+        self._sealed.clear()
         self._revoked.clear()
 
     async def _publish(self, requests: dict[str, list[Request]]) -> None:

@@ -245,6 +245,7 @@ class Scheduler:
         residence = self._residence
         touched, residence.touched = list(residence.touched.values()), {}
         settling, self._deliveries = self._deliveries, []
+        self._dispatcher.seal()
         missed = await self._commits.commit(touched)
         for resident in touched:
             self._conclude(resident, missed.get(resident.task.uid), births)
@@ -252,14 +253,22 @@ class Scheduler:
         await self._after(touched, settling)
 
     async def _after(self, touched: list[Resident], settling: list[Delivery]) -> None:
+        # First of all: a store or queue that fails below must not make this memory forget what it holds.
+        self._reloads += [resident.task.uid for resident in touched if resident.reload]
         if self._residence.strays:
             strays, self._residence.strays = self._residence.strays, []
             await self._store.stray(strays)
         if settling:
-            self._environment.failpoint("W7.before")
-            await self._transport.settle(reply_queue(self.instance), settling)
-        self._reloads += [resident.task.uid for resident in touched if resident.reload]
+            await self._settle(settling)
         await self._reload()
+
+    async def _settle(self, settling: list[Delivery]) -> None:
+        self._environment.failpoint("W7.before")
+        try:
+            await self._transport.settle(reply_queue(self.instance), settling)
+        except TransportError as error:
+            # They come again, and change nothing.
+            self._observers.tell("scheduler.settle_failed", error=str(error))
 
     async def _reload(self) -> None:
         """Read anew what missed, or turned round."""

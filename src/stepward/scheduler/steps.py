@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -93,7 +94,6 @@ def _complete_by(step: Step, task: Task, now: float) -> float | None:
 
 def request(task: Task, step: Step, instance: str) -> Request:
     """What an Agent is asked for a running step."""
-    undo = step.kind is StepKind.UNDO
     return Request(
         task=step.task,
         task_id=task.id,
@@ -102,15 +102,22 @@ def request(task: Task, step: Step, instance: str) -> Request:
         attempt=step.attempt,
         agent=step.agent or "",
         operation=step.name,
-        undo=undo,
+        undo=step.kind is StepKind.UNDO,
         input=step.input,
         complete_by=step.complete_by or 0.0,
         idempotency_key=idempotency_key(step.task, step.run, step.key, step.generation),
-        undoes=idempotency_key(step.task, step.run, step.key.removesuffix("~undo"), 0) if undo else None,
+        undoes=None,
         reply_to=reply_queue(instance),
         priority=task.priority,
         trace=trace(step),
     )
+
+
+def undo_request(request: Request, steps: Iterable[Step]) -> Request:
+    """The request of an undo, with the key under which a step among ``steps`` did what is now undone."""
+    undone = next(s for s in steps if s.run == request.run and request.key == undo_key(s))
+    key = idempotency_key(undone.task, undone.run, undone.key, undone.generation)
+    return msgspec.structs.replace(request, undoes=key)
 
 
 def trace(step: Step) -> str:

@@ -1,0 +1,82 @@
+"""The command line as processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PATIENCE = 60
+
+
+class Process:
+    """A command that runs on; its stdout is read line by line."""
+
+    def __init__(self, folder: Path, *args: str, **env: str) -> None:
+        self.errors = folder / f"errors-{len(list(folder.glob('errors-*')))}"
+        with self.errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "stepward", *args],
+                cwd=folder,
+                env=_environment(env),
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    def read_until(self, start: str) -> list[str]:
+        """The lines up to the one that begins so; fails where the output ends first."""
+        assert self._process.stdout is not None
+        lines = []
+        for line in self._process.stdout:
+            lines.append(line.rstrip("\n"))
+            if line.startswith(start):
+                return lines
+        raise AssertionError(f"expected {start!r}, found {lines}\n{self.errors.read_text()}")
+
+    def tell(self, signal: int) -> None:
+        """Send a signal."""
+        self._process.send_signal(signal)
+
+    def ended(self) -> int:
+        """Wait for the end; the exit code."""
+        return self._process.wait(PATIENCE)
+
+    def close(self) -> None:
+        """End it, if it still runs."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+@contextmanager
+def running(folder: Path, *args: str, **env: str) -> Iterator[Process]:
+    """A command at work, told ready."""
+    process = Process(folder, *args, **env)
+    try:
+        process.read_until("Ready")
+        yield process
+    finally:
+        process.close()
+
+
+def done(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "stepward", *args],
+        cwd=folder,
+        env=_environment(env),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def _environment(more: dict[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("STEPWARD_")}
+    return kept | {"PYTHONUNBUFFERED": "1"} | more

@@ -1,0 +1,136 @@
+"""Real processes: signals, kills, pipes, and actors apart from one another."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import SHOP
+from .processes import Process, done, running
+
+RECORD = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) +\S+ \S.*")
+URL = "sqlite:///stepward.db"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_drains(tmp_path: Path, number: int) -> None:
+    with running(tmp_path, "run", SHOP) as process:
+        assert done(tmp_path, "submit", URL, "good", "1", "--wait").stdout == '{"charged": 1, "number": 1}\n'
+        process.tell(number)
+        assert process.read_until("Ended")[-1] == "Ended in good order."
+        assert process.ended() == 0
+    live = json.loads(done(tmp_path, "instances", "--json").stdout)
+    assert not any(instance["alive"] for instance in live)
+
+
+def test_what_runs_where_is_told(tmp_path: Path) -> None:
+    process = Process(tmp_path, "run", SHOP)
+    lines = process.read_until("Ready")
+    process.close()
+    assert re.fullmatch(r"stepward runs shop \(process \d+\)", lines[0])
+    assert lines[1:] == [
+        "  store       sqlite:///stepward.db",
+        "  transport   local",
+        "  scheduler   good@1, failing@1, undoing@1, approval@1, hanging@1",
+        "  agents      payments ×7",
+        "  supervisor  every 1s",
+        "Ready; SIGTERM or ^C drains.",
+    ]
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    with running(tmp_path, "run", SHOP, STEPWARD_DRAIN="10m") as process:
+        assert done(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
+        process.read_until("hanging")
+        process.tell(signal.SIGTERM)
+        process.read_until("Draining for up to 10m")
+        process.tell(signal.SIGTERM)
+        assert process.ended() == 128 + signal.SIGTERM
+
+
+def test_what_a_killed_process_held_is_taken_over(tmp_path: Path) -> None:
+    with running(tmp_path, "run", SHOP, STEPWARD_LEASE="1s") as process:
+        assert done(tmp_path, "submit", SHOP, "hanging", '"h"', "--id", "held").stdout == "held\n"
+        process.read_until("hanging")
+        process.tell(signal.SIGKILL)
+        assert process.ended() == -signal.SIGKILL
+    with running(tmp_path, "run", SHOP, STEPWARD_LEASE="1s") as heir:
+        heir.read_until("hanging")
+        shown = json.loads(done(tmp_path, "show", "held", "--json").stdout)
+    assert (shown["state"], shown["failure_count"]) == ("processing", 1)
+
+
+def test_actors_in_processes_of_their_own(tmp_path: Path) -> None:
+    env = {"STEPWARD_TRANSPORT": "store"}
+    with (
+        running(tmp_path, "scheduler", SHOP, **env),
+        running(tmp_path, "agent", SHOP, "--only", "payments", **env),
+        running(tmp_path, "supervisor", URL, **env),
+    ):
+        waited = done(tmp_path, "submit", SHOP, "good", "4", "--wait", **env)
+        assert waited.stdout == '{"charged": 4, "number": 4}\n'
+        failed = done(tmp_path, "submit", URL, "failing", '"f"', "--wait", **env)
+        assert failed.returncode == 1
+        assert "is in error: refused by" in failed.stderr
+        roles = [each["role"] for each in json.loads(done(tmp_path, "instances", "--json").stdout)]
+    assert sorted(roles) == ["agent", "scheduler", "supervisor"]
+
+
+def test_logs_are_one_line_a_record(tmp_path: Path) -> None:
+    with running(tmp_path, "run", SHOP) as process:
+        done(tmp_path, "submit", URL, "failing", '"f"', "--wait")
+        process.tell(signal.SIGTERM)
+        assert process.ended() == 0
+    lines = process.errors.read_text().splitlines()
+    assert any("task.error" in line for line in lines)
+    assert [line for line in lines if not RECORD.fullmatch(line)] == []
+    assert "\x1b" not in "".join(lines)
+
+
+def test_the_level_of_logs_is_a_setting(tmp_path: Path) -> None:
+    with running(tmp_path, "run", SHOP, STEPWARD_LOG_LEVEL="critical") as process:
+        done(tmp_path, "submit", URL, "failing", '"f"', "--wait")
+        process.tell(signal.SIGTERM)
+        assert process.ended() == 0
+    assert process.errors.read_text() == ""
+
+
+def test_one_pass_for_cron(tmp_path: Path) -> None:
+    with running(tmp_path, "scheduler", SHOP, STEPWARD_TRANSPORT="store") as process:
+        process.tell(signal.SIGKILL)
+        process.ended()
+    result = done(tmp_path, "supervisor", "--once")
+    assert result.returncode == 0
+    assert re.fullmatch(r"One pass: .*\.\n", result.stdout)
+
+
+def test_an_interrupted_wait_leaves_no_traceback(tmp_path: Path, filled: Path) -> None:
+    (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
+    process = Process(tmp_path, "submit", URL, "hanging", '"h"', "--wait")
+    while "waiting for its end" not in process.errors.read_text():
+        pass
+    process.tell(signal.SIGINT)
+    assert process.ended() == 130
+    process.close()
+    assert "Traceback" not in process.errors.read_text()
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, filled: Path) -> None:
+    (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
+    command = f"{sys.executable} -m stepward tasks --json | head -c 1"
+    result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.stdout, result.stderr) == ("[", "")
+
+
+def test_a_terminal_without_unicode(tmp_path: Path, filled: Path) -> None:
+    (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
+    for args in (["tasks"], ["show", "failed"], ["check"], ["--help"]):
+        result = done(tmp_path, *args, PYTHONIOENCODING="ascii")
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.isascii()
