@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from stepward import CircuitBreaker, Retry
-from stepward.agent.http import HttpAgent
+from stepward import CircuitBreaker, HttpAgent, Retry
 
 # Short, so that the demo need not wait: what takes longer is the Supervisor's affair.
 COMPLETE_BY = "3s"

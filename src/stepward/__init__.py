@@ -4,7 +4,7 @@ An application submits tasks; a Scheduler runs their steps through Agents that w
 has what failed or ran out of time repeated, undone or brought to an operator.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepward.agent.declaration import Agent
 from stepward.app import App
@@ -32,6 +32,10 @@ from stepward.workflow.functions import (
     wait_for,
     workflow_logger,
 )
+
+if TYPE_CHECKING:
+    # Type checkers see what __getattr__ imports when it is asked for.
+    from stepward.agent.http import HttpAgent
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from stepward import App, TaskFailed, TaskHandle, TaskUndone
+from stepward import App, TaskFailed, TaskHandle, TaskStatus, TaskUndone
 from stepward.cli.main import cli
 from stepward.cli.targets import load_app
 from stepward.model.states import TaskState
@@ -70,21 +70,16 @@ async def _fill(app: App) -> None:
         with pytest.raises(TaskUndone):
             await (await client.submit("undoing", "u", id="undone")).result()
         for id in ("waiting", "suspended"):
-            await _until(await client.submit("approval", "a", id=id), TaskState.WAITING)
+            await _until(await client.submit("approval", "a", id=id), lambda task: task.state is TaskState.WAITING)
         # A task that its Scheduler keeps in memory is pending again when that one ends.
-        await _let_go(client.task("waiting"))
+        await _until(client.task("waiting"), lambda task: task.locked_by is None)
         await client.task("suspended").suspend()
-        await _until(client.task("suspended"), TaskState.SUSPENDED)
+        await _until(client.task("suspended"), lambda task: task.state is TaskState.SUSPENDED)
         await client.submit("good", 3, id="pending", delay="1h")
 
 
-async def _until(task: TaskHandle, state: TaskState) -> None:
-    while (await task.status()).state is not state:
-        await asyncio.sleep(0)
-
-
-async def _let_go(task: TaskHandle) -> None:
-    while (await task.status()).locked_by is not None:
+async def _until(task: TaskHandle, reached: Callable[[TaskStatus], bool]) -> None:
+    while not reached(await task.status()):  # noqa: ASYNC110 - no event tells of what a store will show
         await asyncio.sleep(0)
 
 

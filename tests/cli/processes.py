@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +81,27 @@ def done(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[st
     )
 
 
+def on_terminal(folder: Path, columns: int, *args: str) -> str:
+    """What a command writes to a terminal of that width."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    subprocess.run(
+        [sys.executable, "-m", "stepward", *args],
+        cwd=folder,
+        env=_environment({"TERM": "xterm-256color"}),
+        stdout=theirs,
+        timeout=PATIENCE,
+        check=True,
+    )
+    os.close(theirs)
+    written = b""
+    with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:
+        while piece := terminal.read(65536):
+            written += piece
+    return written.decode()
+
+
 def _environment(more: dict[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("STEPWARD_")}
+    ours = {name for name in os.environ if name.startswith("STEPWARD_")} | {"COLUMNS", "NO_COLOR"}
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     return kept | {"PYTHONUNBUFFERED": "1"} | more

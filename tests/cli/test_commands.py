@@ -91,6 +91,14 @@ def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:
     assert set(_json(stepward, "check")) == {"settings", "store", "instances", "problems"}
 
 
+@pytest.mark.parametrize("args", [["tasks"], ["show", "failed"], ["steps", "failed"], ["alerts"], ["audit"]])
+def test_the_keys_of_the_json_stand_in_the_help(store: Path, stepward: Stepward, args: list[str]) -> None:
+    found = _json(stepward, *args)
+    fields = found[0] if isinstance(found, list) else found
+    told = " ".join(stepward(args[0], "--help").stdout.split()).partition("Keys under --json: ")[2]
+    assert set(told.rstrip(".").split(", ")) == set(fields)
+
+
 def test_json_has_instants_in_utc_and_payloads_as_they_are(store: Path, stepward: Stepward) -> None:
     shown = _json(stepward, "show", "failed")
     assert RFC_3339.fullmatch(shown["created_at"])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from .conftest import SHOP
-from .processes import Process, done, running
+from .processes import Process, done, on_terminal, running
 
 RECORD = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) +\S+ \S.*")
 URL = "sqlite:///stepward.db"
@@ -123,14 +123,31 @@ def test_an_interrupted_wait_leaves_no_traceback(tmp_path: Path, filled: Path) -
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, filled: Path) -> None:
     (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
-    command = f"{sys.executable} -m stepward tasks --json | head -c 1"
+    for args in ("tasks", "tasks --json", "show failed", "version"):
+        command = f"{sys.executable} -m stepward {args} | true"
+        result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert result.stderr == ""
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, filled: Path) -> None:
+    (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
+    command = f"{sys.executable} -m stepward tasks > /dev/full"
     result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (result.stdout, result.stderr) == ("[", "")
+    assert result.returncode == 1
+    assert re.fullmatch(r"stepward: expected room for what is written, .*\n", result.stderr)
+
+
+def test_a_terminal_has_colours_and_its_own_width(tmp_path: Path, filled: Path) -> None:
+    (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
+    shown = on_terminal(tmp_path, 100, "tasks")
+    assert "\x1b[1;31m✗ error" in shown
+    assert "─" * 100 in shown
+    assert "─" * 101 not in shown
 
 
 def test_a_terminal_without_unicode(tmp_path: Path, filled: Path) -> None:
     (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
-    for args in (["tasks"], ["show", "failed"], ["check"], ["--help"]):
+    for args in (["tasks"], ["show", "failed"], ["check"]):
         result = done(tmp_path, *args, PYTHONIOENCODING="ascii")
         assert (result.returncode, result.stderr) == (0, "")
         assert result.stdout.isascii()

@@ -80,7 +80,7 @@ def checked(table: str, column: str) -> set[str]:
     """The values that the CHECK of a column allows, from the migrations' text."""
     text = "".join(text for _, text in migrations())
     body = text.split(f"create table {table} (")[1].split("\n) strict")[0]
-    found = re.search(rf"\n    {column} text[^(]*check \({column} in\s*\(([^)]*)\)", body)
+    found = re.search(rf"\n    {column} text[^(]*check \(([^)]*)\)", body)
     assert found is not None
     return set(re.findall(r"'(\w+)'", found[1]))
 

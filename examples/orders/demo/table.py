@@ -22,15 +22,15 @@ STYLES = {
     OrderState.ERROR: "bold red",
 }
 LEGEND = (
-    "Steps: done of those begun. Tries: attempts by Stepward’s record. Calls, money,",
-    "stock and parcel: what the remote services say themselves.",
+    "Steps: done of those begun. Tries: attempts of the remote ones, undo included.",
+    "Calls, money, stock and parcel: what the remote services say themselves.",
 )
 NONE = Text("–", style="dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """How a task went: its forward steps done and asked for, the attempts of all, its unique id."""
+    """How a task went: its forward steps done and begun, and the attempts of all remote ones, undo included."""
 
     uid: str
     done: int
@@ -55,7 +55,7 @@ async def course_of(handle: TaskHandle) -> Course:
         uid=(await handle.status()).uid,
         done=sum(step.state in ("completed", "undone") and step.error is None for step in forward),
         steps=len(forward),
-        attempts=sum(step.attempt for step in steps),
+        attempts=sum(step.attempt for step in steps if step.agent is not None),
     )
 
 

@@ -6,7 +6,7 @@ import click
 
 from stepward.cli.failures import FAILED, Silent, complain
 from stepward.cli.operator import json_option, run_with_client, store_option, with_client
-from stepward.cli.plain import plain, print_json
+from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.screen import print_table
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, span
@@ -25,7 +25,7 @@ ALERT_COLUMNS = (
 )
 
 
-@click.group("alerts", invoke_without_command=True)
+@click.group("alerts", invoke_without_command=True, epilog=keys(Alert))
 @click.option("--all", "everything", is_flag=True, help="Those that were acknowledged too.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="How many at most.")
 @json_option

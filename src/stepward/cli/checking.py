@@ -43,7 +43,7 @@ class Findings(Struct, kw_only=True):
     code: int = DONE
 
 
-@click.command("check")
+@click.command("check", epilog="Keys under --json: settings, store, instances, problems.")
 @click.argument("target", metavar="[APP]", required=False)
 @json_option
 @store_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -53,8 +54,12 @@ def exit_code(call: Callable[[], Any]) -> int:
     """Run a command and give its exit code; whatever it raises comes out as one line on stderr."""
     try:
         code = call()
+        sys.stdout.flush()
     except click.Abort:
         return INTERRUPTED
+    except BrokenPipeError:
+        _write_no_more()
+        return DONE
     except Exception as error:
         if os.environ.get(DEBUG):
             traceback.print_exception(error)
@@ -72,6 +77,10 @@ def told(error: Exception) -> int:
     if isinstance(error, StepwardError):
         complain(str(error))
         return code_of(error)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _write_no_more()
+        complain(f"expected room for what is written, found {error.strerror}; make room")
+        return FAILED
     complain(f"this is a bug: {type(error).__name__}: {error}; run with {DEBUG}=1 for the traceback")
     return FAILED
 
@@ -84,6 +93,11 @@ def code_of(error: StepwardError) -> int:
 def complain(message: str) -> None:
     """Write one line to stderr."""
     sys.stderr.write(f"stepward: {clean(' '.join(message.split()))}\n")
+
+
+def _write_no_more() -> None:
+    """Whoever read stdout is gone: what still stands in its buffer has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: click.ClickException) -> str:

@@ -8,7 +8,7 @@ import click
 
 from stepward.cli.arguments import label as read_label
 from stepward.cli.operator import json_option, with_client
-from stepward.cli.plain import plain, print_json
+from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import span
@@ -17,6 +17,8 @@ from stepward.model.states import TASK_ENDS, TaskState
 
 LIMIT = 50
 MOST = 10_000
+COUNTS = ("steps", "steps_done")
+"""What a listing does not know."""
 
 COLUMNS = (
     Column(name="ID", least=14, middle=True),
@@ -28,7 +30,7 @@ COLUMNS = (
 )
 
 
-@click.command("tasks")
+@click.command("tasks", epilog=keys(TaskStatus, without=COUNTS))
 @click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only such tasks.")
 @click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
 @click.option("--label", metavar="K=V", help="Only tasks with that label.")
@@ -49,9 +51,9 @@ async def tasks(
 
 
 def task_fields(task: TaskStatus) -> dict[str, Any]:
-    """A listed task for programs; a listing does not count steps."""
+    """A listed task for programs."""
     fields = plain(task)
-    return {name: value for name, value in fields.items() if name not in ("steps", "steps_done")}
+    return {name: value for name, value in fields.items() if name not in COUNTS}
 
 
 def _row(task: TaskStatus, now: float) -> list[Cell]:

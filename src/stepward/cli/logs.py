@@ -6,6 +6,8 @@ import logging
 import sys
 import time
 
+from stepward.cli.cells import clean
+
 
 class OneLine(logging.Formatter):
     """Instant in UTC, level, logger, message; a traceback follows on the same line."""
@@ -16,7 +18,7 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """See ``logging.Formatter.format``."""
-        return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
+        return clean(super().format(record))
 
 
 def log_to_stderr(level: str) -> None:

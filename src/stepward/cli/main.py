@@ -47,7 +47,9 @@ class Commands(click.Group):
                 )
 
 
-@click.group("stepward", cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "stepward", cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="stepward", message="stepward %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -27,6 +28,12 @@ INSTANTS = frozenset(
 def plain(record: Struct) -> dict[str, Any]:
     """A record as JSON can hold it; payloads are decoded."""
     return {name: _value(name, value) for name, value in structs.asdict(record).items()}
+
+
+def keys(record: type[Struct], *, without: Iterable[str] = (), more: Iterable[str] = ()) -> str:
+    """The line of a command's help that names the keys of its JSON."""
+    named = [name for name in record.__struct_fields__ if name not in without]
+    return f"Keys under --json: {', '.join([*named, *more])}."
 
 
 def print_json(value: object) -> None:

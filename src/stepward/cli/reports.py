@@ -8,7 +8,7 @@ import click
 from msgspec import Struct, structs
 
 from stepward.cli.operator import json_option, with_client
-from stepward.cli.plain import plain, print_json
+from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, relative, span
@@ -49,7 +49,7 @@ class AgentReport(Struct, frozen=True, kw_only=True):
     hosts: list[str]
 
 
-@click.command("instances")
+@click.command("instances", epilog=keys(Instance))
 @json_option
 @with_client
 async def instances(client: Client, as_json: bool) -> None:
@@ -62,7 +62,7 @@ async def instances(client: Client, as_json: bool) -> None:
     print_table(INSTANCE_COLUMNS, [instance_row(each, now) for each in found], "No instances.")
 
 
-@click.command("agents")
+@click.command("agents", epilog=keys(AgentReport))
 @json_option
 @with_client
 async def agents(client: Client, as_json: bool) -> None:
@@ -78,7 +78,7 @@ async def agents(client: Client, as_json: bool) -> None:
     print_table(AGENT_COLUMNS, rows, "No Agent is alive.")
 
 
-@click.command("audit")
+@click.command("audit", epilog=keys(Audit))
 @click.argument("id", required=False)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
 @json_option

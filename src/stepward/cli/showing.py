@@ -15,7 +15,7 @@ from stepward.cli.advice import print_advice
 from stepward.cli.alerts import ALERT_COLUMNS, alert_row
 from stepward.cli.cells import clean, cut_middle
 from stepward.cli.operator import json_option, with_client
-from stepward.cli.plain import plain, print_json
+from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.screen import print_table, screen, state_cell
 from stepward.cli.steps import STEP_COLUMNS, step_row
 from stepward.cli.times import full, took
@@ -24,6 +24,7 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 
 ALERTS = 1_000
+MORE = ("steps_total", "input", "output", "steps", "open_alerts")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
@@ -32,7 +33,7 @@ Lines = list[tuple[str, Text | str]]
 """What the header says, each under its label."""
 
 
-@click.command("show")
+@click.command("show", epilog=keys(TaskStatus, without=("steps",), more=MORE))
 @click.argument("id")
 @json_option
 @with_client
@@ -113,15 +114,18 @@ def _circumstances(record: Task, status: TaskStatus, now: float) -> Lines:
 
 
 def _outcome(record: Task, status: TaskStatus) -> Lines:
-    if record.output is not None:
-        return [("result", _shown(record.output))]
+    result: Lines = [] if record.output is None else [("result", _shown(record.output))]
     if status.error is None:
-        return []
+        return result
     known = dict(status.error)
     title = f"{known.pop('type', 'error')}: {known.pop('message', '')}"
     rest = {name: value for name, value in known.items() if value}
     style = "red" if status.state is TaskState.ERROR else ""
-    return [("error", Text(clean(title), style=style)), *((name, _text(value)) for name, value in rest.items())]
+    return [
+        *result,
+        ("error", Text(clean(title), style=style)),
+        *((name, _text(value)) for name, value in rest.items()),
+    ]
 
 
 def _text(value: object) -> str:

@@ -7,7 +7,7 @@ import json
 import click
 
 from stepward.cli.operator import json_option, with_client
-from stepward.cli.plain import plain, print_json
+from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, relative, took
@@ -28,7 +28,7 @@ LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
 LONGEST_RESULT = 500
 
 
-@click.command("steps")
+@click.command("steps", epilog=keys(StepRecord))
 @click.argument("id")
 @json_option
 @with_client

@@ -51,7 +51,7 @@ def migrate(store: str | None) -> None:
     click.echo(f"{settings.store} (app {after.app}): schema version {how} {after.schema_version}")
 
 
-@click.command("version")
+@click.command("version", epilog="Keys under --json: stepward, python, sqlite.")
 @json_option
 def version(as_json: bool) -> None:
     """Print the version of Stepward and of what it runs on."""

@@ -21,6 +21,8 @@ class Leases:
         self._parts = parts
         self._lost = lost
         self._until: dict[str, float] = {}
+        self._untold: list[str] = []
+        """Instances found lost whose owner could not be told yet, as the store was out of reach."""
 
     def until(self, instance: str) -> float:
         """The end of the instance's lease by the store's clock; long past if it has none."""
@@ -57,6 +59,7 @@ class Leases:
                 self._parts.observers.tell("store.unavailable", error=str(error))
 
     async def _renew(self) -> None:
+        await self._tell_lost()
         instances = list(self._until)
         if not instances:
             return
@@ -69,4 +72,10 @@ class Leases:
                 self._until[instance] = sent_at + self._parts.settings.lease
             else:
                 del self._until[instance]
-                await self._lost(instance)
+                self._untold.append(instance)
+        await self._tell_lost()
+
+    async def _tell_lost(self) -> None:
+        while self._untold:
+            await self._lost(self._untold[0])
+            self._untold.pop(0)

@@ -75,9 +75,7 @@ def _verb(verb: str, task: Task) -> Verb:
         return Verb(verb)
     except ValueError:
         names = ", ".join(Verb)
-        raise IllegalTransition(
-            f"task {task.id}: expected one of {names}, found {verb!r}; use one of them"
-        ) from None
+        raise IllegalTransition(f"task {task.id}: expected one of {names}, found {verb!r}; use one of them") from None
 
 
 def _moved(verb: Verb, task: Task) -> Verdict:
@@ -97,9 +95,7 @@ def _cancelled(task: Task) -> Verdict:
 
 
 def _illegal(verb: Verb, task: Task, expected: str) -> IllegalTransition:
-    return IllegalTransition(
-        f"{verb} of task {task.id}: expected {expected}, found it {_standing(task)}; {_way(task)}"
-    )
+    return IllegalTransition(f"{verb} of task {task.id}: expected {expected}, found it {_standing(task)}; {_way(task)}")
 
 
 def _standing(task: Task) -> str:
@@ -107,9 +103,7 @@ def _standing(task: Task) -> str:
 
 
 def _way(task: Task) -> str:
-    reachable = [
-        verb.value for verb in Verb if task.state in FROM[verb] and (not task.locked_by or verb in TOLD)
-    ]
+    reachable = [verb.value for verb in Verb if task.state in FROM[verb] and (not task.locked_by or verb in TOLD)]
     return f"possible now: {', '.join(reachable)}" if reachable else "nothing can be asked of it any more"
 
 

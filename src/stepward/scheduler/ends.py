@@ -26,9 +26,16 @@ class Ends:
         self._desk = desk
         self._settings = settings
 
-    def processed(self, resident: Resident, now: float) -> None:
-        """All done: the pattern's ``Processed``."""
+    def left(self, resident: Resident, now: float) -> None:
+        """The run is over and cleaned up: the next one begins, or the task is done."""
         doubt = [s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None]
+        if resident.next_input is None:
+            self._processed(resident, doubt, now)
+        else:
+            self._continued(resident, resident.next_input, doubt, now)
+
+    def _processed(self, resident: Resident, doubt: list[str], now: float) -> None:
+        """All done: the pattern's ``Processed``."""
         error = rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
         self._end(resident, TaskState.PROCESSED, now, output=resident.output, error=error)
 
@@ -104,10 +111,14 @@ class Ends:
         """Let a waiting task go from memory; its timer or its inbox brings it back."""
         self._let_go(resident, TaskState.WAITING, now)
 
-    def continued(self, resident: Resident, input: bytes, now: float) -> None:
-        """Begin the task's next run."""
-        move = self.move(resident.task, TaskState.PROCESSING, now)
-        resident.changed().move = msgspec.structs.replace(move, run=resident.task.run + 1, input=input)
+    def _continued(self, resident: Resident, input: bytes, doubt: list[str], now: float) -> None:
+        """Begin the task's next run; nobody but an operator remembers what this one leaves in doubt."""
+        task = resident.task
+        if doubt:
+            message = f"{task.id}: abandoned steps of run {task.run} may have acted: {', '.join(doubt)}"
+            resident.changed().alerts.append(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
+        move = self.move(task, TaskState.PROCESSING, now)
+        resident.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
 
     def move(self, task: Task, after: TaskState, now: float, **face: Any) -> TaskMove:
         """A move of the task row that keeps what is not named."""

@@ -246,7 +246,8 @@ class Forward:
     def _end(self, resident: Resident, end: Completed | Failed | Continued, now: float) -> None:
         resident.overflow.clear()
         if isinstance(end, Continued):
-            self._ends.continued(resident, end.input, now)
+            resident.next_input = end.input
+            self._leave_run(resident, now)
         elif isinstance(end, Completed):
             self._complete(resident, end.output, now)
         else:
@@ -254,11 +255,15 @@ class Forward:
 
     def _complete(self, resident: Resident, output: bytes, now: float) -> None:
         resident.output = output
+        self._leave_run(resident, now)
+
+    def _leave_run(self, resident: Resident, now: float) -> None:
+        """What nobody awaited any more is undone before the run is left."""
         if any(may_have_acted(step) and step.has_undo for step in resident.abandoned):
             resident.cleaning = True
             resident.steps = [*resident.abandoned, *resident.steps]
         else:
-            self._ends.processed(resident, now)
+            self._ends.left(resident, now)
 
     def _last_rung(self, task: Task) -> str:
         workflow = self._registry.workflow(task.workflow, task.version)

@@ -53,11 +53,13 @@ class Residence:
         self.touched: dict[str, Resident] = {}
         self.strays: list[Reply] = []
         """Replies for tasks that are not held here."""
+        self._for_children: set[str] = set()
+        """Tasks that are undoing and wait for nothing but children."""
 
     @property
     def active(self) -> int:
         """How many residents are not just waiting."""
-        return len(self.tasks) - len(self.waiting)
+        return len(self.tasks) - len(self.waiting) - len(self._for_children)
 
     def admit(self, history: History, now: float) -> Resident:
         """Take up a claimed task where its record ends."""
@@ -168,6 +170,7 @@ class Residence:
         self._rehearsal.end(resident)
         self.tasks.pop(uid, None)
         self.waiting.leave(resident)
+        self._for_children.discard(uid)
         for step in resident.open.values():
             self._desk.free(step)
         if resident.execution is not None:
@@ -209,6 +212,8 @@ class Residence:
         if resident.execution is not None:
             resident.execution.discard()
         resident.abandoned.clear()
+        resident.steps = []
+        resident.cleaning, resident.next_input = False, None
         resident.bytes = 0
         self._forward.restart(resident, now)
         self.touched[resident.task.uid] = resident
@@ -296,7 +301,9 @@ class Residence:
     def _close(self, resident: Resident, now: float) -> None:
         execution = resident.execution
         if execution is None or resident.cleaning:
+            self.waiting.leave(resident)
             until = self._unwinding.settle(resident, now)
+            self._count_children(resident)
             if until is not None:
                 self._look_at(resident, until)
             return
@@ -306,6 +313,13 @@ class Residence:
         move = resident.change.move if resident.change is not None else None
         if move is None:
             self._face(resident, now, timer)
+
+    def _count_children(self, resident: Resident) -> None:
+        """Whoever only waits for children leaves their claim room, or they would wait for one another."""
+        if resident.only_children_left:
+            self._for_children.add(resident.task.uid)
+        else:
+            self._for_children.discard(resident.task.uid)
 
     def _face(self, resident: Resident, now: float, timer: float | None) -> None:
         task, execution = resident.task, resident.execution

@@ -6,7 +6,7 @@ from collections import deque
 
 from stepward.model.messages import Reply
 from stepward.model.records import Step, Task
-from stepward.model.states import TaskState
+from stepward.model.states import StepKind, TaskState
 from stepward.store.contract import Change
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
@@ -29,6 +29,7 @@ class Resident:
         "inbox",
         "leaving",
         "look_at",
+        "next_input",
         "open",
         "output",
         "overflow",
@@ -68,8 +69,10 @@ class Resident:
         self.reload = False
         """It is to be read anew after that, because it goes on in another direction."""
         self.cleaning = False
-        """The workflow returned ``output``; before the task ends, its abandoned steps are undone."""
+        """The workflow is over; before its run is left, its abandoned steps are undone."""
         self.output: bytes | None = None
+        self.next_input: bytes | None = None
+        """Set when the workflow asked for another run: what that run begins with."""
         self.children = 0
         """How many of the open steps are child tasks."""
         self.revoked: list[Step] = []
@@ -86,6 +89,14 @@ class Resident:
     def all_wait(self) -> bool:
         """Whether nothing of it runs or is about to: only timers, signals and children are left."""
         return len(self.open) == self.children and not self.overflow
+
+    @property
+    def only_children_left(self) -> bool:
+        """Whether an undoing task waits for nothing but the ends of children."""
+        return bool(self.open) and all(
+            step.kind is StepKind.CHILD or (step.kind is StepKind.UNDO and step.agent is None)
+            for step in self.open.values()
+        )
 
     @property
     def is_undoing(self) -> bool:

@@ -38,6 +38,8 @@ TAKE = 5000
 """Replies taken from the queue at once, and submissions born in one turn."""
 ITERATIONS_TO_ARRIVE = 3
 """Turns of the event loop in which a published reply reaches the Scheduler."""
+SETTLE_LOOK = 0.005
+"""Seconds between looks whether what came in is committed, at the end."""
 LOCAL_STEPS = 64
 """Local steps that run at once."""
 
@@ -171,7 +173,7 @@ class Scheduler:
                     await asyncio.sleep(0)
                 while self._replies or self._births or self._residence.touched:
                     self._stir()
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(SETTLE_LOOK)
 
     async def turn(self) -> float:
         """One bounded piece of work; the seconds until the next one is due."""

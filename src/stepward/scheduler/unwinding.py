@@ -63,7 +63,7 @@ class Unwinding:
         elif isinstance(step, Stuck):
             self._ends.stuck(resident, step.step, step.message, now)
         elif isinstance(step, Finished) and resident.cleaning:
-            self._ends.processed(resident, now)
+            self._ends.left(resident, now)
         elif isinstance(step, Finished):
             self._ends.undone(resident, step.in_doubt, now)
         elif isinstance(step, WaitFor):
@@ -85,6 +85,8 @@ class Unwinding:
         if undo is None:
             if step.finished_at is None:
                 self._record(resident, step, reply, now)
+        elif (undo.run, undo.key) not in resident.open:
+            return
         elif state in (TaskState.UNDONE, TaskState.CANCELLED):
             done = Reply(
                 task=undo.task,

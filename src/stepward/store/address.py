@@ -16,18 +16,12 @@ def sqlite_path(address: str) -> str:
     """
     if not address.startswith(SCHEME):
         scheme = address.partition("://")[0] if "://" in address else "no scheme"
-        raise SettingsError(
-            f"store address: expected {FORMS}, found {scheme} in {_shown(address)!r}; write sqlite:///"
-        )
+        raise SettingsError(f"store address: expected {FORMS}, found {scheme} in {_shown(address)!r}; write sqlite:///")
     host, slash, path = address.removeprefix(SCHEME).partition("/")
     if host or not slash:
-        raise SettingsError(
-            f"store address: expected {FORMS}, found {address!r}; write three slashes before the path"
-        )
+        raise SettingsError(f"store address: expected {FORMS}, found {address!r}; write three slashes before the path")
     if not path or path.endswith("/") or "\0" in path:
-        raise SettingsError(
-            f"store address: expected {FORMS}, found no file name in {address!r}; name a file"
-        )
+        raise SettingsError(f"store address: expected {FORMS}, found no file name in {address!r}; name a file")
     return path
 
 

@@ -40,7 +40,5 @@ def _statement(body: str, what: str, fragments: Mapping[str, str]) -> str:
         raise ValueError(f"{what}: expected a statement, found none; write one")
     unknown = set(FRAGMENT.findall(statement)) - set(fragments)
     if unknown:
-        raise ValueError(
-            f"{what}: expected fragments of {sorted(fragments)}, found {sorted(unknown)}; give them"
-        )
+        raise ValueError(f"{what}: expected fragments of {sorted(fragments)}, found {sorted(unknown)}; give them")
     return FRAGMENT.sub(lambda match: fragments[match[1]], statement)

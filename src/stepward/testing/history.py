@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from stepward.model.messages import idempotency_key
+
 
 class TaskRow(NamedTuple):
     """What is watched of a task's row."""
@@ -152,6 +154,8 @@ class Mirror:
         self.instances: dict[str, InstanceRow] = {}
         self.alerts: dict[int, AlertRow] = {}
         self.audits: dict[int, AuditRow] = {}
+        self.keys: dict[str, StepRow] = {}
+        """The steps by the idempotency key that their attempts must carry; a later generation has another."""
 
     def apply(self, entry: Entry) -> None:
         """Follow a change."""
@@ -161,6 +165,8 @@ class Mirror:
             rows.pop(_key(table, before), None)
         else:
             rows[_key(table, after)] = after
+            if table == "step":
+                self.keys[idempotency_key(*after[:3], after.generation)] = after
 
     def steps_of(self, task: str) -> list[StepRow]:
         """The steps of a task, of every run."""

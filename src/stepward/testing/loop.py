@@ -144,7 +144,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.callbacks += 1
         self._since += 1
         if self._since > CALLBACKS_AT_ONCE:
-            raise Stalled(f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {handle!r}")
+            what = getattr(getattr(handle._callback, "__self__", None), "get_coro", lambda: "a callback")()  # type: ignore[attr-defined]
+            name = getattr(what, "__qualname__", what)
+            raise Stalled(f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {lane.name} {name}")
         handle._run()
         self.current = self.world
 

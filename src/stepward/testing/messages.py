@@ -48,10 +48,6 @@ class Network:
         if together:
             self._arrive(transport, queue, together)
 
-    def step_of(self, key: str) -> tuple[str, int, str, int] | None:
-        """Task, run, key and generation of the step that was given that idempotency key."""
-        return self._steps.get(key)
-
     def refuses(self, verb: str) -> bool:
         """Whether the broker refuses this verb now."""
         rate = self.rates().queue_refuses

@@ -31,7 +31,7 @@ class Rules:
         self.completed: dict[tuple[str, int, str], int] = {}
         """In which commit a step first ran, and completed."""
         self.commits = 0
-        self._undo_ends: dict[tuple[str, int, str], int] = {}
+        self._undos_begun: list[StepRow] = []
 
     def committed(self, entries: list[Entry], verb: Verb) -> None:
         """Check a transaction, change by change."""
@@ -41,6 +41,8 @@ class Rules:
             CHECKS[entry.table](self, entry.before, entry.after, verb)
             self._mirror.apply(entry)
         self._check_ends(entries)
+        while self._undos_begun:
+            self._check_order(self._undos_begun.pop())
 
     # ------------------------------------------------------------ S3, S4: who may write
 
@@ -129,14 +131,12 @@ class Rules:
             self._started(after)
         if verb.name == "decide" and before.complete_by is not None and before.complete_by > self._now():
             self._broken("S16", f"step {name} was judged {before.complete_by - self._now():.3f} s too early")
-        if after.state == "undone":
-            self._undo_ends[after[:3]] = self.commits
 
     def _started(self, after: StepRow) -> None:
         task = self._mirror.tasks.get(after.task)
         self.dispatched.setdefault(after[:3], self.commits)
         if after.kind == "undo":
-            self._check_order(after)
+            self._undos_begun.append(after)
         elif task is not None and task.undo_to is not None:
             self._broken("S14", f"step {task.id}/{after.key} went forward after undo had begun")
 

@@ -59,11 +59,11 @@ class Verdict:
         found: dict[str, list[tuple[StepRow, Service, Account]]] = {}
         for service in self._world.services.values():
             for key, account in service.accounts.items():
-                identity = self._world.network.step_of(key)
-                step = self._mirror.steps.get(identity[:3]) if identity else None
-                if step is None:
+                known = self._mirror.keys.get(key)
+                if known is None:
                     self._trace.violated("S9", f"{service.name} was asked under {key!r}, the key of no step")
                 else:
+                    step = self._mirror.steps[known[:3]]
                     found.setdefault(step.task, []).append((step, service, account))
         return found
 
@@ -93,7 +93,7 @@ class Verdict:
             if step.state == "completed" and step.kind == StepKind.OPERATION and account.standing < 1:
                 if not self._trusted(step, account):
                     self._trace.violated("S12", f"{task.id} is processed, {step.key} completed, and its effect is not there")
-            lost = step.state == "abandoned" and account.standing > 0 and step.key not in doubted
+            lost = step.state == "abandoned" and step.output is None and account.standing > 0 and step.key not in doubted
             if lost and service.dedupes:
                 self._trace.violated("S12", f"{task.id} is processed, {step.key} was abandoned, its effect stands, and nobody was told")
 

@@ -113,7 +113,7 @@ class World:
 
     def undoes(self, key: str) -> None:
         """An undo was called for what that key did."""
-        if self.network.step_of(key) is None:
+        if key not in self.mirror.keys:
             self.trace.violated("S9", f"an undo was told to take back {key!r}, a key that no step ever had")
 
     def value(self, task: str) -> int:

@@ -21,7 +21,10 @@ from stepward.store.sqlite.rows import FRAGMENTS
 Q = load_queries(__package__, "client.sql", FRAGMENTS)
 
 DEAD_SHOWN_SECONDS = 3600.0
-LISTED = " indexed by stepward_task_listed where state in ('pending', 'waiting', 'suspended', 'undoing', 'error')"
+LISTED = (
+    " indexed by stepward_task_listed where state <> 'processing' and state <> 'processed' and state <> 'undone'"
+    " and state <> 'cancelled'"
+)
 SOURCES = {
     TaskState.PROCESSING: " indexed by stepward_task_held where locked_by is not null",
     TaskState.PENDING: LISTED,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
 from stepward.model.records import InboxKind, Task
@@ -55,9 +57,26 @@ def _post(connection: Connection, task: Task, post: Post, now: float) -> None:
         insert(connection, post, now)
 
 
+def _tell_parent(connection: Connection, task: Task, post: Post, now: float) -> None:
+    """A child that a parent's directive no longer moves tells its end once more: the parent may wait for nothing else."""
+    parent = find(connection, task.parent) if task.parent is not None else None
+    if parent is None or parent.id != post.sender or parent.state in TASK_ENDS:
+        return
+    ended = {"state": task.state, "output": _raw(task.output), "error": _raw(task.error)}
+    name = f"{task.parent_run}/{task.parent_step}"
+    body = msgspec.json.encode(ended)
+    insert(connection, Post(task=parent.uid, kind=InboxKind.CHILD, name=name, body=body, sender=task.id), now)
+
+
+def _raw(data: bytes | None) -> msgspec.Raw:
+    return msgspec.Raw(data or b"null")
+
+
 def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
     try:
         verdict = judge(post.kind, task)
     except IllegalTransition:
-        return
+        verdict = Verdict(task.state)
+    if verdict.after is task.state and task.state in TASK_ENDS:
+        _tell_parent(connection, task, post, now)
     move_free(connection, task, verdict, now, post.body if post.body != NOTHING else None)

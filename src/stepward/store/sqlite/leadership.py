@@ -31,10 +31,19 @@ class Leadership:
     async def lead(self, instance: str, lease: float) -> int | None:
         """Become or stay leader; the term, or None while another leads or this instance is dead."""
         now = self._clock.now()
+        if self._seat is not None and self._seat.instance == instance and self._seat.expires_at - now < lease / 2:
+            self._seat = await self._stay(self._seat, now + lease)
         seat = self._seat
         if seat is None or seat.instance != instance or seat.expires_at - now < lease / 2:
+            if await self._database.snapshot(_is_taken, instance, now):
+                return None
             seat = self._seat = await self._database.write(_lead, instance, lease, now)
         return seat.term if seat.instance == instance else None
+
+    async def _stay(self, seat: Seat, until: float) -> Seat | None:
+        """Keep the seat in one statement, if it is still there to be kept."""
+        kept = await self._database.single(Connection.change, Q["stay"], (seat.instance, seat.term, until))
+        return seat._replace(expires_at=until) if kept else None
 
 
 def leads(connection: Connection, term: int) -> bool:
@@ -48,9 +57,17 @@ def _lead(connection: Connection, instance: str, lease: float, now: float) -> Se
     seat = Seat(*row) if row else Seat("", 0, 0.0)
     if connection.row(Q["is_dead"], (instance,)) is not None:
         return seat._replace(instance="") if seat.instance == instance else seat
-    taken = seat.instance != instance and seat.expires_at > now and not connection.row(Q["is_dead"], (seat.instance,))
-    if taken:
+    if _is_taken(connection, instance, now):
         return seat
     term = seat.term if seat.instance == instance else seat.term + 1
     connection.change(Q["write"], (instance, term, now + lease))
     return Seat(instance, term, now + lease)
+
+
+def _is_taken(connection: Connection, instance: str, now: float) -> bool:
+    """Whether another instance leads, whose lease runs and who was not declared dead."""
+    row = connection.row(Q["read"])
+    seat = Seat(*row) if row else Seat("", 0, 0.0)
+    if seat.instance == instance or seat.expires_at <= now:
+        return False
+    return connection.row(Q["is_dead"], (seat.instance,)) is None

@@ -6,6 +6,12 @@ select instance, term, expires_at from stepward_leadership
 -- Whether an instance was declared dead; one that never registered was not.
 select 1 from stepward_instance where id = ?1 and alive = 0
 
+-- name: stay
+-- A leader that was not declared dead keeps its seat.
+update stepward_leadership set expires_at = ?3
+where instance = ?1 and term = ?2
+    and not exists (select 1 from stepward_instance where id = ?1 and alive = 0)
+
 -- name: write
 -- Take or keep the one seat.
 insert into stepward_leadership (seat, instance, term, expires_at) values (1, ?1, ?2, ?3)

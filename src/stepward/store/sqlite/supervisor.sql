@@ -9,8 +9,7 @@ select
         select 1 from stepward_step where watched = 1 and state = 'running' and complete_by <= ?1 limit ?2)),
     (select count(*) from (
         select 1 from stepward_task
-        where complete_by is not null and state in ('pending', 'processing', 'waiting', 'suspended')
-            and complete_by <= ?1 limit ?2)),
+        where complete_by is not null and finished_at is null and state <> 'undoing' and complete_by <= ?1 limit ?2)),
     (with recursive {first_claimable}
         select count(*) from first
         cross join stepward_task as t on t.rowid = first.id
@@ -93,14 +92,13 @@ update stepward_task set failure_count = failure_count + 1 where uid = ?1
 select t.uid, t.id, t.state, t.complete_by, w.policy
 from stepward_task as t indexed by stepward_task_deadline
 left join stepward_workflow as w on w.name = t.workflow and w.version = t.version
-where t.complete_by is not null and t.state in ('pending', 'processing', 'waiting', 'suspended')
-    and t.complete_by <= ?1
+where t.complete_by is not null and t.finished_at is null and t.state <> 'undoing' and t.complete_by <= ?1
 order by t.complete_by limit ?2
 
 -- name: clear_deadline
 -- The task is told once that its time is over.
 update stepward_task set complete_by = null
-where uid = ?1 and complete_by <= ?2 and state in ('pending', 'processing', 'waiting', 'suspended')
+where uid = ?1 and complete_by <= ?2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
 -- Workflows with claimable tasks that stand since ?1 or longer, no live Scheduler, and no open alert.
@@ -124,7 +122,7 @@ update stepward_alert set next_try = ?2, tries = tries + 1 where number = ?1 and
 -- name: finished
 -- Tasks that ended well before an instant, oldest first.
 select uid from stepward_task
-where state in ('processed', 'undone', 'cancelled') and finished_at < ?1 order by finished_at limit ?2
+where finished_at is not null and state <> 'error' and finished_at < ?1 order by finished_at limit ?2
 
 -- name: purge_tasks
 -- The tasks of a JSON array of uids.

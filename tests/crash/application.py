@@ -1,0 +1,116 @@
+"""The application that is killed: orders that are paid, refused, and slow, with a ledger for a remote service."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from stepward import Agent, App, Backoff, Retry, Supervision, Unrecoverable, current_step, step, workflow
+from stepward.clock import Environment, failpoint_from
+from tests.crash.ledger import Ledger
+
+LEASE = 1.0
+COMPLETE_BY = 4.0
+SETTINGS = {"lease": LEASE, "supervisor_every": "100ms", "poll": "100ms", "drain": "5s"}
+POLICY = Supervision(threshold=5, backoff=Backoff("100ms"), then="undo")
+
+bank = Agent("bank", retry=Retry(attempts=1), concurrency=16)
+
+
+def ledger() -> Ledger:
+    return Ledger(os.environ["CRASH_LEDGER"])
+
+
+@bank.operation(complete_by=COMPLETE_BY)
+async def pay(what: str) -> str:
+    """Take effect; ``what`` may ask for trouble on the first attempt."""
+    now = current_step()
+    if now.attempt == 1:
+        await _trouble(what)
+    if not ledger().do(now.idempotency_key, now.task_id, what):
+        raise Unrecoverable("undone before it was done")
+    return what
+
+
+@pay.undo
+async def pay_back(result: str | None, what: str) -> None:
+    now = current_step()
+    ledger().undo(now.idempotency_key, now.undoes or "", now.task_id, what)
+
+
+@bank.operation(complete_by=COMPLETE_BY)
+async def refuse() -> None:
+    raise Unrecoverable("no money")
+
+
+@bank.operation(complete_by="2s")
+def pay_in_thread(what: str) -> str:
+    now = current_step()
+    if now.attempt == 1 and what == "stuck":
+        threading.Event().wait()
+    ledger().do(now.idempotency_key, now.task_id, what)
+    return what
+
+
+@step(transaction=True)
+async def book(transaction: Any, task: str) -> None:
+    await transaction.execute("insert into booked values (?)", (task,))
+
+
+@workflow(supervision=POLICY)
+async def order(name: str) -> list[str]:
+    done = [await pay("first")]
+    await book(name)
+    done += await asyncio.gather(pay("left"), pay("right"))
+    return [*done, await pay("last")]
+
+
+@workflow(supervision=POLICY)
+async def refused(name: str) -> None:
+    await pay("first")
+    await pay("second")
+    await pay("third")
+    await refuse()
+
+
+@workflow(supervision=POLICY)
+async def slow(name: str, trouble: str = "hang") -> list[str]:
+    return [await pay("first"), await pay(trouble), await pay("last")]
+
+
+@workflow(supervision=POLICY)
+async def stuck(name: str) -> list[str]:
+    return [await pay_in_thread("stuck"), await pay("last")]
+
+
+@workflow(supervision=POLICY)
+async def parent(name: str) -> list[str]:
+    return [await pay("first"), *await slow(name, "none")]
+
+
+WORKFLOWS = (order, refused, slow, stuck, parent)
+
+
+def application(store: str, transport: str, failpoint: Callable[[str], None] | None = None) -> App:
+    return App(
+        "crash",
+        workflows=WORKFLOWS,
+        agents=[bank],
+        store=store,
+        transport=transport,
+        environment=Environment(failpoint=failpoint or failpoint_from(os.environ.get("STEPWARD_FAILPOINT"))),
+        **SETTINGS,
+    )
+
+
+async def _trouble(what: str) -> None:
+    if what == "hang":
+        await asyncio.get_running_loop().create_future()
+    if what == "block":
+        time.sleep(3 * LEASE)  # what must not be done in an async operation
+    if what == "long":
+        await asyncio.sleep(1.5)

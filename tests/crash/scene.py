@@ -1,0 +1,140 @@
+"""One store file, one ledger, and the processes that a test starts, kills and stops."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from stepward import Client
+from tests.crash.ledger import Ledger
+
+ROOT = Path(__file__).parents[2]
+ALL = ("scheduler", "agent", "supervisor")
+KILLED = (137, -signal.SIGKILL)
+PATIENCE = 40.0
+T = TypeVar("T")
+
+
+class Process:
+    """A process of the application."""
+
+    def __init__(self, process: asyncio.subprocess.Process, errors: Path) -> None:
+        self._process = process
+        self.errors = errors
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
+
+    async def hears(self, word: str) -> str:
+        """The next line of that first word."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            while line := (await self._process.stdout.readline()).decode().strip():
+                if line.split()[0] == word:
+                    return line
+        raise AssertionError(f"expected {word!r}, found the process over: {self.errors.read_text()[-2000:]}")
+
+    async def submit(self, workflow: str, *ids: str) -> None:
+        """Have this process submit tasks; it may die of it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("".join(f"submit {workflow} {id}\n" for id in ids).encode())
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    async def kill(self) -> None:
+        if self.is_alive:
+            self._process.kill()
+        await self.dies()
+
+    async def dies(self) -> int:
+        """Wait for its end; the exit code."""
+        async with asyncio.timeout(PATIENCE):
+            code = await self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        return code
+
+
+class Scene:
+    """What a test of crashes works with."""
+
+    def __init__(self, folder: Path, transport: str = "local") -> None:
+        self._folder = folder
+        self._processes: list[Process] = []
+        self.transport = transport
+        self.store = f"sqlite:///{folder / 'tasks.db'}"
+        self.ledger = Ledger(str(folder / "ledger.db"))
+        self.client = Client(self.store, app="crash")
+
+    async def open(self) -> None:
+        await self.client.__aenter__()
+        async with self.client.transaction() as transaction:
+            await transaction.execute("create table booked (task text)")
+
+    async def close(self) -> None:
+        for process in self._processes:
+            await process.kill()
+        await self.client.__aexit__(None, None, None)
+
+    async def start(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
+        """Start a process and wait until it is at work."""
+        process = await self.launch(*roles, failpoint=failpoint, stop=stop)
+        await process.hears("ready")
+        return process
+
+    async def launch(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
+        """Start a process that may die before it is at work."""
+        errors = self._folder / f"errors-{len(self._processes)}"
+        given = {"STEPWARD_FAILPOINT": failpoint, "CRASH_STOP": stop, "CRASH_LEDGER": str(self._folder / "ledger.db")}
+        with errors.open("wb") as stderr:
+            started = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "tests.crash.driver",
+                self.store,
+                self.transport,
+                *(roles or ALL),
+                cwd=ROOT,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                env={**os.environ, **{name: value for name, value in given.items() if value}},
+            )
+        process = Process(started, errors)
+        self._processes.append(process)
+        return process
+
+    async def submit(self, tasks: dict[str, str]) -> None:
+        """Submit tasks (id to workflow) from outside; what is there already is left alone."""
+        for id, workflow in tasks.items():
+            await self.client.submit(workflow, id, id=id)
+
+    async def booked(self) -> list[str]:
+        async with self.client.transaction() as transaction:
+            return [row[0] for row in await transaction.execute("select task from booked")]
+
+
+async def until(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -> T:
+    """What ``look`` gives once it is true: the one place that waits for other processes by looking again."""
+    async with asyncio.timeout(within):
+        while not (found := await look()):
+            await asyncio.sleep(0.01)
+    return found
+
+
+def now_of(scene: Scene) -> float:
+    """The store's clock."""
+    return scene.client.store.now()
+
+

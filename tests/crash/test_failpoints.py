@@ -1,0 +1,96 @@
+"""A process dies at each named point of the protocol; another brings every task to its end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.crash.application import COMPLETE_BY, LEASE
+from tests.crash.conftest import Open
+from tests.crash.oracle import settled
+from tests.crash.scene import KILLED, Scene, now_of, until
+
+TASKS = {
+    **{f"order-{number}": "order" for number in range(3)},
+    **{f"refused-{number}": "refused" for number in range(2)},
+    "slow-0": "slow",
+}
+START_BOUND = 8.0
+"""Seconds for whatever is not the protocol's own: starting Python, a busy machine."""
+
+ALONE = [
+    *("W1.before", "W1.after", "W1.after:3"),
+    *("W2.before", "W2.after"),
+    *("W3.before", "W3.after", "W3.after:3"),
+    *("W4.before", "W4.after", "W4.after:4"),
+    *("W5.before", "W5.after"),
+    *("W6.before", "W6.after", "W6.after:5"),
+    *("W7.before", "W7.before:3"),
+    *("T.after", "T.after:2"),
+    *("A3.before", "A3.after", "A3.after:6", "A4.after"),
+    *("C1.before", "C1.after", "C1.after:3"),
+    *("C3.before", "C3.after", "C5.before", "C5.after"),
+    *("U1.before:3", "U2.before", "U3.after"),
+    *("store.commit.before:8", "store.commit.after:8", "store.commit.after:15"),
+]
+"""Rows 1-5, 11, 12, 62 and 67, each on one process that does everything."""
+
+APART = [
+    *[("scheduler", name) for name in ("W2.before", "W2.after", "W3.before", "W3.after", "W4.before", "W4.after")],
+    *[("scheduler", name) for name in ("W5.after", "W6.before", "W6.after:2", "W7.before", "T.after")],
+    *[("scheduler", name) for name in ("C1.after", "C3.before", "C3.after", "C5.before", "C5.after")],
+    *[("agent", name) for name in ("A3.before", "A3.after", "A3.after:5", "A4.after", "A4.after:3")],
+    *[("supervisor", name) for name in ("U1.before:3", "U2.before", "U3.after")],
+]
+"""The same rows with each actor in a process of its own, and queues in the store."""
+
+
+@pytest.mark.parametrize("failpoint", ALONE)
+async def test_one_process_dies_and_another_takes_over(open_scene: Open, failpoint: str) -> None:
+    """Rows 1, 2, 3, 4, 5, 11, 12, 62, 67: and the client submits everything again, for it got no answer."""
+    scene = await open_scene("local")
+    first = await scene.launch(failpoint=failpoint)
+    for id, workflow in TASKS.items():
+        await first.submit(workflow, id)
+    if failpoint.startswith("W2"):
+        await _submit_around(scene)
+    assert await first.dies() in KILLED, first.errors.read_text()[-2000:]
+    await _recover(scene, "scheduler", "agent", "supervisor")
+
+
+@pytest.mark.parametrize(("role", "failpoint"), APART)
+async def test_one_of_three_processes_dies_and_is_replaced(
+    open_scene: Open, role: str, failpoint: str
+) -> None:
+    """Rows 2, 3, 4, 5, 11, 12, 62, 67: the others go on meanwhile, and are not confused by it."""
+    scene = await open_scene("store")
+    others = [await scene.start(name) for name in ("scheduler", "agent", "supervisor") if name != role]
+    victim = await scene.launch(role, failpoint=failpoint)
+    await _submit_around(scene)
+    assert await victim.dies() in KILLED, victim.errors.read_text()[-2000:]
+    await _recover(scene, role)
+    assert all(process.is_alive for process in others)
+
+
+async def _submit_around(scene: Scene) -> None:
+    """Submit by way of the store: nothing is born claimed."""
+
+    async def is_registered() -> bool:
+        return len(await scene.client.store.workflows()) >= 5
+
+    await until(is_registered)
+    await scene.submit(TASKS)
+
+
+async def _recover(scene: Scene, *roles: str) -> None:
+    died_at = now_of(scene)
+    await scene.submit(TASKS)
+    await scene.start(*roles)
+    await settled(scene, TASKS)
+    ends = await asyncio.gather(*[scene.client.task(id).status() for id in TASKS])
+    for status in ends:
+        assert status.finished_at is not None
+        # The task of "slow" waits for two complete-bys; every other one for the dead process's lease at most.
+        expiries = 2 if status.workflow == "slow" else 1
+        assert status.finished_at - died_at < LEASE + expiries * COMPLETE_BY + START_BOUND

@@ -1,0 +1,90 @@
+"""How the demo ends when something is wrong: never silently, never late, never wider than 80 columns."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from examples.orders.demo import __main__ as demo
+from examples.orders.demo.processes import Worker, WorkerDied
+from examples.orders.demo.telling import WIDTH, Teller
+from examples.orders.demo.waiting import Waits
+from examples.orders.proof import Finding
+from stepward.events import Hints
+
+LONG = "order-07: payment still holds a charge that nobody can explain, " * 3
+
+
+@pytest.fixture(autouse=True)
+def _no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_end_at_signals", lambda: None)
+
+
+async def test_a_finding_that_does_not_hold_is_told_and_fails(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    findings = [
+        Finding("No order was charged twice", "20 charges"),
+        Finding("Stock reserved is stock sold", LONG, (LONG,)),
+    ]
+
+    async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+        teller.findings(findings)
+        return findings
+
+    monkeypatch.setattr(demo, "run", run)
+    assert await demo._demo() == 1
+    said = capsys.readouterr().out
+    assert " ✔ No order was charged twice" in said
+    assert " ✘ Stock reserved is stock sold" in said
+    assert "1 of 2 findings do not hold" in said
+    assert max(map(len, said.splitlines())) <= WIDTH
+
+
+async def test_a_demo_that_hangs_says_what_it_waited_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+        async with asyncio.TaskGroup() as group:
+            for number in range(7):
+                group.create_task(waits.until(f"order-{number} to end", _nothing))
+        return []
+
+    monkeypatch.setattr(demo, "run", run)
+    monkeypatch.setattr(demo, "LONGEST_SECONDS", 0.05)
+    assert await demo._demo() == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "gave up after 0.05 s, waiting for order-0 to end" in said
+    assert said.endswith("order-4 to end, and 2 more")
+
+
+async def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+    worker = Worker("scheduler-1", ["juggler"], os.environ, tmp_path / "scheduler-1.log")
+    with pytest.raises(WorkerDied, match=r"scheduler-1 exited with 2, unasked.*invalid choice: 'juggler'"):
+        await worker.start()
+
+
+async def test_waiting_looks_again_at_each_change() -> None:
+    hints = Hints()
+    waits = Waits(hints)
+    looks: list[int] = []
+
+    async def look() -> str:
+        looks.append(len(looks))
+        return "found" if len(looks) == 3 else ""
+
+    waiting = asyncio.create_task(waits.until("a third look", look))
+    for expected in (1, 2):
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(looks) == expected
+        hints.hint()
+    assert await waiting == "found"
+    assert waits.given_up == []
+
+
+async def _nothing() -> str:
+    return ""
