@@ -41,7 +41,7 @@ async def test_an_operation_sees_its_step(start: Start) -> None:
     assert step.headers() == {
         "Idempotency-Key": "uid-1/1/payments.charge/1",
         "Stepward-Complete-By": "2027-01-15T08:00:12.500Z",
-        "traceparent": "00-1-2-01",
+        "traceparent": "00-0000000000000000000000000000uid1-b7dab54500010003-01",
     }
 
 

@@ -52,7 +52,7 @@ async def test_a_request_carries_the_step(start: Start) -> None:
     assert str(request.url) == "http://service/v1/charges"
     assert request.headers["Idempotency-Key"] == "uid-1/1/payments.charge/1"
     assert request.headers["Stepward-Complete-By"] == "2027-01-15T08:00:12.000Z"
-    assert request.headers["traceparent"] == "00-1-2-01"
+    assert request.headers["traceparent"] == "00-0000000000000000000000000000uid1-b7dab54500010001-01"
     assert request.headers["Authorization"] == "secret"
     assert request.extensions["timeout"]["read"] == pytest.approx(12, abs=0.01)
 

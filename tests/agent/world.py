@@ -60,7 +60,6 @@ class World:
             "undoes": None,
             "reply_to": REPLIES,
             "priority": 5,
-            "trace": "00-1-2-01",
         }
         return Request(**{**given, **fields})
 

@@ -21,7 +21,6 @@ def request(task: str = "uid-1", *, complete_by: float = float("2e9"), **fields:
         "undoes": None,
         "reply_to": "replies.scheduler-1",
         "priority": 5,
-        "trace": "00-1-2-01",
     }
     return Request(**{**given, **fields})
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stepward.errors import StepwardError
-from stepward.model.messages import Request
+from stepward.model.messages import Request, traceparent
 
 Beat = Callable[[Request, Any], None]
 
@@ -64,9 +64,11 @@ class CurrentStep:
     def headers(self) -> dict[str, str]:
         """The headers to send to a remote service with the call."""
         stamp = self.complete_by.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        headers = {"Idempotency-Key": self.idempotency_key, "Stepward-Complete-By": stamp}
-        if self._request.trace:
-            headers["traceparent"] = self._request.trace
+        headers = {
+            "Idempotency-Key": self.idempotency_key,
+            "Stepward-Complete-By": stamp,
+            "traceparent": traceparent(self._request),
+        }
         if self._request.undoes is not None:
             headers["Stepward-Undoes"] = self._request.undoes
         return headers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -28,8 +29,6 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
     reply_to: str
     """The queue of the Scheduler instance that asked."""
     priority: int
-    trace: str
-    """The W3C traceparent of the step."""
 
 
 class Outcome(StrEnum):
@@ -55,6 +54,13 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     maybe_done: bool = False
     calls: int = 1
     """How often the Agent called the service within this attempt."""
+
+
+def traceparent(request: Request) -> str:
+    """The W3C traceparent of an attempt: the task's uid is the trace, key and attempt make the span."""
+    trace_id = request.task[:36].replace("-", "")
+    span_id = f"{crc32(request.key.encode()):08x}{request.run & 0xFFFF:04x}{request.attempt & 0xFFFF:04x}"
+    return f"00-{trace_id:0>32}-{span_id}-01"
 
 
 def request_queue(agent: str) -> str:

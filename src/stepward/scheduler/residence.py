@@ -22,7 +22,6 @@ from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
 
 
-
 class Residence:
     """Knows every resident by uid, and which of them this turn has touched."""
 
@@ -242,7 +241,7 @@ class Residence:
         for step in list(resident.open.values()):
             if (step.run, step.key) in resident.fresh or step.kind is StepKind.CHILD:
                 continue
-            if resident.execution is None and step.kind is not StepKind.UNDO:
+            if not _may_start(resident, step):
                 continue
             if step.state is StepState.RUNNING:
                 self._resume(resident, step, now)
@@ -266,7 +265,7 @@ class Residence:
         resident.look_at = None
         self._forward.due(resident, now)
         for step in [s for s in resident.open.values() if s.state is StepState.TO_REPEAT]:
-            if step.repeat_at is None or resident.leaving:
+            if step.repeat_at is None or resident.leaving or not _may_start(resident, step):
                 continue
             if step.repeat_at <= now:
                 self._forward.ask(resident, step, now)
@@ -334,6 +333,11 @@ class Residence:
         self.waiting.enter(resident, now)
         if task.state is not TaskState.WAITING or task.waits_for != waits_for:
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
+
+
+def _may_start(resident: Resident, step: Step) -> bool:
+    """Once undo began, nothing goes forward any more."""
+    return resident.execution is not None or step.kind is StepKind.UNDO
 
 
 def born(task: Task, instance: str, now: float) -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -109,7 +108,6 @@ def request(task: Task, step: Step, instance: str) -> Request:
         undoes=None,
         reply_to=reply_queue(instance),
         priority=task.priority,
-        trace=trace(step),
     )
 
 
@@ -118,13 +116,6 @@ def undo_request(request: Request, steps: Iterable[Step]) -> Request:
     undone = next(s for s in steps if s.run == request.run and request.key == undo_key(s))
     key = idempotency_key(undone.task, undone.run, undone.key, undone.generation)
     return msgspec.structs.replace(request, undoes=key)
-
-
-def trace(step: Step) -> str:
-    """The W3C traceparent of an attempt: the task's uid is the trace, key and attempt make the span."""
-    trace_id = step.task[:36].replace("-", "")
-    span_id = f"{zlib.crc32(step.key.encode()):08x}{step.run & 0xFFFF:04x}{step.attempt & 0xFFFF:04x}"
-    return f"00-{trace_id:0>32}-{span_id}-01"
 
 
 def finish(step: Step, reply: Reply, ordinal: int | None, now: float) -> Finish:

@@ -30,7 +30,7 @@ def submit(connection: Connection, tasks: Sequence[Task]) -> list[Submitted]:
             answers.append(Submitted(task.uid, task.id, created=True, same=True))
         else:
             uid, workflow, input = found
-            same = workflow == task.workflow and input == task.input
+            same = workflow == task.workflow and input in (None, task.input)
             answers.append(Submitted(uid, task.id, created=False, same=same))
     connection.change_many(Q["insert"], map(astuple, new))
     return answers

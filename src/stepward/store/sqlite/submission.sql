@@ -1,6 +1,7 @@
 -- name: existing
 -- The tasks that have these ids (a JSON array) already.
-select t.id, t.uid, t.workflow, t.input
+-- What a later run began with says nothing of what was submitted.
+select t.id, t.uid, t.workflow, case t.run when 1 then t.input end
 from json_each(?1) as wanted cross join stepward_task as t on t.id = wanted.value
 
 -- name: insert
