@@ -112,9 +112,14 @@ class Signature:
         return str(self._signature)
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the argument array; raises DeclarationError for types that have none."""
+        """The JSON Schema of the argument array, defaults included; raises DeclarationError for types that have none."""
         try:
-            return msgspec.json.schema(self._decoder.type)
+            schema = msgspec.json.schema(self._decoder.type)
+            places: list[dict[str, Any]] = schema["$defs"][schema["$ref"].rpartition("/")[2]]["prefixItems"]
+            for place, parameter in zip(places, self._signature.parameters.values(), strict=True):
+                if parameter.default is not parameter.empty:
+                    place["default"] = msgspec.to_builtins(parameter.default, str_keys=True)
+            return schema
         except TypeError as error:
             found = str(error).splitlines()[-1]
             raise DeclarationError(

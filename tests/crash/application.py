@@ -14,7 +14,7 @@ from stepward.clock import Environment, failpoint_from
 from tests.crash.ledger import Ledger
 
 LEASE = 1.0
-COMPLETE_BY = 4.0
+COMPLETE_BY = 2.0
 SETTINGS = {"lease": LEASE, "supervisor_every": "100ms", "poll": "100ms", "drain": "5s"}
 POLICY = Supervision(threshold=5, backoff=Backoff("100ms"), then="undo")
 

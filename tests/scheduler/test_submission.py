@@ -109,3 +109,15 @@ async def test_a_result_is_waited_for_only_so_long(world: World) -> None:
     with pytest.raises(TimeoutError):
         await handle.result(timeout=2)
     assert (await handle.status()).state is TaskState.PENDING
+
+
+async def test_a_client_without_code_sends_what_one_with_code_does(world: World) -> None:
+    @workflow
+    async def greeting(name: str, word: str = "hello", *, times: int = 2) -> str:
+        return f"{word} {name} " * times
+
+    client = await world.start([greeting])
+    async with Client(world.store, app="shop", environment=Environment(VirtualClock())) as bare:
+        first = await client.submit(greeting, "you", id="g")
+        again = await bare.submit("greeting", "you", id="g")
+        assert await again.result(timeout=5) == await first.result(timeout=5) == "hello you hello you "

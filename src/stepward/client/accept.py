@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -95,8 +96,8 @@ def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str
             f"arguments of {record.name}: expected positional ones, found {', '.join(kwargs)}; "
             "a client without the application's code knows no parameter names"
         )
-    data = encode(args, f"arguments of {record.name}", limit=limit)
     schema = decode(record.schema, f"schema of {record.name}")
+    data = encode([*args, *_defaults(schema, len(args))], f"arguments of {record.name}", limit=limit)
     try:
         jsonschema.validate(msgspec.json.decode(data), schema, cls=jsonschema.Draft202012Validator)
     except jsonschema.ValidationError as error:
@@ -106,6 +107,13 @@ def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str
             + (f" at {where}" if where else "")
         ) from None
     return data
+
+
+def _defaults(schema: dict[str, Any], given: int) -> list[Any]:
+    """What the parameters that are left out stand at: a client with the code would send the same array."""
+    array = schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
+    left = itertools.takewhile(lambda place: "default" in place, array.get("prefixItems", [])[given:])
+    return [place["default"] for place in left]
 
 
 def unknown(name: str, known: list[str]) -> UnknownWorkflow:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Audit, History, InboxKind, InboxRow, Step, Task
@@ -20,6 +18,8 @@ from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.unwinding import Unwinding
 from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
+
+STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
 
 
 class Residence:
@@ -65,8 +65,10 @@ class Residence:
         task = history.task
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
         self._rehearsal.begin(task, history.steps)
-        with self._parked_if_broken(resident, now):
+        try:
             self._admit(resident, history, now)
+        except Exception as error:  # what breaks on one task's data is that task's error: the others go on
+            self._ends.internal(resident, error, now)
         return resident
 
     def _admit(self, resident: Resident, history: History, now: float) -> None:
@@ -82,14 +84,6 @@ class Residence:
         for row in history.inbox:
             self._inbox.hand_over(resident, row, now)
         self._take_over(resident, now)
-
-    @contextmanager
-    def _parked_if_broken(self, resident: Resident, now: float) -> Iterator[None]:
-        """What breaks on one task's data is that task's error: the others go on."""
-        try:
-            yield
-        except Exception as error:
-            self._ends.internal(resident, error, now)
 
     def give_up(self, history: History, reason: str, now: float) -> None:
         """A task whose changes never fit the store is an operator's."""
@@ -111,8 +105,10 @@ class Residence:
         elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
             if committed_at is None:
                 resident.replies.append(reply)
-            with self._parked_if_broken(resident, now):
+            try:
                 self._answered(resident, step, reply, committed_at, now)
+            except Exception as error:
+                self._ends.internal(resident, error, now)
         else:
             self._late(resident, reply, now)
 
@@ -292,7 +288,7 @@ class Residence:
         step = resident.open.get((run, key)) if resident is not None else None
         if resident is None or step is None or resident.leaving:
             return
-        if step.state is StepState.NOT_STARTED or step.state is StepState.TO_REPEAT:
+        if step.state in STARTABLE and _may_start(resident, step):
             self.touched[uid] = resident
             self._desk.occupy(step)
             self._forward.launch(resident, step, now)

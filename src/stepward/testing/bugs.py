@@ -16,9 +16,8 @@ from stepward.agent.performance import Performance
 from stepward.model.messages import idempotency_key
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState
-from stepward.scheduler import forward, residence, unwinding
+from stepward.scheduler import residence
 from stepward.scheduler import steps as rows
-from stepward.scheduler.dispatch import Dispatcher
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward
 from stepward.scheduler.residence import Residence
@@ -85,6 +84,7 @@ def dispatched_before_commit(stack: ExitStack) -> None:
     original = Scheduler._commit
 
     async def commit(self: Scheduler, births: Any) -> None:
+        self._dispatcher.seal()
         await self._dispatcher.send(self._store.now(), self._is_held)
         await original(self, births)
 
@@ -121,10 +121,9 @@ def ordinal_given_twice(stack: ExitStack) -> None:
     """Two outcomes are recorded as delivered at one place."""
     original = Ledger.deliver
 
-    def deliver(self: Ledger, key: str) -> int:
-        given: int = original(self, key)  # type: ignore[assignment,func-returns-value]
-        self.ordinal -= self.ordinal % 3 == 2
-        return given
+    def deliver(self: Ledger, key: str) -> None:
+        self._ordinal -= self._ordinal % 3 == 2
+        original(self, key)
 
     _set(stack, Ledger, "deliver", deliver)
 
@@ -231,35 +230,18 @@ def claimed_while_held(stack: ExitStack) -> None:
 @_bug
 def goes_forward_after_undo(stack: ExitStack) -> None:
     """Steps that wait to be repeated are repeated although undo began."""
-    _set(stack, unwinding, "OPEN", frozenset())
-    _set(stack, residence, "BESIDE", residence.BESIDE)
-    _set(stack, forward, "OPEN", forward.OPEN)
-    original = Residence._take_over
-
-    def take_over(self: Residence, resident: Any, now: float) -> None:
-        original(self, resident, now)
-        for step in resident.steps if resident.task.undo_to is not None else ():
-            if step.state is StepState.TO_REPEAT and step.kind == "operation":
-                self._forward.ask(resident, step, now)
-
-    _set(stack, Residence, "_take_over", take_over)
+    _set(stack, residence, "_may_start", lambda resident, step: True)
 
 
 @_bug
 def abandoned_left_standing(stack: ExitStack) -> None:
     """What workflow code gave up is not taken back before the task ends."""
-
-    def complete(self: Forward, resident: Any, output: bytes, now: float) -> None:
-        resident.output = output
-        self._ends.processed(resident, now)
-
-    _set(stack, Forward, "_complete", complete)
+    _set(stack, Forward, "_leave_run", lambda self, resident, now: self._ends.left(resident, now))
 
 
 @_bug
-def revoked_is_forgotten(stack: ExitStack) -> None:
-    """A step whose outcome nobody knows is taken for one that never ran."""
-    _set(stack, Dispatcher, "forget", Dispatcher.forget)
+def doubt_forgotten(stack: ExitStack) -> None:
+    """A step that failed with an unknown outcome is taken for one that never acted."""
     original = rows.finish
 
     def finish(step: Any, reply: Any, ordinal: int | None, now: float) -> Any:

@@ -135,7 +135,7 @@ class FaultyTransport:
         """See ``Transport.on_revoke``; word comes to the process that listens, if it comes."""
 
         def heard(task: str, run: int, key: str) -> None:
-            for delay in self._network._delays(queue):  # noqa: SLF001
+            for delay in self._network._delays(queue):
                 loop = asyncio.get_running_loop()
                 loop.call_later(delay, listener, task, run, key, context=self._context.copy())
 

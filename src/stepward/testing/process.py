@@ -157,9 +157,13 @@ class Process:
         self._world.died(self)
 
     def _let_go(self) -> None:
-        for connection in (self._real._database._second, self._real._database.connection):  # noqa: SLF001
+        scheduler = self.host.scheduler if self.host is not None else None
+        for resident in list(scheduler._residence.tasks.values()) if scheduler is not None else ():
+            if resident.execution is not None:
+                resident.execution.discard()
+        for connection in (self._real._database._second, self._real._database.connection):
             if connection is not None:
                 connection.rollback()
-        self._real._database.close()  # noqa: SLF001
-        while self.transport._listening:  # noqa: SLF001
-            self.transport._listening.pop()()  # noqa: SLF001
+        self._real._database.close()
+        while self.transport._listening:
+            self.transport._listening.pop()()

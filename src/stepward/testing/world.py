@@ -67,7 +67,7 @@ class World:
 
     async def prepare(self) -> None:
         """Make the store, and have every change of it told."""
-        await self.office._real.open()  # noqa: SLF001
+        await self.office._real.open()
         self._offset = self.office.store.now() - self.loop.time() - BOOTED_FOR
         self.office.started = True
         self._inspector = apsw.Connection(
