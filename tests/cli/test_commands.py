@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stepward import __version__
 from stepward.cli.main import cli
-from stepward.clock import Environment
-from stepward.model.records import Instance, Role
-from stepward.store.contract import Store
-from stepward.store.opening import open_store
+from stepward.model.records import Role
 
 from .conftest import SHOP, Stepward, one_line
+from .stores import URL, as_json, instance, opened, register
 
-URL = "sqlite:///stepward.db"
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 TASK = {
     "id",
@@ -78,29 +71,29 @@ AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "det
 
 
 def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:
-    assert set(_json(stepward, "tasks")[0]) == TASK
-    assert set(_json(stepward, "steps", "failed")[0]) == STEP
-    shown = _json(stepward, "show", "failed")
+    assert set(as_json(stepward, "tasks")[0]) == TASK
+    assert set(as_json(stepward, "steps", "failed")[0]) == STEP
+    shown = as_json(stepward, "show", "failed")
     assert set(shown) == TASK | {"steps_total", "steps_done", "input", "output", "steps", "open_alerts"}
     assert set(shown["steps"][0]) == STEP
     assert set(shown["open_alerts"][0]) == ALERT
-    assert set(_json(stepward, "alerts")[0]) == ALERT
-    assert set(_json(stepward, "instances")[0]) == INSTANCE
-    assert set(_json(stepward, "audit")[0]) == AUDIT
-    assert set(_json(stepward, "version")) == {"stepward", "python", "sqlite"}
-    assert set(_json(stepward, "check")) == {"settings", "store", "instances", "problems"}
+    assert set(as_json(stepward, "alerts")[0]) == ALERT
+    assert set(as_json(stepward, "instances")[0]) == INSTANCE
+    assert set(as_json(stepward, "audit")[0]) == AUDIT
+    assert set(as_json(stepward, "version")) == {"stepward", "python", "sqlite"}
+    assert set(as_json(stepward, "check")) == {"settings", "store", "instances", "problems"}
 
 
 @pytest.mark.parametrize("args", [["tasks"], ["show", "failed"], ["steps", "failed"], ["alerts"], ["audit"]])
 def test_the_keys_of_the_json_stand_in_the_help(store: Path, stepward: Stepward, args: list[str]) -> None:
-    found = _json(stepward, *args)
+    found = as_json(stepward, *args)
     fields = found[0] if isinstance(found, list) else found
     told = " ".join(stepward(args[0], "--help").stdout.split()).partition("Keys under --json: ")[2]
     assert set(told.rstrip(".").split(", ")) == set(fields)
 
 
 def test_json_has_instants_in_utc_and_payloads_as_they_are(store: Path, stepward: Stepward) -> None:
-    shown = _json(stepward, "show", "failed")
+    shown = as_json(stepward, "show", "failed")
     assert RFC_3339.fullmatch(shown["created_at"])
     assert RFC_3339.fullmatch(shown["steps"][0]["complete_by"])
     assert RFC_3339.fullmatch(shown["open_alerts"][0]["at"])
@@ -110,10 +103,12 @@ def test_json_has_instants_in_utc_and_payloads_as_they_are(store: Path, stepward
 
 
 def test_tasks_are_found_by_state_workflow_and_label(store: Path, stepward: Stepward) -> None:
-    assert {task["id"] for task in _json(stepward, "tasks", "--state", "suspended")} == {"suspended"}
-    assert {task["id"] for task in _json(stepward, "tasks", "--workflow", "undoing")} == {"undone"}
-    assert {task["id"] for task in _json(stepward, "tasks", "--label", "customer=42")} == {"failed"}
-    assert [task["id"] for task in _json(stepward, "tasks", "--limit", "1")] == ["pending"]
+    assert {task["id"] for task in as_json(stepward, "tasks", "--state", "suspended")} == {"suspended"}
+    assert {task["id"] for task in as_json(stepward, "tasks", "--workflow", "undoing")} == {"undone"}
+    assert {task["id"] for task in as_json(stepward, "tasks", "--label", "customer=42")} == {"failed"}
+    assert [task["id"] for task in as_json(stepward, "tasks", "--limit", "1")] == ["pending"]
+    assert stepward("tasks", "--limit", "1").stdout.endswith("\nThe newest 1; --limit shows more.\n")
+    assert "newest" not in stepward("tasks").stdout
 
 
 @pytest.mark.parametrize("target", [SHOP, URL], ids=["app", "store"])
@@ -121,7 +116,7 @@ def test_submitting(store: Path, stepward: Stepward, target: str) -> None:
     options = ["--id", "new", "--priority", "9", "--delay", "1h", "--complete-by", "2h", "--label", "a=b=c"]
     result = stepward("submit", target, "good", "-5", '"note"', *options)
     assert (result.stdout, result.stderr, result.exit_code) == ("new\n", "", 0)
-    shown = _json(stepward, "show", "new")
+    shown = as_json(stepward, "show", "new")
     assert shown["input"] == [-5, "note"]
     assert shown["labels"] == {"a": "b=c"}
     assert shown["priority"] == 9
@@ -161,20 +156,20 @@ def test_directives(store: Path, stepward: Stepward) -> None:
     assert stepward("mark-done", "failed", "payments.decline/1", "null").stdout == "failed: pending\n"
     assert stepward("signal", "waiting", "approved", "--id", "s1").stdout == "waiting: signalled\n"
     assert stepward("signal", "waiting", "approved", "--id", "s1").stdout == "waiting: this signal came before\n"
-    acts = [entry["act"] for entry in _json(stepward, "audit")]
+    acts = [entry["act"] for entry in as_json(stepward, "audit")]
     assert acts[:6] == ["mark_done", "undo", "cancel", "suspend", "suspend", "resume"]
 
 
 def test_resubmission_with_edited_input(store: Path, stepward: Stepward) -> None:
     result = stepward("resubmit", "failed", "--step", "payments.decline/1", "--input", '["edited"]')
     assert (result.stdout, result.exit_code) == ("failed: pending\n", 0)
-    assert _json(stepward, "steps", "failed")[1]["input"] == ["edited"]
+    assert as_json(stepward, "steps", "failed")[1]["input"] == ["edited"]
 
 
 def test_what_an_owner_has_to_carry_out(store: Path, stepward: Stepward) -> None:
     async def claim() -> None:
-        async with _store() as claimed:
-            await claimed.register(_instance("scheduler-x", ["approval@1"]), 3600)
+        async with opened() as claimed:
+            await claimed.register(instance("scheduler-x", ["approval@1"]), 3600)
             await claimed.signal("waiting", "approved", b"1", None)
             assert len(await claimed.claim("scheduler-x", [("approval", "1")], 10)) == 1
 
@@ -184,10 +179,10 @@ def test_what_an_owner_has_to_carry_out(store: Path, stepward: Stepward) -> None
 
 
 def test_alerts_are_acknowledged(store: Path, stepward: Stepward) -> None:
-    numbers = [str(alert["number"]) for alert in _json(stepward, "alerts")]
+    numbers = [str(alert["number"]) for alert in as_json(stepward, "alerts")]
     assert stepward("alerts", "acknowledge", *numbers).exit_code == 0
     assert stepward("alerts").stdout == "No open alerts.\n"
-    assert all(alert["acknowledged_by"] for alert in _json(stepward, "alerts", "--all"))
+    assert all(alert["acknowledged_by"] for alert in as_json(stepward, "alerts", "--all"))
     assert "expected an open alert" in one_line(stepward("alerts", "acknowledge", numbers[0]))
 
 
@@ -198,10 +193,10 @@ def test_the_store_is_inherited_by_subcommands(empty: Path, filled: Path, stepwa
 
 def test_agents_of_live_instances(store: Path, stepward: Stepward) -> None:
     assert stepward("agents").stdout == "No Agent is alive.\n"
-    _register(
-        _instance("agent-a", ["payments:7", "stock:1"], Role.AGENT), _instance("agent-b", ["payments:3"], Role.AGENT)
+    register(
+        instance("agent-a", ["payments:7", "stock:1"], Role.AGENT), instance("agent-b", ["payments:3"], Role.AGENT)
     )
-    assert _json(stepward, "agents") == [
+    assert as_json(stepward, "agents") == [
         {"name": "payments", "instances": 2, "capacity": 10, "hosts": ["h"]},
         {"name": "stock", "instances": 1, "capacity": 1, "hosts": ["h"]},
     ]
@@ -210,15 +205,15 @@ def test_agents_of_live_instances(store: Path, stepward: Stepward) -> None:
 def test_purge_deletes_what_ended_and_keeps_errors(store: Path, stepward: Stepward) -> None:
     assert stepward("purge", "--older-than", "1h").stdout.startswith("0 tasks deleted")
     assert stepward("purge", "--older-than", "0s").stdout.startswith("3 tasks deleted")
-    states = {task["state"] for task in _json(stepward, "tasks")}
+    states = {task["state"] for task in as_json(stepward, "tasks")}
     assert states == {"error", "suspended", "waiting", "pending"}
     assert "expected a duration, found never" in one_line(stepward("purge", STEPWARD_RETENTION="never"))
 
 
 def test_purge_leaves_it_to_a_supervisor_at_work(store: Path, stepward: Stepward) -> None:
     async def lead() -> None:
-        async with _store() as led:
-            await led.register(_instance("supervisor-x", [], Role.SUPERVISOR), 3600)
+        async with opened() as led:
+            await led.register(instance("supervisor-x", [], Role.SUPERVISOR), 3600)
             assert await led.lead("supervisor-x", 3600) is not None
 
     asyncio.run(lead())
@@ -231,48 +226,10 @@ def test_purge_leaves_it_to_a_supervisor_at_work(store: Path, stepward: Stepward
 
 @pytest.mark.parametrize("target", [[], [URL], [SHOP]], ids=["settings", "store", "app"])
 def test_one_pass_of_a_supervisor(store: Path, stepward: Stepward, target: list[str]) -> None:
-    _register(_instance("scheduler-gone", ["good@1"]), lease=-1)
+    register(instance("scheduler-gone", ["good@1"]), lease=-1)
     result = stepward("supervisor", *target, "--once")
     assert result.stdout == "One pass: 1 instances fenced, 2 alerts delivered.\n"
     assert stepward("supervisor", *target, "--once").stdout == "One pass: nothing was due.\n"
-
-
-def test_check_shows_every_setting_with_its_source(store: Path, stepward: Stepward) -> None:
-    Path("stepward.toml").write_text("lease = '20s'\n")
-    result = stepward("check", STEPWARD_POLL="2s", STEPWARD_WEBHOOK_SECRET="hush")
-    assert result.exit_code == 0
-    assert re.search(r"^lease +20s +stepward.toml$", result.stdout, re.MULTILINE)
-    assert re.search(r"^poll +2s +STEPWARD_POLL$", result.stdout, re.MULTILINE)
-    assert "Store of shop, schema version 1 of 1" in result.stdout
-    assert "hush" not in result.stdout
-
-
-def test_check_finds_schedulers_that_serve_different_versions(store: Path, stepward: Stepward) -> None:
-    _register(_instance("scheduler-a", ["good@1", "other@1"]), _instance("scheduler-b", ["good@1", "good@2"], pid=2))
-    result = stepward("check")
-    assert result.exit_code == 1
-    assert "✗ workflow good: expected all live Schedulers to serve the same versions" in result.stdout
-    assert "h:1 serves 1; h:2 serves 1, 2" in " ".join(result.stdout.split())
-    assert len(_json(stepward, "check", code=1)["problems"]) == 1
-
-
-def test_check_finds_code_that_differs_from_what_is_registered(store: Path, stepward: Stepward) -> None:
-    assert stepward("check", SHOP).exit_code == 0
-    code = Path(SHOP.rpartition(":")[0]).read_text().replace('then="undo"', 'then="alert"')
-    Path("changed.py").write_text(code)
-    result = stepward("check", "changed.py:app")
-    assert result.exit_code == 1
-    assert "workflow undoing@1: expected what the store has registered, found another policy" in " ".join(
-        result.stdout.split()
-    )
-
-
-def test_check_of_another_app_and_of_no_store(store: Path, stepward: Stepward) -> None:
-    Path("other.py").write_text("from stepward import App\napp = App('other')\n")
-    assert stepward("check", "other.py:app").exit_code == 1
-    assert stepward("check", "--store", "sqlite:///none.db").exit_code == 3
-    assert _json(stepward, "check", "--store", "sqlite:///none.db", code=3)["store"] is None
-    assert not Path("none.db").exists()
 
 
 def test_agents_alone_need_queues_that_others_see(store: Path, stepward: Stepward) -> None:
@@ -302,32 +259,3 @@ def test_every_command_is_in_a_section_of_the_help(empty: Path, stepward: Stepwa
     for name in cli.commands:
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
         assert stepward(name, "--help").exit_code == 0
-
-
-def _json(stepward: Stepward, *args: str, code: int = 0) -> Any:
-    result = stepward(*args, "--json")
-    assert result.exit_code == code, result.stderr
-    return json.loads(result.stdout)
-
-
-def _instance(id: str, serves: list[str], role: Role = Role.SCHEDULER, pid: int = 1) -> Instance:
-    return Instance(id=id, role=role, host="h", pid=pid, serves=serves)
-
-
-@asynccontextmanager
-async def _store() -> AsyncIterator[Store]:
-    store = open_store(URL, app="shop", environment=Environment())
-    await store.open()
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-def _register(*instances: Instance, lease: float = 3600) -> None:
-    async def register() -> None:
-        async with _store() as opened:
-            for instance in instances:
-                await opened.register(instance, lease)
-
-    asyncio.run(register())

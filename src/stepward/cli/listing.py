@@ -48,6 +48,8 @@ async def tasks(
         return
     now = client.store.now()
     print_table(COLUMNS, [_row(task, now) for task in found], "No such tasks.")
+    if len(found) == limit:
+        click.echo(f"The newest {limit:,}; --limit shows more.")
 
 
 def task_fields(task: TaskStatus) -> dict[str, Any]:

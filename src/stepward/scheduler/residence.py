@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Audit, History, InboxKind, InboxRow, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState

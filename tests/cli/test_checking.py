@@ -1,0 +1,54 @@
+"""`check`: settings, store, instances, and where they differ."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .conftest import SHOP, Stepward
+from .stores import as_json, instance, register
+
+
+def test_check_shows_every_setting_with_its_source(store: Path, stepward: Stepward) -> None:
+    Path("stepward.toml").write_text("lease = '20s'\n")
+    result = stepward("check", STEPWARD_POLL="2s", STEPWARD_WEBHOOK_SECRET="hush")
+    assert result.exit_code == 0
+    assert re.search(r"^lease +20s +stepward.toml$", result.stdout, re.MULTILINE)
+    assert re.search(r"^poll +2s +STEPWARD_POLL$", result.stdout, re.MULTILINE)
+    assert "Store of shop, schema version 1 of 1" in result.stdout
+    assert "hush" not in result.stdout
+
+
+def test_check_finds_schedulers_that_serve_different_versions(store: Path, stepward: Stepward) -> None:
+    register(instance("scheduler-a", ["good@1", "other@1"]), instance("scheduler-b", ["good@1", "good@2"], pid=2))
+    result = stepward("check")
+    assert result.exit_code == 1
+    assert "✗ workflow good: expected all live Schedulers to serve the same versions" in result.stdout
+    assert "h:1 serves 1; h:2 serves 1, 2" in " ".join(result.stdout.split())
+    assert len(as_json(stepward, "check", code=1)["problems"]) == 1
+
+
+def test_a_dead_scheduler_differs_from_nobody(store: Path, stepward: Stepward) -> None:
+    register(instance("scheduler-old", ["good@1"]), lease=-1)
+    assert stepward("supervisor", "--once").exit_code == 0
+    register(instance("scheduler-new", ["good@2"], pid=2))
+    assert stepward("check").exit_code == 0
+
+
+def test_check_finds_code_that_differs_from_what_is_registered(store: Path, stepward: Stepward) -> None:
+    assert stepward("check", SHOP).exit_code == 0
+    code = Path(SHOP.rpartition(":")[0]).read_text().replace('then="undo"', 'then="alert"')
+    Path("changed.py").write_text(code)
+    result = stepward("check", "changed.py:app")
+    assert result.exit_code == 1
+    assert "workflow undoing@1: expected what the store has registered, found another policy" in " ".join(
+        result.stdout.split()
+    )
+
+
+def test_check_of_another_app_and_of_no_store(store: Path, stepward: Stepward) -> None:
+    Path("other.py").write_text("from stepward import App\napp = App('other')\n")
+    assert stepward("check", "other.py:app").exit_code == 1
+    assert stepward("check", "--store", "sqlite:///none.db").exit_code == 3
+    assert as_json(stepward, "check", "--store", "sqlite:///none.db", code=3)["store"] is None
+    assert not Path("none.db").exists()
