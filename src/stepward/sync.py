@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stepward.client import UNSET, Client, TaskHandle, TaskStatus
-from stepward.client.handle import StepRecord
+from stepward.client.handle import R, StepRecord
 from stepward.durations import Duration
 from stepward.model.records import Alert, Instance
 from stepward.model.states import TaskState
@@ -52,7 +52,7 @@ class SyncClient:
 
     def submit(
         self,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Workflow[Any, R] | str,
         *args: Any,
         id: str | None = None,
         priority: int = 5,
@@ -63,7 +63,7 @@ class SyncClient:
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
-    ) -> SyncTaskHandle:
+    ) -> SyncTaskHandle[R]:
         """See ``Client.submit``."""
         submitting = self._open_client.submit(
             workflow,
@@ -81,8 +81,8 @@ class SyncClient:
         return SyncTaskHandle(self, self.call(submitting))
 
     def submit_many(
-        self, workflow: Workflow[Any, Any] | str, arguments: Sequence[Sequence[Any]], **options: Any
-    ) -> list[SyncTaskHandle]:
+        self, workflow: Workflow[Any, R] | str, arguments: Sequence[Sequence[Any]], **options: Any
+    ) -> list[SyncTaskHandle[R]]:
         """See ``Client.submit_many``."""
         handles = self.call(self._open_client.submit_many(workflow, arguments, **options))
         return [SyncTaskHandle(self, handle) for handle in handles]
@@ -140,15 +140,15 @@ class SyncTransaction:
         return self._client.call(self.inner.execute(sql, parameters))
 
 
-class SyncTaskHandle:
+class SyncTaskHandle(Generic[R]):
     """``TaskHandle`` for code without an event loop."""
 
-    def __init__(self, client: SyncClient, inner: TaskHandle) -> None:
+    def __init__(self, client: SyncClient, inner: TaskHandle[R]) -> None:
         self._client = client
         self._inner = inner
         self.id = inner.id
 
-    def result(self, timeout: Duration | None = None) -> Any:
+    def result(self, timeout: Duration | None = None) -> R:
         """See ``TaskHandle.result``."""
         return self._client.call(self._inner.result(timeout))
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 
@@ -45,6 +46,25 @@ async def test_operations_and_undos_can_be_called_as_the_functions_they_are() ->
     assert await refund("r1", "o1", cents=5) == "r1|o1|5"
     assert await count([1, 2]) == 2
     assert charge.has_undo
+
+
+async def test_type_checkers_know_what_operations_give() -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge(order: str, options: dict[str, Any]) -> dict[str, Any]:
+        return options
+
+    @agent.operation()
+    def count(numbers: list[int]) -> int:
+        return len(numbers)
+
+    @agent.operation()
+    async def name(order: str) -> str:
+        return order
+
+    assert_type(await charge("o1", {}), dict[str, Any])
+    assert_type(await asyncio.gather(count([1]), name("o1")), tuple[int, str])
 
 
 def test_an_operation_can_have_another_name() -> None:

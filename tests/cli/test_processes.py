@@ -129,6 +129,17 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, filled: Path) -> No
         assert result.stderr == ""
 
 
+def test_a_pipe_that_breaks_is_told_by_the_exit_code_alone(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from stepward.cli.failures import exit_code\n"
+        "def broken(): raise BrokenPipeError\n"
+        "sys.exit(exit_code(broken))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "")
+
+
 def test_a_full_disk_is_one_line(tmp_path: Path, filled: Path) -> None:
     (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
     command = f"{sys.executable} -m stepward tasks > /dev/full"

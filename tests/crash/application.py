@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-from stepward import Agent, App, Backoff, Retry, Supervision, Unrecoverable, current_step, step, workflow
+from stepward import Agent, App, Backoff, Client, Retry, Supervision, Unrecoverable, current_step, step, workflow
 from stepward.clock import Environment, failpoint_from
 from tests.crash.ledger import Ledger
 
@@ -107,10 +108,19 @@ def application(store: str, transport: str, failpoint: Callable[[str], None] | N
     )
 
 
+async def submit(client: Client, workflow: str, id: str) -> None:
+    """Submit ``WORKFLOW[:TROUBLE]`` under an id."""
+    name, *trouble = workflow.split(":")
+    await client.submit(name, id, *trouble, id=id)
+
+
 async def _trouble(what: str) -> None:
     if what == "hang":
         await asyncio.get_running_loop().create_future()
     if what == "block":
         time.sleep(3 * LEASE)  # what must not be done in an async operation
     if what == "long":
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(1.0)
+    if what == "pause":
+        print("stopping", flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)

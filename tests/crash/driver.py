@@ -1,18 +1,19 @@
 """A process of the application, in the roles that it is told; it obeys lines on its input, and ends with it.
 
-``submit WORKFLOW ID`` submits a task through this process, so that its own Scheduler has it born claimed.
+``submit WORKFLOW[:TROUBLE] ID`` submits a task through this process, so that its own Scheduler has it born claimed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import sys
 from collections.abc import Callable
 
 from stepward import Client
-from tests.crash.application import application
+from tests.crash.application import application, submit
 
 
 class StopAtFailpoint:
@@ -53,10 +54,11 @@ async def obey(client: Client, over: asyncio.Event) -> None:
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
         _, workflow, id = line.decode().split()
-        await client.submit(workflow, id, id=id)
+        await submit(client, workflow, id)
         print(f"submitted {id}", flush=True)
     over.set()
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO)
     asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))

@@ -21,6 +21,10 @@ ENDS = {
 EFFECTS = {
     "order": ["first", "last", "left", "right"],
     "slow": ["first", "hang", "last"],
+    "slow:none": ["first", "last", "none"],
+    "slow:long": ["first", "last", "long"],
+    "slow:block": ["block", "first", "last"],
+    "slow:pause": ["first", "last", "pause"],
     "stuck": ["last", "stuck"],
     "parent": ["first"],
     "refused": ["first", "second", "third"],
@@ -39,7 +43,7 @@ async def check(scene: Scene, tasks: dict[str, str]) -> None:
         entries[entry.task].append(entry)
     for id, workflow in tasks.items():
         status = await scene.client.task(id).status()
-        assert (id, status.state) == (id, ENDS[workflow]), status.error
+        assert (id, status.state) == (id, ENDS[workflow.partition(":")[0]]), status.error
         assert status.locked_by is None
         _check_effects(id, workflow, entries[id])
         _check_history(workflow, await scene.client.store.steps(id))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stepward import Client
+from tests.crash.application import submit
 from tests.crash.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
@@ -116,9 +117,9 @@ class Scene:
         return process
 
     async def submit(self, tasks: dict[str, str]) -> None:
-        """Submit tasks (id to workflow) from outside; what is there already is left alone."""
+        """Submit tasks (id to WORKFLOW[:TROUBLE]) from outside; what is there already is left alone."""
         for id, workflow in tasks.items():
-            await self.client.submit(workflow, id, id=id)
+            await submit(self.client, workflow, id)
 
     async def booked(self) -> list[str]:
         async with self.client.transaction() as transaction:

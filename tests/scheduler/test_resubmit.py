@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stepward import StepFailed, Supervision, TaskFailed, workflow
-from stepward.errors import IllegalTransition
+from stepward.errors import IllegalTransition, PayloadTooLarge
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, hang, in_state, refuse, take
@@ -75,6 +75,19 @@ async def test_a_task_goes_on_after_edited_input_on_another_scheduler(world: Wor
     await in_state(handle, TaskState.ERROR)
     await handle.resubmit()
     assert await handle.result(timeout=5) == ["a done", "better b done", "c done"]
+
+
+async def test_a_result_given_by_hand_is_bound_by_the_limit_that_was_set(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        return await service.do("b")
+
+    service.plan("do b", refuse())
+    client = await world.start([order], [service.agent], payload_bytes="2KiB")
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.ERROR)
+    with pytest.raises(PayloadTooLarge, match="expected at most 2,048 bytes"):
+        await handle.mark_done("svc.do/1", "b" * 3000)
 
 
 async def test_mark_done_goes_on_with_the_given_result(world: World, service: Service) -> None:
@@ -204,7 +217,7 @@ async def test_a_child_that_ends_while_its_parent_is_in_error_is_not_forgotten(
 
     @workflow
     async def parent() -> list[str]:
-        return await asyncio.gather(child(), service.do("bad"))
+        return list(await asyncio.gather(child(), service.do("bad")))
 
     service.plan("do inner", take(5))
     service.plan("do bad", refuse())
@@ -223,7 +236,7 @@ async def test_steps_that_were_under_way_when_the_task_failed_are_not_asked_twic
 
     @workflow
     async def order() -> list[str]:
-        return await asyncio.gather(service.do("slow"), service.do("bad"))
+        return list(await asyncio.gather(service.do("slow"), service.do("bad")))
 
     service.plan("do slow", take(5))
     service.plan("do bad", refuse())

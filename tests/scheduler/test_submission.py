@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, assert_type
+from uuid import UUID
 
 import pytest
+from msgspec import Meta
 
-from stepward import Client, step, workflow
+from stepward import Client, TaskHandle, step, workflow
 from stepward.clock import Environment
-from stepward.errors import Refused, TaskConflict, TaskNotFound
+from stepward.errors import InvalidArguments, Refused, TaskConflict, TaskNotFound
 from stepward.model.states import TaskState
 from tests.scheduler.world import VirtualClock, World
 
@@ -36,12 +41,18 @@ async def test_an_id_that_exists_starts_nothing(world: World) -> None:
     assert len(await first.steps()) == 1
 
 
+async def test_type_checkers_know_what_a_handle_gives(world: World) -> None:
+    client = await world.start([doubling])
+    assert_type(await client.submit(doubling, 4), TaskHandle[int])
+    assert_type(await client.submit("doubling", 4), TaskHandle[Any])
+    (handle,) = await client.submit_many(doubling, [(4,)])
+    assert_type(await handle.result(timeout=5), int)
+
+
 async def test_fifty_submissions_of_one_id_at_once_are_one_task(world: World) -> None:
     client = await world.start([doubling])
     other = await world.client(world.app([doubling]))
-    handles = await asyncio.gather(
-        *[each.submit(doubling, 4, id="x") for each in (client, other) for _ in range(25)]
-    )
+    handles = await asyncio.gather(*[each.submit(doubling, 4, id="x") for each in (client, other) for _ in range(25)])
     assert {await handle.result(timeout=5) for handle in handles} == {8}
     assert len(await client.tasks()) == 1
     assert len(await handles[0].steps()) == 1
@@ -121,3 +132,35 @@ async def test_a_client_without_code_sends_what_one_with_code_does(world: World)
         first = await client.submit(greeting, "you", id="g")
         again = await bare.submit("greeting", "you", id="g")
         assert await again.result(timeout=5) == await first.result(timeout=5) == "hello you hello you "
+
+
+@workflow
+async def dating(
+    count: int,
+    on: date,
+    at: Annotated[datetime, Meta(tz=True)],
+    price: Decimal,
+    key: UUID,
+    within: timedelta = timedelta(1),
+) -> str:
+    return f"{count} {on} {at} {price} {key} {within}"
+
+
+FITTING: list[Any] = [1, "2026-01-31", "2026-01-31T12:00:00Z", "1.50", "12345678-1234-5678-1234-567812345678", "PT1M"]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(0, 1.0), (0, True), (1, "31 January"), (2, "noon"), (3, "much"), (4, "1234"), (5, "1m"), (5, 3)],
+)
+async def test_a_client_without_code_refuses_what_the_workflow_would(world: World, place: int, value: object) -> None:
+    client = await world.start([dating])
+    values = [*FITTING]
+    values[place] = value
+    async with Client(world.store, app="shop", environment=Environment(VirtualClock())) as bare:
+        for submit in (client.submit, bare.submit):
+            with pytest.raises(InvalidArguments):
+                await submit("dating", *values)
+        assert await client.tasks() == []
+        handle = await bare.submit("dating", *FITTING)
+        assert await handle.result(timeout=5) == f"1 2026-01-31 2026-01-31 12:00:00+00:00 1.50 {FITTING[4]} 0:01:00"

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stepward.errors import InvalidPayload, Refused
+from stepward.payload import PAYLOAD_BYTES
 from stepward.workflow import functions
 from stepward.workflow.definition import workflow
 from stepward.workflow.functions import (
@@ -125,6 +126,21 @@ def test_continue_as_new_packs_the_next_arguments_and_runs_finally_blocks() -> N
     assert play.end is None
     play.finish("charge/2")
     assert play.continued == [2, "m"]
+
+
+@pytest.mark.parametrize(("limit", "fits"), [(100, False), (2 * PAYLOAD_BYTES, True)])
+def test_the_next_runs_arguments_are_bound_by_the_limit_that_was_set(limit: int, fits: bool) -> None:
+    text = "x" * (limit if not fits else limit - 100)
+
+    @workflow
+    async def growing(name: str) -> None:
+        continue_as_new(text)
+
+    play = Play(growing, "n", payload_limit=limit)
+    if fits:
+        assert play.continued == [text]
+    else:
+        assert play.error["type"] == "PayloadTooLarge"
 
 
 def test_a_later_run_has_a_time_of_its_own_and_keeps_it() -> None:

@@ -6,7 +6,8 @@ import asyncio
 import concurrent.futures
 from typing import Any
 
-from stepward.model.messages import Request
+from stepward.model import answers
+from stepward.model.messages import Reply, Request
 from stepward.transport.contract import Delivery
 
 
@@ -41,3 +42,15 @@ class Call:
         self.ended = False
         self.task: asyncio.Task[None] | None = None
         self.thread: concurrent.futures.Future[Any] | None = None
+
+    def completed(self, output: bytes) -> Reply:
+        """The function returned."""
+        return answers.completed(self.request, output, calls=self.calls)
+
+    def failed(self, error: BaseException) -> Reply:
+        """Repeating is pointless."""
+        return answers.failed(self.request, error, maybe_done=self.maybe_done, calls=self.calls)
+
+    def gave_up(self, error: BaseException) -> Reply:
+        """This attempt got nowhere; another may."""
+        return answers.gave_up(self.request, error, maybe_done=self.maybe_done, calls=self.calls)

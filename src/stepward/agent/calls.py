@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stepward.agent.answers import gave_up
 from stepward.agent.breaker import BreakerState
 from stepward.agent.call import Call
 from stepward.agent.deadlines import Deadlines
@@ -139,7 +138,7 @@ class Calls:
         if call.dropped or call.task is None or call.task.cancelling():
             return None
         call.maybe_done = True
-        return gave_up(call, StepwardError("the operation cancelled itself; let it return or raise"))
+        return call.gave_up(StepwardError("the operation cancelled itself; let it return or raise"))
 
     def _end(self, call: Call, reply: Reply | None) -> None:
         call.ended = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
@@ -89,7 +89,7 @@ class Declare(Protocol):
     """The decorator that ``Agent.operation`` gives."""
 
     @overload
-    def __call__(self, fn: Callable[P, Awaitable[R]], /) -> Operation[P, R]: ...
+    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> Operation[P, R]: ...
     @overload
     def __call__(self, fn: Callable[P, R], /) -> Operation[P, R]: ...
 

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from stepward.agent.answers import completed, failed, gave_up
 from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
 from stepward.agent.gate import Gate
@@ -65,22 +64,22 @@ class Performance:
             target = self._target(call)
             args, kwargs = target.signature.unpack(call.request.input)
         except Refused as error:
-            return failed(call, error)
+            return call.failed(error)
         while True:
             if not self.gate.is_open and (refusal := await self.gate.passed(call)):
-                return gave_up(call, refusal)
+                return call.gave_up(refusal)
             try:
                 result = await self._call(call, target, args, kwargs)
             except Unrecoverable as error:
                 self.gate.succeeded()
                 call.maybe_done |= error.maybe_done
-                return failed(call, error)
+                return call.failed(error)
             except Exception as error:
                 self.gate.failed()
                 call.maybe_done |= getattr(error, "maybe_done", True)
                 delay = self._delay(call, error)
                 if delay is None:
-                    return gave_up(call, error)
+                    return call.gave_up(error)
                 await asyncio.sleep(delay)
                 continue
             return None if result is TOO_LATE else self._completed(call, target, result)
@@ -119,8 +118,8 @@ class Performance:
         except Refused as error:
             # The effect has happened; only its result cannot be kept.
             call.maybe_done = True
-            return failed(call, error)
-        return completed(call, output)
+            return call.failed(error)
+        return call.completed(output)
 
     def _delay(self, call: Call, error: Exception) -> float | None:
         """Seconds until the next call of this attempt; None when there is none."""

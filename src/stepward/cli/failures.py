@@ -57,9 +57,9 @@ def exit_code(call: Callable[[], Any]) -> int:
         sys.stdout.flush()
     except click.Abort:
         return INTERRUPTED
-    except BrokenPipeError:
+    except BrokenPipeError:  # newer releases of click find out themselves, with the same code
         _write_no_more()
-        return DONE
+        return FAILED
     except Exception as error:
         if os.environ.get(DEBUG):
             traceback.print_exception(error)

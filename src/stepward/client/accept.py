@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import jsonschema
 import msgspec
@@ -21,6 +23,15 @@ ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 PRIORITIES = range(10)
 MOST_LABELS = 20
 LABEL_LENGTH = 200
+FORMATS: dict[str, type] = {
+    "date": date,
+    "date-time": datetime,
+    "decimal": Decimal,
+    "duration": timedelta,
+    "time": time,
+    "uuid": UUID,
+}
+"""The formats that registered schemas use, and the types whose arguments they stand for."""
 
 
 def task_id(id: str) -> str:
@@ -99,7 +110,7 @@ def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str
     schema = decode(record.schema, f"schema of {record.name}")
     data = encode([*args, *_defaults(schema, len(args))], f"arguments of {record.name}", limit=limit)
     try:
-        jsonschema.validate(msgspec.json.decode(data), schema, cls=jsonschema.Draft202012Validator)
+        jsonschema.validate(msgspec.json.decode(data), schema, cls=_Validator, format_checker=_formats)
     except jsonschema.ValidationError as error:
         where = "".join(f"[{part!r}]" for part in error.absolute_path)
         raise InvalidArguments(
@@ -114,6 +125,31 @@ def _defaults(schema: dict[str, Any], given: int) -> list[Any]:
     array = schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
     left = itertools.takewhile(lambda place: "default" in place, array.get("prefixItems", [])[given:])
     return [place["default"] for place in left]
+
+
+def _is_integer(_checker: object, value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _checked_formats() -> jsonschema.FormatChecker:
+    checker = jsonschema.FormatChecker(formats=())
+    for name, kind in FORMATS.items():
+        checker.checks(name, raises=msgspec.ValidationError)(lambda value, kind=kind: _fits(value, kind))
+    return checker
+
+
+def _fits(value: object, kind: type) -> bool:
+    if isinstance(value, str):
+        msgspec.convert(value, kind)
+    return True
+
+
+_formats = _checked_formats()
+# JSON Schema takes 1.0 for an integer, the workflow's own signature does not.
+_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]  # its stubs leave it untyped
+    jsonschema.Draft202012Validator,
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+)
 
 
 def unknown(name: str, known: list[str]) -> UnknownWorkflow:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from stepward.client import accept
-from stepward.client.handle import TaskHandle, TaskStatus, actor, status_of
+from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.durations import Duration, seconds
@@ -79,7 +79,7 @@ class Client:
 
     async def submit(
         self,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Workflow[Any, R] | str,
         *args: Any,
         id: str | None = None,
         priority: int = 5,
@@ -90,7 +90,7 @@ class Client:
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
-    ) -> TaskHandle:
+    ) -> TaskHandle[R]:
         """Have a workflow run once; returns when that is durable.
 
         An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
@@ -110,14 +110,14 @@ class Client:
 
     async def submit_many(
         self,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Workflow[Any, R] | str,
         arguments: Sequence[Sequence[Any]],
         *,
         ids: Sequence[str] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
         transaction: Transaction | None = None,
-    ) -> list[TaskHandle]:
+    ) -> list[TaskHandle[R]]:
         """Submit a task for each tuple of arguments, 10,000 to a transaction; nothing if one of them does not fit."""
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
@@ -244,7 +244,7 @@ class Client:
             created_at=self.store.now(),
         )
 
-    def _handle(self, submitted: Submitted, known: Workflow[Any, Any] | WorkflowRecord) -> TaskHandle:
+    def _handle(self, submitted: Submitted, known: Workflow[Any, Any] | WorkflowRecord) -> TaskHandle[Any]:
         if not submitted.same:
             raise TaskConflict(
                 f"id {submitted.id!r}: expected a new id, or the same workflow and arguments, found a task with "

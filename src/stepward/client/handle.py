@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from typing import Any, Protocol
+import typing
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,14 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.payload import decode, encode
 from stepward.store.contract import ClientStore, Directive
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    R = TypeVar("R", default=Any)
+else:
+    R = typing.TypeVar("R")
+"""What the workflow returns: Any for a task that is known by name or id alone."""
 
 
 class Door(Protocol):
@@ -109,7 +118,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     agent: str | None
 
 
-class TaskHandle:
+class TaskHandle(Generic[R]):
     """One task of a client; every method looks at the store anew."""
 
     def __init__(self, client: Door, id: str, uid: str | None = None, result: Any = Any) -> None:
@@ -121,7 +130,7 @@ class TaskHandle:
     def __repr__(self) -> str:
         return f"<task {self.id}>"
 
-    async def result(self, timeout: Duration | None = None) -> Any:
+    async def result(self, timeout: Duration | None = None) -> R:
         """Wait for the end and give the workflow's result.
 
         Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
@@ -129,7 +138,8 @@ class TaskHandle:
         limit = None if timeout is None else seconds(timeout, "timeout", zero=True)
         async with asyncio.timeout(limit):
             task = await self._client.wait_for_end(await self._task_uid())
-        return self._unwrap(task)
+        result: R = self._unwrap(task)
+        return result
 
     async def status(self) -> TaskStatus:
         """Where the task stands now."""
@@ -168,7 +178,8 @@ class TaskHandle:
 
     async def mark_done(self, step: str, result: Any) -> TaskState:
         """Record ``result`` for a step that somebody did by hand, and go on with the task in error."""
-        return await self._direct("mark_done", step=step, result=encode(result, f"result of {step}"))
+        body = encode(result, f"result of {step}", limit=self._client.limit)
+        return await self._direct("mark_done", step=step, result=body)
 
     async def signal(self, name: str, payload: Any = None, id: str | None = None) -> bool:
         """Give the task a signal; one with an ``id`` seen before is dropped (False)."""

@@ -64,12 +64,13 @@ class Action(Generic[P, R]):
         """Whether an undo is declared beside it."""
         return self.undo_fn is not None
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+    # Any in place of object would cost callers of asyncio.gather the types of its results.
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
         """Inside a workflow: run as a durable step. Elsewhere: call the function."""
         caller = current_caller()
         if caller is not None:
             return caller.call(self, args, kwargs)
-        return cast("Coroutine[Any, Any, R]", _direct(self.fn, args, kwargs))
+        return cast("Coroutine[object, object, R]", _direct(self.fn, args, kwargs))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}{self.signature.text()}>"

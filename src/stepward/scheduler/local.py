@@ -9,9 +9,10 @@ from typing import Any
 
 from stepward.clock import Environment
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Unrecoverable
+from stepward.model import answers
 from stepward.model.action import Action
 from stepward.model.current import CURRENT, CurrentStep
-from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.messages import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
@@ -72,13 +73,13 @@ class LocalSteps:
                     output = encode(output, f"result of {action.name}", limit=self._payload_bytes)
         except (TimeoutError, StepSuperseded):
             if self._store.now() < request.complete_by:
-                self._answer(_reply(request, Outcome.GAVE_UP, _error(TimeoutError("timed out"))), None)
+                self._answer(answers.gave_up(request, TimeoutError("timed out"), maybe_done=True), None)
         except REFUSED as error:
-            self._answer(_reply(request, Outcome.FAILED, _error(error)), None)
+            self._answer(answers.failed(request, error, maybe_done=_maybe_done(error)), None)
         except Exception as error:
-            self._answer(_reply(request, Outcome.GAVE_UP, _error(error)), None)
+            self._answer(answers.gave_up(request, error, maybe_done=True), None)
         else:
-            self._answer(_reply(request, Outcome.COMPLETED, None, output), committed_at)
+            self._answer(answers.completed(request, output), committed_at)
 
     async def _in_transaction(self, request: Request, action: Action[Any, Any]) -> tuple[bytes, float]:
         async with self._store.transaction() as transaction:
@@ -113,19 +114,6 @@ def _arguments(request: Request, action: Action[Any, Any]) -> tuple[tuple[Any, .
     return action.signature.unpack(request.input)
 
 
-def _reply(request: Request, outcome: Outcome, error: bytes | None, output: bytes | None = None) -> Reply:
-    return Reply(
-        task=request.task,
-        run=request.run,
-        key=request.key,
-        attempt=request.attempt,
-        outcome=outcome,
-        output=output,
-        error=error,
-        maybe_done=outcome is not Outcome.COMPLETED,
-    )
-
-
-def _error(error: Exception) -> bytes:
-    data = error.data if isinstance(error, Unrecoverable) else {}
-    return encode({"message": str(error) or type(error).__name__, "type": type(error).__name__, "data": data}, "error")
+def _maybe_done(error: Exception) -> bool:
+    """Whether the step may have acted: one that refused says so itself, one whose result is no JSON has acted."""
+    return error.maybe_done if isinstance(error, Unrecoverable) else isinstance(error, InvalidPayload | PayloadTooLarge)

@@ -98,6 +98,7 @@ class Scheduler:
         self._replies: deque[tuple[Reply, float | None]] = deque()
         self._deliveries: list[Delivery] = []
         self._births: deque[tuple[Task, asyncio.Future[Submitted | None]]] = deque()
+        self._bearing: dict[str, asyncio.Future[Submitted | None]] = {}
         self._wake: asyncio.Future[None] | None = None
         self._hinted = True
         self._polled_at = 0.0
@@ -226,7 +227,7 @@ class Scheduler:
             self._residence.admit(history, now)
 
     def _bear(self, now: float) -> dict[str, asyncio.Future[Submitted | None]]:
-        births: dict[str, asyncio.Future[Submitted | None]] = {}
+        births = self._bearing = {}
         while self._births and len(births) < TAKE:
             task, future = self._births.popleft()
             if future.cancelled():
@@ -347,10 +348,11 @@ class Scheduler:
             self._stir()
 
     def _refuse_births(self) -> None:
-        while self._births:
-            _, future = self._births.popleft()
+        """Whoever submits asks the store instead: a birth whose commit gave no answer is found there by its id."""
+        for future in (*self._bearing.values(), *(future for _, future in self._births)):
             if not future.done():
                 future.set_result(None)
+        self._births.clear()
 
     def _delay(self) -> float:
         """Seconds until something is due; 0 when there is more to do at once."""

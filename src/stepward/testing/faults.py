@@ -24,6 +24,8 @@ class Rates:
     queues_wiped_every: float = 0.0
     crash_every: float = 0.0
     crash_at_failpoint: float = 0.0
+    stall_at_failpoint: float = 0.0
+    """The process stands still in the middle of what it does."""
     pause_every: float = 0.0
     terminate_every: float = 0.0
     clock_jump_every: float = 0.0
@@ -61,6 +63,7 @@ HIGHEST = Rates(
     queues_wiped_every=15.0,
     crash_every=8.0,
     crash_at_failpoint=0.02,
+    stall_at_failpoint=0.03,
     pause_every=10.0,
     terminate_every=15.0,
     clock_jump_every=5.0,

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any, NoReturn
 
-CALLBACKS_AT_ONCE = 100_000
+CALLBACKS_AT_ONCE = 20_000
 """Callbacks without any time passing after which the run is held to be a livelock."""
 TASKS_KEPT = 256
 
@@ -28,6 +28,8 @@ class Lane:
         self.name = name
         self.ready: deque[asyncio.Handle] = deque()
         self.parked = False
+        self.stalled = False
+        """Whether a callback of it stands still in the middle, see ``SimulationLoop.stall``."""
         self.closed = False
         self.tasks: dict[asyncio.Task[Any], None] = {}
 
@@ -55,6 +57,10 @@ class Stalled(Exception):
     """Nothing is ready and no timer is set, or callbacks run for ever without time passing."""
 
 
+class BrokenOff(Exception):
+    """The run was ended from inside: what was to be found is found."""
+
+
 class SimulationLoop(asyncio.BaseEventLoop):
     """``time()`` starts at 0; only timers move it. Threads, executors and sockets raise."""
 
@@ -72,6 +78,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._timers: list[tuple[float, float, int, asyncio.TimerHandle]] = []
         self._numbers = 0
         self._halting = False
+        self._broken_off = False
 
     def time(self) -> float:
         """Virtual seconds since the start."""
@@ -88,6 +95,25 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if lane in self._lanes:
             self._lanes.remove(lane)
         lane.close()
+
+    def break_off(self) -> None:
+        """End the run after the callback that runs now."""
+        self._broken_off = True
+
+    def stall(self, seconds: float) -> None:
+        """Stand still in the middle of this very callback, while everybody else goes on for so long."""
+        lane, task, until = self.current, asyncio.current_task(self), self._instant + seconds
+        if task is not None:
+            asyncio.tasks._leave_task(self, task)
+        lane.stalled = True
+        try:
+            while self._instant < until and not self._halting:
+                self._step(until)
+        finally:
+            lane.stalled = False
+            self.current = lane
+            if task is not None:
+                asyncio.tasks._enter_task(self, task)
 
     def call_soon(
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -125,19 +151,22 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _run_once(self) -> None:
         while not self._halting:
-            lane = self._next_lane()
-            if lane is None:
-                self._advance()
-                continue
-            handle = lane.ready.popleft()
-            if not handle.cancelled():
-                self._run(lane, handle)
+            self._step(None)
         self._halting = False
         super().stop()
 
     def stop(self) -> None:
         """See ``asyncio``: end ``run_forever`` after the callback that runs now."""
         self._halting = True
+
+    def _step(self, until: float | None) -> None:
+        lane = self._next_lane()
+        if lane is None:
+            self._advance(until)
+            return
+        handle = lane.ready.popleft()
+        if not handle.cancelled():
+            self._run(lane, handle)
 
     def _run(self, lane: Lane, handle: asyncio.Handle) -> None:
         self.current = lane
@@ -149,17 +178,22 @@ class SimulationLoop(asyncio.BaseEventLoop):
             raise Stalled(f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {lane.name} {name}")
         handle._run()
         self.current = self.world
+        if self._broken_off:
+            raise BrokenOff
 
     def _next_lane(self) -> Lane | None:
-        able = [lane for lane in self._lanes if lane.ready and not lane.parked]
+        able = [lane for lane in self._lanes if lane.ready and not lane.parked and not lane.stalled]
         if len(able) > 1:
             return able[int(self._chance.random() * len(able))]
         return able[0] if able else None
 
-    def _advance(self) -> None:
+    def _advance(self, until: float | None) -> None:
         timers = self._timers
         while timers and timers[0][3].cancelled():
             heapq.heappop(timers)
+        if until is not None and (not timers or timers[0][0] > until):
+            self._instant, self._since = until, 0
+            return
         if not timers:
             raise Stalled("nothing is ready and no timer is set")
         self._instant, self._since = timers[0][0], 0

@@ -44,6 +44,7 @@ class Process:
         self.clock = SimulatedClock(world.loop.time)
         self._world = world
         self._chance = random.Random(f"{world.seed}/{name}")
+        self._strikes = random.Random(f"{world.seed}/{name}/failpoints")
         self._environment = Environment(clock=self.clock, random=self._chance, failpoint=self._failpoint)
         self.gate = Gate(world.rates_now, random.Random(f"{world.seed}/{name}/store"), world.trace)
         self._real = SqliteStore(world.path, app=APP, environment=self._environment, busy_seconds=1.0)
@@ -143,8 +144,21 @@ class Process:
         self._world.trace.reached(event.name)
 
     def _failpoint(self, name: str) -> None:
-        rate = self._world.rates_now().crash_at_failpoint
-        if rate and self.roles is not None and self.started and self._chance.random() < rate:
+        if self.roles is not None and self.started:
+            self._stall(name, self._world.rates_now().stall_at_failpoint)
+            self._crash(name, self._world.rates_now().crash_at_failpoint)
+
+    def _stall(self, name: str, rate: float) -> None:
+        # Within a transaction it would hold the store's lock, and stop everybody else too.
+        if rate and not name.startswith("store.") and self._strikes.random() < rate:
+            seconds = self._world.settings.lease * self._strikes.choice([0.3, 1.5, 3.0])
+            self._world.trace.fault("stall at a failpoint", self.name, name, seconds)
+            self._world.loop.stall(seconds)
+            if self.dead:
+                raise SimulatedCrash
+
+    def _crash(self, name: str, rate: float) -> None:
+        if rate and self._strikes.random() < rate:
             self._world.trace.fault("crash at a failpoint", self.name, name)
             self.dead = True
             self.lane.parked = True

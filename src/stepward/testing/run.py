@@ -14,7 +14,7 @@ from stepward.store import watcher
 from stepward.testing import workload
 from stepward.testing.fence import real_world_forbidden
 from stepward.testing.history import TaskRow, watched
-from stepward.testing.loop import SimulationLoop, Stalled
+from stepward.testing.loop import BrokenOff, SimulationLoop, Stalled
 from stepward.testing.nemesis import Nemesis
 from stepward.testing.people import People
 from stepward.testing.verdict import Verdict
@@ -70,6 +70,8 @@ def _run(seed: int, loop: SimulationLoop) -> Result:
         main = loop.create_task(course.run())
         try:
             loop.run_until_complete(main)
+        except BrokenOff:
+            pass
         except Stalled as error:
             world.trace.violated("L1", str(error))
         finally:

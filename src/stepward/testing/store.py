@@ -19,6 +19,8 @@ READS = frozenset(
     "load read_inbox next_wake due expired_steps expired_tasks undelivered_alerts task tasks steps ended workflow "
     "workflows instances alerts audits".split()
 )
+JUDGING = frozenset({"decide", "free", "expire_task"})
+"""What acts on something read before: between the two a lot should happen."""
 ACTING = frozenset({"commit", "claim"})
 DELAYS = (0.001, 0.01, 0.1, 0.5, 2.0)
 
@@ -36,7 +38,7 @@ class Gate:
     async def enter(self, verb: str) -> None:
         """Wait, or refuse, before the verb."""
         rates = self._rates()
-        if rates.store_slow and self._chance.random() < rates.store_slow:
+        if rates.store_slow and self._chance.random() < rates.store_slow * (1 + 2 * (verb in JUDGING)):
             await self._wait()
         if self.away or (rates.store_unavailable and self._chance.random() < rates.store_unavailable):
             self._trace.fault("store unavailable", verb)

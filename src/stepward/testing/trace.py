@@ -10,15 +10,12 @@ from typing import Any
 TIMELINE = 60
 
 
-class Violation(Exception):
-    """An invariant does not hold."""
-
-
 class Trace:
     """Lines of (instant, what, details), and what was counted."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], broken: Callable[[], None]) -> None:
         self._now = now
+        self._broken = broken
         self.lines: list[tuple[float, str, tuple[Any, ...]]] = []
         self.faults: Counter[str] = Counter()
         """Faults that were delivered, by kind."""
@@ -43,6 +40,7 @@ class Trace:
         """An invariant was found broken; the run ends soon."""
         self.note("VIOLATION", invariant, message)
         self.violations.append(f"{invariant}: {message}")
+        self._broken()
 
     def fingerprint(self) -> str:
         """The same for the same seed, in every process."""

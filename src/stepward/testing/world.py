@@ -32,7 +32,7 @@ class World:
         self.seed = seed
         self.loop = loop
         self.chance = random.Random(f"{seed}/world")
-        self.trace = Trace(loop.time)
+        self.trace = Trace(loop.time, loop.break_off)
         self.rates = faults.drawn(random.Random(f"{seed}/faults"))
         self.faulty = False
         """Whether the first phase is on, in which faults strike."""

@@ -66,6 +66,8 @@ def side_effect(fn: Callable[[], T]) -> T:
 async def wait_for(name: str, *, timeout: Duration | None = None) -> Any: ...
 @overload
 async def wait_for(name: str, *, timeout: Duration | None = None, type: type[T]) -> T: ...
+@overload
+async def wait_for(name: str, *, timeout: Duration | None = None, type: Any) -> Any: ...
 async def wait_for(name: str, *, timeout: Duration | None = None, type: Any = Any) -> Any:  # noqa: A002
     """The payload of the next signal ``name``, as ``type``; each signal is taken once, in order.
 
@@ -79,7 +81,7 @@ async def wait_for(name: str, *, timeout: Duration | None = None, type: Any = An
 def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
     """End this run and start the next with these arguments and an empty history, in one commit."""
     run = _run("continue_as_new()")
-    raise ContinueAsNew(run.workflow.signature.pack(args, kwargs))
+    raise ContinueAsNew(run.workflow.signature.pack(args, kwargs, limit=run.payload_limit))
 
 
 def current_task() -> CurrentTask:

@@ -36,12 +36,12 @@ class Run:
 
     __slots__ = (
         "_max_steps",
-        "_payload_limit",
         "_random",
         "beside",
         "ended",
         "ledger",
         "loop",
+        "payload_limit",
         "pending",
         "recordings",
         "replaying",
@@ -76,7 +76,7 @@ class Run:
         seed = crc32(f"{task.uid}/{task.run}".encode())
         # What the class lacks of asyncio's interface are the methods that its decorator refuses.
         self.loop = WorkflowLoop(self, now=now, seed=seed)  # type: ignore[abstract]
-        self._payload_limit = payload_limit
+        self.payload_limit = payload_limit
         self._max_steps = max_steps
         self._random: random.Random | None = None
         self.beside: dict[str, Action[Any, Any]] = {}
@@ -97,7 +97,7 @@ class Run:
         future = self._new_future()
         if self.loop.halted:
             await self._stay(future)
-        input = action.signature.pack(args, kwargs, limit=self._payload_limit)
+        input = action.signature.pack(args, kwargs, limit=self.payload_limit)
         key = self.ledger.next_key(action.name)
         step = None if self.recordings is None else self._recorded(key, action.kind, input)
         if step is not None:
@@ -139,7 +139,7 @@ class Run:
         self.loop.check_usable()
         if step is not None and step.output is not None:
             return step.output
-        output = encode(fn(), key, limit=self._payload_limit)
+        output = encode(fn(), key, limit=self.payload_limit)
         self.ledger.record(StepKind.VALUE, key, input=NULL, output=output, at=self.loop.now)
         self._check_length()
         self.loop.check_usable()

@@ -1,20 +1,18 @@
-"""The replies of an Agent: how each way in which a call can end is told to the Scheduler."""
+"""The replies to a request: how each way in which an attempt can end is told to its Scheduler."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from stepward.agent.call import Call
 from stepward.errors import Refused, Unrecoverable
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages import Outcome, Reply, Request
 from stepward.payload import encode
 
 LONGEST_MESSAGE = 10_000
 
 
-def completed(call: Call, output: bytes) -> Reply:
+def completed(request: Request, output: bytes, *, calls: int = 1) -> Reply:
     """The function returned."""
-    request = call.request
     return Reply(
         task=request.task,
         run=request.run,
@@ -22,32 +20,18 @@ def completed(call: Call, output: bytes) -> Reply:
         attempt=request.attempt,
         outcome=Outcome.COMPLETED,
         output=output,
-        calls=call.calls,
+        calls=calls,
     )
 
 
-def failed(call: Call, error: BaseException) -> Reply:
+def failed(request: Request, error: BaseException, *, maybe_done: bool, calls: int = 1) -> Reply:
     """Repeating is pointless."""
-    return _negative(call, Outcome.FAILED, error)
+    return _negative(request, Outcome.FAILED, error, maybe_done, calls)
 
 
-def gave_up(call: Call, error: BaseException) -> Reply:
+def gave_up(request: Request, error: BaseException, *, maybe_done: bool, calls: int = 1) -> Reply:
     """This attempt got nowhere; another may."""
-    return _negative(call, Outcome.GAVE_UP, error)
-
-
-def _negative(call: Call, outcome: Outcome, error: BaseException) -> Reply:
-    request = call.request
-    return Reply(
-        task=request.task,
-        run=request.run,
-        key=request.key,
-        attempt=request.attempt,
-        outcome=outcome,
-        error=error_json(error),
-        maybe_done=call.maybe_done,
-        calls=call.calls,
-    )
+    return _negative(request, Outcome.GAVE_UP, error, maybe_done, calls)
 
 
 def error_json(error: BaseException) -> bytes:
@@ -59,3 +43,16 @@ def error_json(error: BaseException) -> bytes:
     except Refused:
         text = ascii(data)[:LONGEST_MESSAGE]
         return encode({**told, "message": ascii(told["message"])[1:-1], "data": {"unreadable": text}}, "error")
+
+
+def _negative(request: Request, outcome: Outcome, error: BaseException, maybe_done: bool, calls: int) -> Reply:
+    return Reply(
+        task=request.task,
+        run=request.run,
+        key=request.key,
+        attempt=request.attempt,
+        outcome=outcome,
+        error=error_json(error),
+        maybe_done=maybe_done,
+        calls=calls,
+    )

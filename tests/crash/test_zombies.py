@@ -1,0 +1,147 @@
+"""Processes that stand still past their lease and wake up: what they still do changes nothing."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from stepward.errors import TaskCancelled
+from stepward.model.records import Role
+from stepward.model.states import TaskState
+from tests.crash.conftest import Open
+from tests.crash.oracle import check, settled
+from tests.crash.scene import Scene, until
+
+TASKS = {"order-0": "order", "refused-0": "refused", "slow-0": "slow"}
+
+
+@pytest.mark.parametrize(
+    "stop",
+    ["W2.after", "W3.before:2", "W3.after", "W4.before:2", "W6.before", "W6.after:2", "T.after", "A3.before:2"]
+    + ["A4.after", "C1.before", "C3.after", "U2.before"],
+)
+async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: Open, stop: str) -> None:
+    """Rows 13 and 34: another took over and finished; awake again, the first starts over under a new id."""
+    scene = await open_scene("local")
+    sleeper = await scene.start(stop=stop)
+    if stop.startswith("W2"):
+        await scene.submit(TASKS)
+    for id, workflow in TASKS.items():
+        await sleeper.submit(workflow, id)
+    await sleeper.hears("stopping")
+    await scene.submit(TASKS)
+    await scene.start()
+    await settled(scene, TASKS)
+    before = await _rows(scene)
+    sleeper.signal(signal.SIGCONT)
+    await sleeper.submit("order", "after")
+    await sleeper.hears("submitted")
+    later = {**TASKS, "after": "order"}
+    await settled(scene, later)
+    assert {id: rows for id, rows in (await _rows(scene)).items() if id in before} == before
+    assert sleeper.is_alive
+    assert scene.ledger.late() == 0
+
+
+async def test_a_late_effect_is_deduplicated_by_its_key(open_scene: Open) -> None:
+    """Row 13: paused just before its effect, an Agent wakes when its step was done elsewhere."""
+    scene = await open_scene("store")
+    await scene.start("scheduler", "supervisor")
+    sleeper = await scene.start("agent")
+    tasks = {"slow-0": "slow:pause"}
+    await scene.submit(tasks)
+    await sleeper.hears("stopping")
+    await scene.start("agent")
+    await settled(scene, tasks)
+    sleeper.signal(signal.SIGCONT)
+
+    async def was_asked_twice() -> bool:
+        return any(entry.calls == 2 for entry in scene.ledger.entries() if entry.what == "pause")
+
+    await until(was_asked_twice)
+    await check(scene, tasks)
+    assert (await scene.client.task("slow-0").status()).state is TaskState.PROCESSED
+
+
+async def test_a_late_effect_of_a_step_that_was_undone_is_refused(open_scene: Open) -> None:
+    """Row 14: paused just before its effect, an Agent wakes when its step was undone: the tombstone stands."""
+    scene = await open_scene("store")
+    await scene.start("scheduler", "supervisor")
+    sleeper = await scene.start("agent")
+    await scene.submit({"slow-0": "slow:pause"})
+    await sleeper.hears("stopping")
+    handle = scene.client.task("slow-0")
+    await scene.start("agent")
+    await handle.cancel()
+    with pytest.raises(TaskCancelled):
+        await handle.result(timeout=30)
+    sleeper.signal(signal.SIGCONT)
+
+    async def came_late() -> bool:
+        return scene.ledger.late() == 1
+
+    await until(came_late)
+    entries = [(entry.verb, entry.what) for entry in scene.ledger.entries()]
+    assert entries == [("do", "first"), ("undo", "pause"), ("undo", "first")]
+    assert (await handle.status()).state is TaskState.CANCELLED
+
+
+async def test_a_blocking_call_costs_the_lease_and_nothing_else(open_scene: Open) -> None:
+    """Row 10: an async operation blocks its whole process for three leases; another process goes on meanwhile."""
+    scene = await open_scene("local")
+    blocked = await scene.start()
+    tasks = {"slow-0": "slow:block", "order-0": "order"}
+    await blocked.submit("slow:block", "slow-0")
+    await blocked.hears("submitted")
+    await scene.start()
+    await scene.submit(tasks)
+    await settled(scene, tasks)
+    assert (await scene.client.task("slow-0").status()).failure_count >= 1
+    await blocked.submit("order", "after")
+    await blocked.hears("submitted")
+    await settled(scene, {**tasks, "after": "order"})
+    assert "loop.blocked" in blocked.errors.read_text()
+
+
+async def test_a_thread_that_never_ends_holds_up_nothing(open_scene: Open) -> None:
+    """Row 17: its step is repeated elsewhere in the same Agent, and the process still ends when told to."""
+    scene = await open_scene("local")
+    process = await scene.start()
+    tasks = {"stuck-0": "stuck", "order-0": "order"}
+    await scene.submit(tasks)
+    await settled(scene, tasks)
+    (first, *_) = await scene.client.task("stuck-0").steps()
+    assert (first.attempt, first.failure_count) == (2, 1)
+    process.signal(signal.SIGTERM)
+    assert await process.dies() == 0
+
+
+async def test_a_supervisor_that_slept_is_not_the_leader_any_more(open_scene: Open) -> None:
+    """Row 39: stopped just before it decides, a Supervisor wakes when another leads: its decisions are void."""
+    scene = await open_scene("store")
+    await scene.start("scheduler", "agent")
+    sleeper = await scene.start("supervisor", stop="U2.before")
+    tasks = {"slow-0": "slow"}
+    await scene.submit(tasks)
+    await sleeper.hears("stopping")
+    await scene.start("supervisor")
+    await settled(scene, tasks)
+    sleeper.signal(signal.SIGCONT)
+
+    async def is_back() -> bool:
+        instances = await scene.client.instances()
+        return len([each for each in instances if each.alive and each.role is Role.SUPERVISOR]) == 2
+
+    await until(is_back)
+    await check(scene, tasks)
+    decided = [audit.act for audit in await scene.client.audits("slow-0") if audit.act == "repeat"]
+    assert decided == ["repeat"]
+
+
+async def _rows(scene: Scene) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for id in TASKS:
+        found[id] = [await scene.client.store.task(id), *await scene.client.store.steps(id)]
+    return found
