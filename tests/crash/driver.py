@@ -38,9 +38,7 @@ async def main(store: str, transport: str, roles: list[str]) -> None:
     over = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, over.set)
-    running = app.running(
-        scheduler="scheduler" in roles, agents="agent" in roles, supervisor="supervisor" in roles
-    )
+    running = app.running(scheduler="scheduler" in roles, agents="agent" in roles, supervisor="supervisor" in roles)
     async with running, app.client() as client:
         print("ready", flush=True)
         obeying = asyncio.create_task(obey(client, over))

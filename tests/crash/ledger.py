@@ -71,7 +71,8 @@ class Ledger:
     def _open(self) -> Iterator[sqlite3.Connection]:
         connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
-            connection.execute("begin immediate") if self._is_made(connection) else None
+            if self._is_made(connection):
+                connection.execute("begin immediate")
             yield connection
             if connection.in_transaction:
                 connection.execute("commit")
@@ -80,4 +81,5 @@ class Ledger:
 
     @staticmethod
     def _is_made(connection: sqlite3.Connection) -> bool:
-        return connection.execute("select count(*) from sqlite_master where name = 'tombstone'").fetchone()[0] == 1
+        found = connection.execute("select count(*) from sqlite_master where name = 'tombstone'").fetchone()
+        return bool(found[0])

@@ -129,7 +129,7 @@ class Scene:
 async def until(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -> T:
     """What ``look`` gives once it is true: the one place that waits for other processes by looking again."""
     async with asyncio.timeout(within):
-        while not (found := await look()):
+        while not (found := await look()):  # noqa: ASYNC110  whoever brings it about knows no event of ours
             await asyncio.sleep(0.01)
     return found
 
@@ -137,5 +137,3 @@ async def until(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -
 def now_of(scene: Scene) -> float:
     """The store's clock."""
     return scene.client.store.now()
-
-

@@ -60,9 +60,7 @@ async def test_one_process_dies_and_another_takes_over(open_scene: Open, failpoi
 
 
 @pytest.mark.parametrize(("role", "failpoint"), APART)
-async def test_one_of_three_processes_dies_and_is_replaced(
-    open_scene: Open, role: str, failpoint: str
-) -> None:
+async def test_one_of_three_processes_dies_and_is_replaced(open_scene: Open, role: str, failpoint: str) -> None:
     """Rows 2, 3, 4, 5, 11, 12, 62, 67: the others go on meanwhile, and are not confused by it."""
     scene = await open_scene("store")
     others = [await scene.start(name) for name in ("scheduler", "agent", "supervisor") if name != role]

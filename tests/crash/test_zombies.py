@@ -19,8 +19,10 @@ TASKS = {"order-0": "order", "refused-0": "refused", "slow-0": "slow"}
 
 @pytest.mark.parametrize(
     "stop",
-    ["W2.after", "W3.before:2", "W3.after", "W4.before:2", "W6.before", "W6.after:2", "T.after", "A3.before:2"]
-    + ["A4.after", "C1.before", "C3.after", "U2.before"],
+    [
+        *("W2.after", "W3.before:2", "W3.after", "W4.before:2", "W6.before", "W6.after:2", "T.after", "A3.before:2"),
+        *("A4.after", "C1.before", "C3.after", "U2.before"),
+    ],
 )
 async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: Open, stop: str) -> None:
     """Rows 13 and 34: another took over and finished; awake again, the first starts over under a new id."""

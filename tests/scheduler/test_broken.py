@@ -88,9 +88,7 @@ async def waits_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("broken", [opens_a_socket, uses_a_thread, waits_for_nothing], ids=lambda w: w.name)
-async def test_what_a_workflow_may_not_do_is_a_clear_error(
-    world: World, broken: Workflow[[], None]
-) -> None:
+async def test_what_a_workflow_may_not_do_is_a_clear_error(world: World, broken: Workflow[[], None]) -> None:
     client = await world.start([broken])
     handle = await client.submit(broken)
     with pytest.raises(TaskFailed) as caught:

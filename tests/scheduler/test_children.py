@@ -72,9 +72,7 @@ async def test_undo_of_the_parent_undoes_its_processed_child_in_turn(world: Worl
     assert (await client.task("p/child/1").status()).state is TaskState.UNDONE
 
 
-async def test_a_child_in_error_that_its_parent_gave_up_is_undone_with_it(
-    world: World, service: Service
-) -> None:
+async def test_a_child_in_error_that_its_parent_gave_up_is_undone_with_it(world: World, service: Service) -> None:
     @workflow
     async def child() -> None:
         await service.do("inner")
@@ -118,9 +116,7 @@ async def test_cancel_reaches_children_that_are_under_way(world: World, service:
         assert (await client.task(f"p/{key}").status()).state is TaskState.CANCELLED
 
 
-async def test_a_child_that_cannot_be_undone_stops_the_undo_of_its_parent(
-    world: World, service: Service
-) -> None:
+async def test_a_child_that_cannot_be_undone_stops_the_undo_of_its_parent(world: World, service: Service) -> None:
     parent, child = family(service, threshold=0, then="undo")
     service.plan("do after", refuse())
     service.plan("undo child", refuse("gone"))
@@ -133,9 +129,7 @@ async def test_a_child_that_cannot_be_undone_stops_the_undo_of_its_parent(
     assert kinds == {("undo_failed", "p"), ("undo_failed", "p/child/1")}
 
 
-async def test_after_the_child_is_mended_resubmission_of_both_ends_the_undo(
-    world: World, service: Service
-) -> None:
+async def test_after_the_child_is_mended_resubmission_of_both_ends_the_undo(world: World, service: Service) -> None:
     parent, child = family(service, threshold=0, then="undo")
     service.plan("do after", refuse())
     service.plan("undo child", refuse("gone"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import apsw
 import pytest
@@ -30,7 +31,7 @@ class FaultyDisk:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("first", range(1, 40, 3))
+@pytest.mark.parametrize("first", range(1, 17))
 async def test_each_commit_may_end_without_an_answer(world: World, when: str, first: int) -> None:
     """Row 6: whichever commit it is, done or not, every task ends whole and no effect is doubled."""
     service, booked = Service(), list[str]()
@@ -61,8 +62,8 @@ async def test_each_commit_may_end_without_an_answer(world: World, when: str, fi
 
 def _workflows(service: Service) -> tuple[Workflow[[str], str], Workflow[[str], None]]:
     @step(transaction=True)
-    async def book(transaction: object, name: str) -> None:
-        await transaction.execute("insert into booked values (?)", (name,))  # type: ignore[attr-defined]
+    async def book(transaction: Any, name: str) -> None:
+        await transaction.execute("insert into booked values (?)", (name,))
 
     @workflow
     async def order(name: str) -> str:
@@ -78,7 +79,7 @@ def _workflows(service: Service) -> tuple[Workflow[[str], str], Workflow[[str], 
     return order, bad
 
 
-async def _submit(client: Client, kind: Workflow[[str], object], id: str) -> TaskHandle:
+async def _submit(client: Client, kind: Workflow[[str], Any], id: str) -> TaskHandle:
     """Submit as a careful caller does: without an answer, again under the same id."""
     try:
         return await client.submit(kind, id, id=id)

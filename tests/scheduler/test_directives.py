@@ -215,9 +215,7 @@ async def test_a_task_past_its_own_complete_by_is_undone_where_the_policy_says_s
     assert service.log == ["do a", "undo a"]
 
 
-async def test_a_task_given_its_own_complete_by_ends_in_error_with_an_alert(
-    world: World, service: Service
-) -> None:
+async def test_a_task_given_its_own_complete_by_ends_in_error_with_an_alert(world: World, service: Service) -> None:
     @workflow
     async def order() -> None:
         await wait_for("never")
@@ -233,5 +231,3 @@ async def test_a_task_given_its_own_complete_by_ends_in_error_with_an_alert(
 
 async def _logged(service: Service, call: str) -> bool:
     return call in service.log
-
-

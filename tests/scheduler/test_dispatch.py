@@ -22,8 +22,7 @@ async def test_without_room_steps_wait_in_the_store_highest_priority_first(world
     client = await world.start([order], [service.agent])
     first = await client.submit(order, "first")
     waiting = [
-        await client.submit(order, f"p{priority}", priority=priority, id=f"p{priority}")
-        for priority in (1, 5, 9, 3, 7)
+        await client.submit(order, f"p{priority}", priority=priority, id=f"p{priority}") for priority in (1, 5, 9, 3, 7)
     ]
     for handle in waiting:
         await until(lambda handle=handle: states(handle))  # type: ignore[misc]

@@ -51,9 +51,7 @@ async def test_a_task_group_undoes_what_was_done_when_one_fails(world: World, se
     assert service.given == [None, "a done"]
 
 
-async def test_a_step_past_a_timeout_is_undone_before_the_task_is_processed(
-    world: World, service: Service
-) -> None:
+async def test_a_step_past_a_timeout_is_undone_before_the_task_is_processed(world: World, service: Service) -> None:
     @workflow
     async def order() -> str:
         try:
@@ -78,9 +76,7 @@ async def test_a_step_past_a_timeout_is_undone_before_the_task_is_processed(
     assert (await handle.status()).error is None
 
 
-async def test_a_step_given_up_that_cannot_be_undone_is_listed_in_doubt(
-    world: World, service: Service
-) -> None:
+async def test_a_step_given_up_that_cannot_be_undone_is_listed_in_doubt(world: World, service: Service) -> None:
     @workflow
     async def order() -> str:
         try:
@@ -100,9 +96,7 @@ async def test_a_step_given_up_that_cannot_be_undone_is_listed_in_doubt(
     assert await states(handle) == {"svc.note/1": "abandoned", "timer/1": "completed"}
 
 
-async def test_the_loser_of_a_race_whose_result_comes_late_is_undone_with_it(
-    world: World, service: Service
-) -> None:
+async def test_the_loser_of_a_race_whose_result_comes_late_is_undone_with_it(world: World, service: Service) -> None:
     @workflow
     async def order() -> str:
         slow = asyncio.create_task(service.do("slow"))
@@ -148,9 +142,7 @@ async def test_a_step_given_up_is_revoked_at_its_agent(world: World, service: Se
     assert stopped == ["slow"]
 
 
-async def test_gather_gives_the_results_in_order_and_survives_one_refusal(
-    world: World, service: Service
-) -> None:
+async def test_gather_gives_the_results_in_order_and_survives_one_refusal(world: World, service: Service) -> None:
     @workflow
     async def order() -> list[str]:
         found = await asyncio.gather(*[service.do(what) for what in "abc"], return_exceptions=True)

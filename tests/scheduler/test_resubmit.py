@@ -206,10 +206,7 @@ async def test_resubmission_of_a_parent_resubmits_its_child(world: World, servic
     assert (await client.task("p/child/1").status()).state is TaskState.PROCESSED
 
 
-async def test_a_child_that_ends_while_its_parent_is_in_error_is_not_forgotten(
-    world: World, service: Service
-) -> None:
-
+async def test_a_child_that_ends_while_its_parent_is_in_error_is_not_forgotten(world: World, service: Service) -> None:
 
     @workflow
     async def child() -> str:
@@ -233,7 +230,6 @@ async def test_steps_that_were_under_way_when_the_task_failed_are_not_asked_twic
     world: World, service: Service
 ) -> None:
 
-
     @workflow
     async def order() -> list[str]:
         return list(await asyncio.gather(service.do("slow"), service.do("bad")))
@@ -249,9 +245,7 @@ async def test_steps_that_were_under_way_when_the_task_failed_are_not_asked_twic
     assert len(set(service.keys_of("do slow"))) == 1
 
 
-async def test_a_step_failed_that_was_caught_is_not_repeated_by_a_resubmission(
-    world: World, service: Service
-) -> None:
+async def test_a_step_failed_that_was_caught_is_not_repeated_by_a_resubmission(world: World, service: Service) -> None:
     is_fixed = False
 
     @workflow

@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from stepward import TaskFailed, TaskUndone, continue_as_new, current_task, now, step, wait_for, workflow
-from tests.scheduler.world import Service, World, in_state, until
 from stepward.model.states import TaskState
 from stepward.policies import Supervision
+from tests.scheduler.world import Service, World, in_state, until
 
 
 @step()

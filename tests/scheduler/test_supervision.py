@@ -156,9 +156,7 @@ async def test_a_workflow_catches_what_its_service_refuses(world: World, service
     assert await client.alerts() == []
 
 
-async def test_a_late_answer_to_an_attempt_that_was_repeated_changes_nothing(
-    world: World, service: Service
-) -> None:
+async def test_a_late_answer_to_an_attempt_that_was_repeated_changes_nothing(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(threshold=3, backoff=QUICK))
     async def order() -> str:
         return await service.do("a")

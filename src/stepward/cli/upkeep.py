@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import platform
-import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import apsw
 import click
@@ -15,12 +11,10 @@ import click
 import stepward
 from stepward.cli.operator import json_option, operator_client, settings_for, store_option
 from stepward.cli.plain import print_json
-from stepward.clock import Environment
+from stepward.client.handle import actor
 from stepward.durations import seconds, text
-from stepward.errors import IllegalTransition, SettingsError
-from stepward.model.records import Instance, Role
+from stepward.errors import SettingsError
 from stepward.settings import Settings
-from stepward.store.contract import Store
 from stepward.store.opening import identify
 
 BATCH = 1_000
@@ -72,29 +66,8 @@ async def _open(settings: Settings) -> None:
 
 
 async def _purge(settings: Settings, age: float) -> int:
-    async with operator_client(settings) as client, _leading(client.store, settings) as term:
+    async with operator_client(settings) as client:
         before, total = client.store.now() - age, 0
-        while True:
-            count = await client.store.purge(term, before, BATCH)
+        while count := await client.store.purge_ended(before, BATCH, actor()):
             total += count
-            if count < BATCH:
-                return total
-
-
-@asynccontextmanager
-async def _leading(store: Store, settings: Settings) -> AsyncIterator[int]:
-    """The term of a Supervisor's seat, taken for the while: only who leads may delete."""
-    instance = f"{Role.SUPERVISOR}-{Environment().new_uid()}"
-    host, pid = socket.gethostname(), os.getpid()
-    await store.register(Instance(id=instance, role=Role.SUPERVISOR, host=host, pid=pid, serves=[]), settings.lease)
-    try:
-        term = await store.lead(instance, settings.lease)
-        if term is None:
-            kept = "never" if settings.retention is None else text(settings.retention)
-            raise IllegalTransition(
-                f"purge: expected no Supervisor at work, found one, which deletes by its own retention ({kept} here); "
-                "change that setting, or stop it first"
-            )
-        yield term
-    finally:
-        await store.retire(instance)
+        return total

@@ -194,6 +194,8 @@ class Host:
         self._parts.observers.tell("instance.lost", instance=instance)
         if instance == self._agent_instance:
             await self._register_agents()
+            # A process hears nothing of its own changes: its Scheduler is to learn that there is room again.
+            self._parts.hints.hint()
         elif instance == self._supervisor_instance and self._supervisor is not None:
             await self._supervisor.close()
             self._supervisor = await self._new_supervisor()
@@ -212,6 +214,7 @@ class Host:
                 capacities = await self._capacities()
             except StoreError as error:
                 self._parts.observers.tell("store.unavailable", error=str(error))
+                stirred.set()
             else:
                 if self._scheduler is not None:
                     self._scheduler.set_capacities(capacities)

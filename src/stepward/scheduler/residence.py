@@ -326,7 +326,7 @@ class Residence:
             return
         waits_for = execution.waits_for
         self.waiting.enter(resident, now)
-        if task.state is not TaskState.WAITING or task.waits_for != waits_for:
+        if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
 
 

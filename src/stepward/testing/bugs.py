@@ -221,10 +221,9 @@ def signals_lost_on_takeover(stack: ExitStack) -> None:
 
 
 @_bug
-def claimed_while_held(stack: ExitStack) -> None:
-    """A claim takes tasks that others hold."""
-    held = "locked_by is null and wake_at is null and state in ('pending', 'undoing')"
-    _reword(stack, store_scheduler.Q, "claimable", held, "state in ('pending', 'processing', 'undoing')")
+def freed_from_the_living(stack: ExitStack) -> None:
+    """Tasks are taken from instances that live."""
+    _reword(stack, store_supervisor.Q, "free", "i.alive = 0", "i.alive >= 0")
 
 
 @_bug

@@ -95,6 +95,10 @@ class ClientStore(Protocol):
         """Mark an alert as seen by ``actor``."""
         ...
 
+    async def purge_ended(self, before: float, limit: int, actor: str) -> int:
+        """Delete up to ``limit`` tasks that ended (other than in error) before ``before``, as ``actor``; how many."""
+        ...
+
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
         ...

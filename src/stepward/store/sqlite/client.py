@@ -12,7 +12,7 @@ from stepward.model.records import Alert, Audit, InboxKind, Instance, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store.contract import Directive, Post, Submitted, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import directives, inbox, journal, rows, submission
+from stepward.store.sqlite import directives, inbox, journal, retention, rows, submission
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -96,6 +96,10 @@ class SqliteClient:
         """See ``ClientStore.acknowledge``."""
         return await self._database.write(_acknowledge, number, actor, self._clock.now())
 
+    async def purge_ended(self, before: float, limit: int, actor: str) -> int:
+        """See ``ClientStore.purge_ended``."""
+        return await self._database.write(_purge_ended, before, limit, actor, self._clock.now())
+
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """See ``ClientStore.audits``."""
         sql, values = (Q["audits"], (limit,)) if id is None else (Q["task_audits"], (limit, id))
@@ -156,3 +160,11 @@ def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
         values.append(filter.before)
     sql = " and ".join([Q["tasks"] + source, *conditions]) + " order by uid desc limit ?"
     return sql, [*values, filter.limit]
+
+
+def _purge_ended(connection: Connection, before: float, limit: int, actor: str, now: float) -> int:
+    count = retention.purge(connection, before, limit)
+    if count:
+        details = msgspec.json.encode({"tasks": count, "ended_before": before})
+        journal.write_audits(connection, [Audit(actor=actor, act="purge", details=details)], now)
+    return count

@@ -38,4 +38,4 @@ def renew(connection: Connection, instances: Sequence[str], lease: float, now: f
 def retire(connection: Connection, instance: str, now: float) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
     if connection.change(Q["retire"], (instance, now)):
-        connection.change(Q["give_back"], (instance,))
+        connection.change(Q["give_back"], (instance, now))

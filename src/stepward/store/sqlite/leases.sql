@@ -21,8 +21,11 @@ returning id
 update stepward_instance set alive = 0, dead_at = ?2 where id = ?1 and alive = 1
 
 -- name: give_back
--- What the instance held is free at once, and nothing is counted as a failure.
+-- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
 update stepward_task
-set locked_by = null, wake_at = null, waits_for = null,
-    state = case when state in ('undoing', 'suspended') then state else 'pending' end
+set locked_by = null,
+    wake_at = case when state <> 'waiting' then null
+        when exists (select 1 from stepward_inbox where task = uid) then ?2 else wake_at end,
+    waits_for = case when state = 'waiting' then waits_for end,
+    state = case when state in ('undoing', 'suspended', 'waiting') then state else 'pending' end
 where locked_by = ?1

@@ -106,6 +106,7 @@ class SqliteStore:
         self.instances = client.instances
         self.alerts = client.alerts
         self.acknowledge = client.acknowledge
+        self.purge_ended = client.purge_ended
         self.audits = client.audits
 
     def _give_host_verbs(self, host: SqliteHost) -> None:

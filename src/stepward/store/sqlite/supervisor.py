@@ -10,7 +10,7 @@ from stepward.model.records import Alert, Audit, InboxKind, Instance
 from stepward.model.states import StepKind, TaskState
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal, messages, rows
+from stepward.store.sqlite import inbox, journal, messages, retention, rows
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
@@ -236,9 +236,4 @@ def _purge(connection: Connection, term: int, before: float, limit: int, now: fl
     if not leads(connection, term):
         return 0
     messages.forget_expired(connection, now)
-    uids = [uid for (uid,) in connection.rows(Q["finished"], (before, limit))]
-    if uids:
-        wanted = (msgspec.json.encode(uids).decode(),)
-        for name in ("purge_steps", "purge_inbox", "purge_signals", "purge_tasks"):
-            connection.change(Q[name], wanted)
-    return len(uids)
+    return retention.purge(connection, before, limit)

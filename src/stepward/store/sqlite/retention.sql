@@ -1,0 +1,20 @@
+-- name: finished
+-- Tasks that ended well before an instant, oldest first.
+select uid from stepward_task
+where finished_at is not null and state <> 'error' and finished_at < ?1 order by finished_at limit ?2
+
+-- name: purge_tasks
+-- The tasks of a JSON array of uids.
+delete from stepward_task where uid in (select value from json_each(?1))
+
+-- name: purge_steps
+-- Their steps.
+delete from stepward_step where task in (select value from json_each(?1))
+
+-- name: purge_inbox
+-- Their inbox rows.
+delete from stepward_inbox where task in (select value from json_each(?1))
+
+-- name: purge_signals
+-- The ids of their signals.
+delete from stepward_signal_seen where task in (select value from json_each(?1))
