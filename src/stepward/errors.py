@@ -189,3 +189,11 @@ class TaskUndone(TaskEnded):
 
 class TaskCancelled(TaskEnded):
     """The task was cancelled, and whatever it had done is compensated."""
+
+
+def message_of(error: BaseException) -> str:
+    """What an exception says; the name of its type if it says nothing, or breaks when it is asked."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # a broken __str__ must not hide what happened
+        return type(error).__name__

@@ -12,7 +12,7 @@ from stepward.agent.declaration import Agent
 from stepward.agent.gate import Gate
 from stepward.agent.threads import Threads
 from stepward.clock import Environment
-from stepward.errors import Refused, UnknownOperation, Unrecoverable
+from stepward.errors import Refused, UnknownOperation, Unrecoverable, message_of
 from stepward.events import Observers
 from stepward.model.messages import Reply
 from stepward.payload import Signature, encode
@@ -138,7 +138,7 @@ class Performance:
             attempt=call.request.attempt,
             calls=call.calls,
             delay=delay,
-            error=str(error),
+            error=message_of(error),
         )
         return delay
 

@@ -34,3 +34,6 @@ def _guarded(fn: Callable[[], Any]) -> Any:
     except StopIteration as error:
         # No future can carry it; coroutines turn it into a RuntimeError likewise.
         raise RuntimeError(f"function raised StopIteration: {error}") from error
+    except KeyboardInterrupt as error:
+        # Raised by the function itself, not by a user: signals reach the main thread alone.
+        raise RuntimeError("function raised KeyboardInterrupt") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.errors import Refused, Unrecoverable
+from stepward.errors import Refused, Unrecoverable, message_of
 from stepward.model.messages import Outcome, Reply, Request
 from stepward.payload import encode
 
@@ -37,7 +37,7 @@ def gave_up(request: Request, error: BaseException, *, maybe_done: bool, calls: 
 def error_json(error: BaseException) -> bytes:
     """``{"message", "type", "data"}``; data that JSON cannot hold is told as text."""
     data: dict[str, Any] = error.data if isinstance(error, Unrecoverable) else {}
-    told = {"message": str(error)[:LONGEST_MESSAGE], "type": type(error).__name__, "data": data}
+    told = {"message": message_of(error)[:LONGEST_MESSAGE], "type": type(error).__name__, "data": data}
     try:
         return encode(told, "error")
     except Refused:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from types import TracebackType
 from typing import Any
 
-from stepward.errors import Refused, StepFailed
+from stepward.errors import Refused, StepFailed, message_of
 from stepward.payload import decode, encode
 from stepward.workflow.control import ContinueAsNew
 from stepward.workflow.decisions import Completed, Continued, Failed
@@ -61,7 +61,7 @@ def step_failed(key: str, error: bytes | None) -> StepFailed:
 
 def _step_failed(steps: list[StepFailed]) -> Failed:
     value = {
-        "message": _clean("; ".join(_text(step) for step in steps)),
+        "message": _clean("; ".join(message_of(step) for step in steps)),
         "type": "StepFailed",
         "step": steps[0].step,
         "data": steps[0].data,
@@ -83,15 +83,8 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 def _bug_text(error: BaseException, leaves: list[BaseException]) -> str:
     if not isinstance(error, BaseExceptionGroup):
-        return _text(error)
-    return f"{error.message}: " + "; ".join(f"{type(leaf).__name__}: {_text(leaf)}" for leaf in leaves)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error) or type(error).__name__
-    except Exception:  # a broken __str__ must not hide what happened
-        return type(error).__name__
+        return message_of(error)
+    return f"{error.message}: " + "; ".join(f"{type(leaf).__name__}: {message_of(leaf)}" for leaf in leaves)
 
 
 def _clean(message: str) -> str:

@@ -40,6 +40,21 @@ async def test_a_retired_instance_gives_back_its_tasks_with_nothing_counted(worl
     assert ids(await store.claim(await scheduler(store, "s2"), SERVED, 9)) == [task.id, undone.id]
 
 
+async def test_a_task_that_waits_waits_on_when_its_owner_retires(world: World, store: Store) -> None:
+    until = store.now() + 60
+    sleeper, called = await claimed(world, store), await claimed(world, store)
+    for task in (sleeper, called):
+        waiting = move(task, TaskState.WAITING, wake_at=until, waits_for="timer")
+        await store.commit("s1", [Change(task=task.uid, move=waiting)], None)
+    await store.signal(called.id, "go", b"1", None)
+    await store.retire("s1")
+    kept = await read(store, sleeper)
+    assert (kept.state, kept.locked_by, kept.waits_for) == (TaskState.WAITING, None, "timer")
+    assert ids(await store.claim(await scheduler(store, "s2"), SERVED, 9)) == [called.id]
+    world.clock.advance(61)
+    assert ids(await store.claim("s2", SERVED, 9)) == [sleeper.id]
+
+
 async def test_the_dead_are_listed_for_an_hour(world: World, store: Store) -> None:
     await store.retire("s1")
     world.clock.advance(3599)
