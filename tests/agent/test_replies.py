@@ -139,6 +139,42 @@ async def test_an_operation_that_cancels_itself_gives_up(start: Start) -> None:
     assert (reply.outcome, reply.maybe_done, reply.calls) == (Outcome.GAVE_UP, True, 1)
 
 
+class Silent(Exception):
+    def __str__(self) -> str:
+        raise ValueError("nothing to say")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (Silent(), "Silent"),
+        (TimeoutError(), "TimeoutError"),
+        (SystemExit(3), "function raised SystemExit: 3"),
+        (BaseExceptionGroup("all", [SystemExit(3)]), "function raised BaseExceptionGroup: all (1 sub-exception)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("in_thread", [False, True])
+async def test_whatever_an_operation_raises_it_gives_its_slot_back(
+    start: Start, error: BaseException, message: str, in_thread: bool
+) -> None:
+    agent = Agent("payments", concurrency=1, retry=Retry(attempts=1))
+
+    @agent.operation()
+    async def charge() -> None:
+        raise error
+
+    @agent.operation()
+    def block() -> None:
+        raise error
+
+    world = start(agent, threads=in_thread)
+    reply = await world.call("payments.block" if in_thread else "payments.charge")
+    assert (reply.outcome, reply.maybe_done) == (Outcome.GAVE_UP, True)
+    assert error_of(reply)["message"] == message
+    assert world.runner.in_flight == 0
+
+
 async def test_negative_replies_are_told(start: Start) -> None:
     agent = Agent("payments")
 

@@ -37,11 +37,11 @@ class Process:
         return self._process.returncode is None
 
     async def hears(self, word: str) -> str:
-        """The next line of that first word."""
+        """The next line that begins so."""
         assert self._process.stdout is not None
         async with asyncio.timeout(PATIENCE):
             while line := (await self._process.stdout.readline()).decode().strip():
-                if line.split()[0] == word:
+                if line.startswith(word):
                     return line
         raise AssertionError(f"expected {word!r}, found the process over: {self.errors.read_text()[-2000:]}")
 

@@ -39,7 +39,7 @@ async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: O
     before = await _rows(scene)
     sleeper.signal(signal.SIGCONT)
     await sleeper.submit("order", "after")
-    await sleeper.hears("submitted")
+    await sleeper.hears("submitted after")
     later = {**TASKS, "after": "order"}
     await settled(scene, later)
     assert {id: rows for id, rows in (await _rows(scene)).items() if id in before} == before
@@ -102,7 +102,7 @@ async def test_a_blocking_call_costs_the_lease_and_nothing_else(open_scene: Open
     await settled(scene, tasks)
     assert (await scene.client.task("slow-0").status()).failure_count >= 1
     await blocked.submit("order", "after")
-    await blocked.hears("submitted")
+    await blocked.hears("submitted after")
     await settled(scene, {**tasks, "after": "order"})
     assert "loop.blocked" in blocked.errors.read_text()
 

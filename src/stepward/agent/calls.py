@@ -132,12 +132,6 @@ class Calls:
                 reply = await self._performance.perform(call)
         except asyncio.CancelledError:
             reply = self._cancelled(call)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            # Not even a sys.exit() of an operation may keep its slot, or end what else this process does.
-            call.maybe_done = True
-            reply = call.gave_up(error)
         self._end(call, reply)
 
     def _cancelled(self, call: Call) -> Reply | None:

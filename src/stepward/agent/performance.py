@@ -14,6 +14,7 @@ from stepward.agent.threads import Threads
 from stepward.clock import Environment
 from stepward.errors import Refused, UnknownOperation, Unrecoverable, message_of
 from stepward.events import Observers
+from stepward.model.containment import contained
 from stepward.model.messages import Reply
 from stepward.payload import Signature, encode
 
@@ -100,7 +101,10 @@ class Performance:
         if self._threads is not None and not target.is_coroutine:
             return await self._threads.run(call, lambda: self._called(call, target, args, kwargs))
         result = self._called(call, target, args, kwargs)
-        return await result if target.is_coroutine and result is not TOO_LATE else result
+        if not target.is_coroutine or result is TOO_LATE:
+            return result
+        with contained:
+            return await result
 
     def _called(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
@@ -108,7 +112,8 @@ class Performance:
         if self._now() >= self._deadline(call):
             return TOO_LATE
         call.calls += 1
-        return target.fn(*args, **kwargs)
+        with contained:
+            return target.fn(*args, **kwargs)
 
     def _completed(self, call: Call, target: Target, result: Any) -> Reply:
         self._failpoint("A3.after")

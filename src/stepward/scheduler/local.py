@@ -11,6 +11,7 @@ from stepward.clock import Environment
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Unrecoverable
 from stepward.model import answers
 from stepward.model.action import Action
+from stepward.model.containment import contained
 from stepward.model.current import CURRENT, CurrentStep
 from stepward.model.messages import Reply, Request
 from stepward.model.records import Step
@@ -105,9 +106,15 @@ class LocalSteps:
 
     async def _call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(action.fn) or not self._threads or action.kind is StepKind.TRANSACTION:
-            result = action.fn(*args, **kwargs)
-            return await result if inspect.isawaitable(result) else result
-        return await asyncio.to_thread(action.fn, *args, **kwargs)
+            with contained:
+                result = action.fn(*args, **kwargs)
+                return await result if inspect.isawaitable(result) else result
+        return await asyncio.to_thread(_contained, action.fn, args, kwargs)
+
+
+def _contained(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with contained:
+        return fn(*args, **kwargs)
 
 
 def _arguments(request: Request, action: Action[Any, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -132,6 +132,8 @@ def _tell(summary: Summary, seconds: float, *, verbose: bool) -> None:
         print("\n".join(result.timeline))
         print("\n".join(result.violations[:5]))
         print(f"again: python -m stepward.testing.simulate --seeds 1 --from {result.seed}\n")
+    for result in summary.broken[3:]:
+        print(f"seed {result.seed} broke: {result.violations[0]}")
     share = 100 * summary.processed / max(1, summary.tasks)
     print(
         f"{summary.seeds} seeds in {seconds:.1f} s ({summary.seeds / seconds:.1f}/s), {len(summary.broken)} broken; "
