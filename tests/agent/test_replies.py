@@ -12,6 +12,7 @@ import pytest
 from stepward.agent.declaration import Agent
 from stepward.errors import TransportError, Unrecoverable
 from stepward.model.messages import Outcome, Reply, request_queue
+from stepward.policies import Retry
 from stepward.transport.contract import Message
 from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
@@ -168,8 +169,8 @@ async def test_whatever_an_operation_raises_it_gives_its_slot_back(
     def block() -> None:
         raise error
 
-    world = start(agent, threads=in_thread)
-    reply = await world.call("payments.block" if in_thread else "payments.charge")
+    world = start(agent)
+    reply = await world.call("payments.block" if in_thread else "payments.charge", complete_by=START + 1e9)
     assert (reply.outcome, reply.maybe_done) == (Outcome.GAVE_UP, True)
     assert error_of(reply)["message"] == message
     assert world.runner.in_flight == 0
