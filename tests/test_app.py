@@ -107,6 +107,11 @@ async def test_one_agent_is_declared_once(app: App) -> None:
         App("x", agents=[tools, Agent("tools")])
 
 
+async def test_what_is_no_agent_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="expected Agents, found 3"):
+        App("x", agents=[3])  # type: ignore[list-item]
+
+
 @pytest.mark.parametrize("name", ["", "a b", "x" * 101, "a/b"])
 async def test_names_of_applications(name: str) -> None:
     with pytest.raises(DeclarationError, match="expected a name of 1 to 100"):

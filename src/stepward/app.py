@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -207,6 +208,11 @@ class Running:
 
 
 def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
+    for agent in agents:
+        if not isinstance(agent, Agent):
+            raise DeclarationError(
+                f"agents: expected Agents, found {reprlib.repr(agent)}; give the Agent that declares the operations"
+            )
     names = [agent.name for agent in agents]
     for name in names:
         if names.count(name) > 1:

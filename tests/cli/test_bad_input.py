@@ -124,6 +124,8 @@ APPS = [
     ("leaving.py:app", "SystemExit: 3"),
     ("importing.py:app", "No module named 'nowhere'"),
     ("settings.py:app", "lease"),
+    ("strange.py:app", "found Strange: Strange (strange.py, line 4)"),
+    ("bare.py:app", "expected what @workflow declares, found bare; put @workflow above it"),
 ]
 
 
@@ -135,6 +137,10 @@ def test_app_that_cannot_be_imported(empty: Path, stepward: Stepward, command: s
     Path("leaving.py").write_text("import sys\nsys.exit(3)\n")
     Path("importing.py").write_text("import nowhere\n")
     Path("settings.py").write_text("from stepward import App\napp = App('x', lease='never')\n")
+    Path("strange.py").write_text(
+        "class Strange(BaseException):\n    def __str__(self):\n        raise ValueError\nraise Strange\n"
+    )
+    Path("bare.py").write_text("from stepward import App\nasync def bare(): ...\napp = App('x', workflows=[bare])\n")
     result = stepward(command, target, *(["good"] if command == "submit" else []))
     assert says in one_line(result)
     assert result.exit_code == 2

@@ -28,8 +28,6 @@ async def test_a_drained_process_hands_its_tasks_over(open_scene: Open, transpor
     assert [each for each in await scene.client.instances() if each.alive] == []
     await scene.start()
     await settled(scene, TASKS)
-    for a in await scene.client.audits("order-0"): print("AUDIT", a)
-    for a in await scene.client.steps("order-0") if False else await scene.client.store.steps("order-0"): print("STEP", a)
     assert [(await scene.client.task(id).status()).failure_count for id in TASKS] == [0] * len(TASKS)
     assert {entry.calls for entry in scene.ledger.entries()} == {1}
 

@@ -47,6 +47,22 @@ async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: O
     assert scene.ledger.late() == 0
 
 
+async def test_an_agent_that_slept_past_its_deadline_does_not_act(open_scene: Open) -> None:
+    """Row 13: the deadline is looked at once more just before the effect, so that nothing is asked for twice."""
+    scene = await open_scene("store")
+    await scene.start("scheduler", "supervisor")
+    sleeper = await scene.start("agent", stop="A3.before")
+    tasks = {"slow-0": "slow:none"}
+    await scene.submit(tasks)
+    await sleeper.hears("stopping")
+    await scene.start("agent")
+    await settled(scene, tasks)
+    sleeper.signal(signal.SIGCONT)
+    await until(lambda: _are_alive(scene, Role.AGENT, 2))
+    await check(scene, tasks)
+    assert {entry.calls for entry in scene.ledger.entries()} == {1}
+
+
 async def test_a_late_effect_is_deduplicated_by_its_key(open_scene: Open) -> None:
     """Row 13: paused just before its effect, an Agent wakes when its step was done elsewhere."""
     scene = await open_scene("store")
@@ -131,15 +147,15 @@ async def test_a_supervisor_that_slept_is_not_the_leader_any_more(open_scene: Op
     await scene.start("supervisor")
     await settled(scene, tasks)
     sleeper.signal(signal.SIGCONT)
-
-    async def is_back() -> bool:
-        instances = await scene.client.instances()
-        return len([each for each in instances if each.alive and each.role is Role.SUPERVISOR]) == 2
-
-    await until(is_back)
+    await until(lambda: _are_alive(scene, Role.SUPERVISOR, 2))
     await check(scene, tasks)
     decided = [audit.act for audit in await scene.client.audits("slow-0") if audit.act == "repeat"]
     assert decided == ["repeat"]
+
+
+async def _are_alive(scene: Scene, role: Role, count: int) -> bool:
+    """Whether so many instances of the role live: one that woke up is back under a new id."""
+    return len([each for each in await scene.client.instances() if each.alive and each.role is role]) == count
 
 
 async def _rows(scene: Scene) -> dict[str, list[Any]]:

@@ -134,3 +134,17 @@ async def test_a_payload_over_the_limit_fails_its_step(world: World, service: Se
     with pytest.raises(TaskFailed, match="2,048 bytes"):
         await handle.result(timeout=10)
     assert service.log == []
+
+
+async def test_a_workflow_that_uses_a_client_is_broken_off_and_starts_nothing(world: World) -> None:
+    @workflow
+    async def child() -> None: ...
+
+    @workflow
+    async def submitting() -> None:
+        await client.submit(child)
+
+    client = await world.start([child, submitting])
+    with pytest.raises(TaskFailed, match=r"the workflow called client.submit\(\); a workflow does no I/O"):
+        await (await client.submit(submitting)).result(timeout=10)
+    assert [task.workflow for task in await client.tasks()] == ["submitting"]

@@ -81,10 +81,11 @@ def _workflows(service: Service) -> tuple[Workflow[[str], str], Workflow[[str], 
 
 async def _submit(client: Client, kind: Workflow[[str], Any], id: str) -> TaskHandle:
     """Submit as a careful caller does: without an answer, again under the same id."""
-    try:
-        return await client.submit(kind, id, id=id)
-    except CommitUnknown:
-        return await client.submit(kind, id, id=id)
+    async with asyncio.timeout(60):
+        try:
+            return await client.submit(kind, id, id=id)
+        except CommitUnknown:
+            return await client.submit(kind, id, id=id)
 
 
 async def _is_delivered(disk: FaultyDisk) -> bool:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from stepward import Client, step, workflow
 from stepward.app import Running
+from stepward.errors import StoreUnavailable
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
@@ -102,6 +106,26 @@ async def test_an_agent_declared_dead_registers_anew_and_goes_on(world: World, s
     assert await (await client.submit(order, "a")).result(timeout=30) == "a2 done"
 
 
+async def test_registering_anew_is_tried_until_the_store_is_back(
+    world: World, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = orders(service)
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    register, refusals = running.store.register, [1, 2]
+
+    async def refusing(*given: Any) -> None:
+        if refusals:
+            refusals.pop()
+            raise StoreUnavailable("the disk is away")
+        await register(*given)
+
+    monkeypatch.setattr(running.store, "register", refusing)
+    await declare_dead(client, Role.AGENT)
+    assert await (await client.submit(order, "a")).result(timeout=120) == "a2 done"
+
+
 async def test_a_supervisor_declared_dead_registers_anew_and_leads(world: World, service: Service) -> None:
     order = orders(service)
     app = world.app([order], [service.agent])
@@ -174,6 +198,48 @@ async def test_drain_past_its_grace_leaves_the_step_to_the_next(world: World, se
     await world.run(world.app([order], [service.agent]))
     assert await handle.result(timeout=60) == "a2 done"
     assert service.log == ["do a1", "do a2"]
+
+
+async def test_a_draining_scheduler_starts_no_step_that_its_agents_will_not_take(
+    world: World, service: Service
+) -> None:
+    """Row 9: what the workflow asks for meanwhile waits in the store, and costs the next owner nothing."""
+    order = orders(service)
+    service.plan("do a1", take(1))
+    service.plan("do b1", take(4))
+    app = world.app([order], [service.agent], drain="20s")
+    running = await world.run(app)
+    client = await world.client(world.app([order]))
+    # Submitted through the application's own client: both are held by the Scheduler that drains.
+    own = app.client()
+    first, second = await own.submit(order, "a", id="a"), await own.submit(order, "b", id="b")
+    await until(lambda: _asked(service, "do b1"))
+    await running.stop()
+    assert service.log == ["do a1", "do b1"]
+    for id in ("a", "b"):
+        assert [(step.state, step.attempt) for step in await client.task(id).steps()][1:] == [("not_started", 0)]
+    await world.run(world.app([order], [service.agent]))
+    for handle in (client.task(first.id), client.task(second.id)):
+        await handle.result(timeout=5)
+        assert (await handle.status()).failure_count == 0
+
+
+async def test_answers_to_a_scheduler_that_is_gone_reach_the_next(world: World, service: Service) -> None:
+    order = orders(service)
+    service.plan("do a1", take(6))
+    await world.run(world.app([order], [service.agent], transport="store"), scheduler=False)
+    alone = {"agents": False, "supervisor": False}
+    first = await world.run(world.app([order], transport="store", drain="0s"), **alone)
+    client = await world.client(world.app([order]))
+    handle = await client.submit(order, "a")
+    await until(lambda: _asked(service, "do a1"))
+    # By now the request is watched: the next owner leaves it to its Agent, which answers the one who asked.
+    await asyncio.sleep(2)
+    await first.stop()
+    await world.run(world.app([order], transport="store"), **alone)
+    assert await handle.result(timeout=10) == "a2 done"
+    assert [step.attempt for step in await handle.steps()] == [1, 1]
+    assert len(service.keys_of("do a1")) == 1
 
 
 async def test_a_task_nobody_serves_is_told_to_an_operator(world: World, service: Service) -> None:

@@ -34,12 +34,7 @@ async def test_a_task_group_undoes_what_was_done_when_one_fails(world: World, se
             for what in "abc":
                 group.create_task(service.do(what))
 
-    service.plan("do a", take(1))
-    service.plan("do b", take(2), refuse())
-    service.plan("do b", refuse())
-    service.plan("do c", hang())
     client = await world.start([order], [service.agent])
-    service.forget_plans()
     service.plan("do a", take(1))
     service.plan("do b", _refuse_after(2))
     service.plan("do c", hang())

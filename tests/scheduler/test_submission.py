@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, assert_type
@@ -164,3 +165,26 @@ async def test_a_client_without_code_refuses_what_the_workflow_would(world: Worl
         assert await client.tasks() == []
         handle = await bare.submit("dating", *FITTING)
         assert await handle.result(timeout=5) == f"1 2026-01-31 2026-01-31 12:00:00+00:00 1.50 {FITTING[4]} 0:01:00"
+
+
+@pytest.mark.parametrize(
+    ("what", "ask"),
+    [
+        ("workflow: expected", lambda client: client.submit(3)),
+        ("workflow: expected", lambda client: client.submit(double, 3)),
+        ("labels: expected", lambda client: client.submit(doubling, 3, labels=3)),
+        ("labels: expected", lambda client: client.submit(doubling, 3, labels={"": "x"})),
+        ("fairness_key: expected", lambda client: client.submit(doubling, 3, fairness_key=3)),
+        ("label: expected", lambda client: client.tasks(label="customer=42")),
+        ("limit: expected", lambda client: client.tasks(limit=-1)),
+        ("signal id: expected", lambda client: client.task("t").signal("go", id="")),
+        ("signal id: expected", lambda client: client.task("t").signal("go", id="x" * 201)),
+    ],
+)
+async def test_what_a_client_cannot_mean_is_refused_in_one_line(
+    world: World, what: str, ask: Callable[[Any], Awaitable[object]]
+) -> None:
+    client = await world.start([doubling])
+    with pytest.raises(Refused, match=f"^{what}"):
+        await ask(client)
+    assert await client.tasks() == []

@@ -120,9 +120,6 @@ class Service:
         """What the next calls of that name (``do a``, ``undo a``) do, one act each."""
         self._plans.setdefault(call, []).extend(acts)
 
-    def forget_plans(self) -> None:
-        self._plans.clear()
-
     async def _act(self, verb: str, what: str) -> str:
         call = f"{verb} {what}"
         self.keys.append((call, current_step().idempotency_key))

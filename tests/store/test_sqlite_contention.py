@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from stepward.store.contract import TaskFilter
 from stepward.store.sqlite import SqliteStore
 from tests.store.places import opened
 from tests.virtual import settle
@@ -27,5 +28,17 @@ async def test_a_transaction_begins_when_another_process_ends_its_own(tmp_path: 
         await waiting
     async with there.transaction() as transaction:
         assert await transaction.execute("select x from app") == [(1,)]
+    await here.close()
+    await there.close()
+
+
+async def test_whoever_only_looks_waits_for_no_writer(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    here = await opened(path)
+    async with here.transaction() as transaction:
+        await transaction.execute("create table app (x)")
+        async with asyncio.timeout(2):
+            there = await opened(path)
+            assert await there.tasks(TaskFilter()) == []
     await here.close()
     await there.close()

@@ -109,6 +109,15 @@ def test_a_side_effect_must_be_plain_and_json() -> None:
     assert "expected a value that JSON can hold" in json
 
 
+@pytest.mark.parametrize("name", ["", "two words", "line\n", "x" * 201])
+def test_a_signal_that_nobody_could_give_is_not_waited_for(name: str) -> None:
+    @workflow
+    async def waiting() -> None:
+        await wait_for(name)
+
+    assert Play(waiting).error["message"].startswith("wait_for: expected a signal's name")
+
+
 def test_continue_as_new_packs_the_next_arguments_and_runs_finally_blocks() -> None:
     @workflow
     async def counting(number: int, name: str = "n") -> None:

@@ -22,6 +22,7 @@ from stepward.errors import (
     TaskConflict,
     TaskNotFound,
     TransportError,
+    message_of,
 )
 
 DONE, FAILED, WRONG, UNREACHABLE = 0, 1, 2, 3
@@ -81,7 +82,7 @@ def told(error: Exception) -> int:
         _write_no_more()
         complain(f"expected room for what is written, found {error.strerror}; make room")
         return FAILED
-    complain(f"this is a bug: {type(error).__name__}: {error}; run with {DEBUG}=1 for the traceback")
+    complain(f"this is a bug: {type(error).__name__}: {message_of(error)}; run with {DEBUG}=1 for the traceback")
     return FAILED
 
 

@@ -10,7 +10,7 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from stepward.app import App
-from stepward.errors import Refused, StepwardError
+from stepward.errors import Refused, StepwardError, message_of
 from stepward.settings import Settings
 from stepward.store.opening import identify
 
@@ -51,7 +51,9 @@ def _import(place: str) -> ModuleType:
                 f"APP: expected the module {place} in {folder} or installed, found none; look at its name"
             ) from None
         raise _broken(place, error) from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _broken(place, error) from error
 
 
@@ -74,7 +76,7 @@ def _from_file(path: Path) -> ModuleType:
 def _broken(place: str, error: BaseException) -> Refused:
     if isinstance(error, Refused) and str(error).startswith("APP"):
         return error
-    what = str(error) if isinstance(error, StepwardError) else f"{type(error).__name__}: {error}"
+    what = str(error) if isinstance(error, StepwardError) else f"{type(error).__name__}: {message_of(error)}"
     return Refused(f"APP {place}: expected to import it, found {what}{_where(error.__traceback__, place)}")
 
 

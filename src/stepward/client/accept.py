@@ -13,7 +13,7 @@ from uuid import UUID
 import jsonschema
 import msgspec
 
-from stepward.durations import LONGEST, Duration, seconds
+from stepward.durations import LONGEST, Duration, seconds, shown
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidId, Refused, UnknownWorkflow
 from stepward.model.records import WorkflowRecord
 from stepward.payload import decode, encode
@@ -23,6 +23,7 @@ ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 PRIORITIES = range(10)
 MOST_LABELS = 20
 LABEL_LENGTH = 200
+MOST_LISTED = 10_000
 FORMATS: dict[str, type] = {
     "date": date,
     "date-time": datetime,
@@ -50,14 +51,11 @@ def priority(value: int) -> int:
 
 def labels(value: Mapping[str, str] | None) -> bytes:
     """A few short texts by which tasks are found."""
-    given = dict(value or {})
-    fits = len(given) <= MOST_LABELS and all(
-        isinstance(k, str) and isinstance(v, str) and 0 < len(k) <= LABEL_LENGTH and len(v) <= LABEL_LENGTH
-        for k, v in given.items()
-    )
-    if not fits:
+    given: object = {} if value is None else value
+    fits = isinstance(given, Mapping) and len(given) <= MOST_LABELS
+    if not fits or not all(_is_short(k) and (v == "" or _is_short(v)) for k, v in dict(value or {}).items()):
         raise Refused(f"labels: expected at most {MOST_LABELS} texts of {LABEL_LENGTH} characters by name")
-    return encode(given, "labels")
+    return encode(dict(value or {}), "labels")
 
 
 def reply_queue(queue: str | None, app: str) -> str | None:
@@ -69,8 +67,39 @@ def reply_queue(queue: str | None, app: str) -> str | None:
 
 def fairness_key(value: str | None) -> str | None:
     """What tasks are kept fair between: a tenant, a customer."""
-    if value is not None and not 0 < len(value) <= LABEL_LENGTH:
-        raise Refused(f"fairness_key: expected 1 to {LABEL_LENGTH} characters, found {len(value)}")
+    if value is not None and not _is_short(value):
+        raise Refused(f"fairness_key: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
+    return value
+
+
+def signal_id(value: str | None) -> str | None:
+    """By which a signal that came before is known."""
+    if value is not None and not _is_short(value):
+        raise Refused(f"signal id: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
+    return value
+
+
+def workflow_name(value: object) -> str:
+    """The name of a workflow that is given itself or by name."""
+    name = value.name if isinstance(value, Workflow) else value
+    if not isinstance(name, str):
+        raise Refused(
+            f"workflow: expected what @workflow declares, or its name, found {shown(value)}; give one of them"
+        )
+    return name
+
+
+def wanted_label(value: tuple[str, str] | None) -> tuple[str, str] | None:
+    """The label that listed tasks must have."""
+    if value is not None and not (isinstance(value, tuple) and [type(part) for part in value] == [str, str]):
+        raise Refused(f"label: expected a pair of texts, found {shown(value)}; write for example ('customer', '42')")
+    return value
+
+
+def listed(value: int) -> int:
+    """How many tasks are listed."""
+    if not isinstance(value, int) or not 1 <= value <= MOST_LISTED:
+        raise Refused(f"limit: expected 1 to {MOST_LISTED:,}, found {shown(value)}; page by state, workflow or label")
     return value
 
 
@@ -125,6 +154,10 @@ def _defaults(schema: dict[str, Any], given: int) -> list[Any]:
     array = schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
     left = itertools.takewhile(lambda place: "default" in place, array.get("prefixItems", [])[given:])
     return [place["default"] for place in left]
+
+
+def _is_short(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LABEL_LENGTH
 
 
 def _is_integer(_checker: object, value: object) -> bool:

@@ -18,6 +18,7 @@ from stepward.clock import Environment
 from stepward.durations import Duration, seconds
 from stepward.errors import Refused, TaskConflict, TaskNotFound
 from stepward.events import Hints
+from stepward.model.action import current_caller
 from stepward.model.records import Alert, Audit, Instance, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
@@ -64,6 +65,7 @@ class Client:
         self._watcher = Watcher(self.store, self._hints) if self._owns_store else None
 
     async def __aenter__(self) -> Client:
+        _refuse_in_workflow("app.client()")
         if self._owns_store:
             await self.store.open()
         if self._watcher is not None:
@@ -141,6 +143,7 @@ class Client:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
+        _refuse_in_workflow("client.transaction()")
         async with self.store.transaction() as transaction:
             yield transaction
         self._hints.hint()
@@ -157,7 +160,9 @@ class Client:
         limit: int = 100,
     ) -> list[TaskStatus]:
         """Tasks, newest first."""
-        wanted = TaskFilter(state=_state(state), workflow=workflow, label=label, limit=limit)
+        wanted = TaskFilter(
+            state=_state(state), workflow=workflow, label=accept.wanted_label(label), limit=accept.listed(limit)
+        )
         return [status_of(task, []) for task in await self.store.tasks(wanted)]
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
@@ -178,6 +183,7 @@ class Client:
 
     async def record(self, id: str) -> Task:
         """The task's record. Raises TaskNotFound."""
+        _refuse_in_workflow("client.task()")
         task = await self.store.task(id)
         if task is None:
             raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
@@ -189,15 +195,17 @@ class Client:
 
     async def direct(self, id: str, directive: Directive) -> TaskState:
         """Carry out an operator's directive; the state after it, or the present one if its owner will act."""
+        _refuse_in_workflow("client.task()")
         state = await self.store.direct(id, directive)
         self._hints.hint()
         return state
 
     async def signal(self, id: str, name: str, body: bytes, signal_id: str | None) -> bool:
         """Put a signal into a task's inbox."""
+        _refuse_in_workflow("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
-        fresh = await self.store.signal(id, name, body, signal_id)
+        fresh = await self.store.signal(id, name, body, accept.signal_id(signal_id))
         self._hints.hint()
         return fresh
 
@@ -214,7 +222,8 @@ class Client:
         return submitted
 
     async def _known(self, workflow: Workflow[Any, Any] | str) -> Workflow[Any, Any] | WorkflowRecord:
-        name = workflow.name if isinstance(workflow, Workflow) else workflow
+        _refuse_in_workflow("client.submit()")
+        name = accept.workflow_name(workflow)
         declared = self._registry.newest(name)
         if declared is not None:
             return workflow if isinstance(workflow, Workflow) else declared
@@ -252,6 +261,12 @@ class Client:
             )
         result = known.signature.result_type if isinstance(known, Workflow) else Any
         return TaskHandle(self, submitted.id, submitted.uid, result)
+
+
+def _refuse_in_workflow(what: str) -> None:
+    caller = current_caller()
+    if caller is not None:
+        caller.refuse(what)
 
 
 def _state(state: TaskState | str | None) -> TaskState | None:

@@ -203,7 +203,7 @@ class Host:
             self._scheduler.fence()
 
     async def _keep_capacities(self) -> None:
-        """Learn what Agents in other processes publish: at hints, and at the slow poll."""
+        """Learn what Agents in other processes publish, and who died: at hints, and at the slow poll."""
         stirred = asyncio.Event()
         self._parts.hints.listen(stirred.set)
         while True:
@@ -212,12 +212,19 @@ class Host:
             stirred.clear()
             try:
                 capacities = await self._capacities()
-            except StoreError as error:
+                # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
+                if (scheduler := self._scheduler) is not None:
+                    scheduler.set_capacities(capacities)
+                    await self._adopt_replies(reply_queue(scheduler.instance))
+            except (StoreError, TransportError) as error:
                 self._parts.observers.tell("store.unavailable", error=str(error))
                 stirred.set()
-            else:
-                if self._scheduler is not None:
-                    self._scheduler.set_capacities(capacities)
+
+    async def _adopt_replies(self, heir: str) -> None:
+        """Agents still answer Schedulers that died: what they say belongs to whoever holds the tasks now."""
+        for instance in await self._parts.store.instances():
+            if instance.role is Role.SCHEDULER and not instance.alive:
+                await self._parts.transport.adopt(reply_queue(instance.id), heir)
 
     async def _capacities(self) -> dict[str, int]:
         """Room by Agent: this process's own with the local transport, else what live instances publish."""

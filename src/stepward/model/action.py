@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
 from stepward.model.states import StepKind
 from stepward.payload import Signature
@@ -25,6 +25,10 @@ class Caller:
         self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Coroutine[Any, Any, Any]:
         """Record ``action`` as a step and wait for its outcome."""
+        raise NotImplementedError
+
+    def refuse(self, what: str) -> NoReturn:
+        """End the workflow because its code called ``what``, which none may."""
         raise NotImplementedError
 
 

@@ -10,6 +10,7 @@ from stepward.scheduler.resident import StepId
 
 WATCH_AFTER = 1.0
 """Seconds after its dispatch at which an unanswered request is shown to the Supervisor."""
+SPARE = 64
 
 
 class Agenda:
@@ -17,11 +18,22 @@ class Agenda:
 
     def __init__(self) -> None:
         self._due: list[tuple[float, str]] = []
+        self._instants: dict[str, float] = {}
+        """The earliest instant of each task; later ones follow from looking then."""
         self._sent: deque[tuple[float, str, StepId, int]] = deque()
 
     def at(self, instant: float, task: str) -> None:
-        """Look at the task again at that instant; too often is harmless."""
-        heapq.heappush(self._due, (instant, task))
+        """Look at the task again at that instant, or earlier if that was asked for."""
+        known = self._instants.get(task)
+        if known is None or instant < known:
+            self._instants[task] = instant
+            heapq.heappush(self._due, (instant, task))
+
+    def leave(self, task: str) -> None:
+        """Look at the task no more; what it leaves in the heap goes when due, or when too much has piled up."""
+        if self._instants.pop(task, None) is not None and len(self._due) > 2 * len(self._instants) + SPARE:
+            self._due = [(instant, task) for task, instant in self._instants.items()]
+            heapq.heapify(self._due)
 
     def sent(self, now: float, task: str, step: StepId, attempt: int) -> None:
         """A request has left; it is due to be watched a second later."""
@@ -30,7 +42,10 @@ class Agenda:
     def due(self, now: float) -> Iterator[str]:
         """Tasks to look at now."""
         while self._due and self._due[0][0] <= now:
-            yield heapq.heappop(self._due)[1]
+            instant, task = heapq.heappop(self._due)
+            if self._instants.get(task) == instant:
+                del self._instants[task]
+                yield task
 
     def unanswered(self, now: float) -> Iterator[tuple[str, StepId, int]]:
         """Requests that left a second ago; the caller knows which were answered."""

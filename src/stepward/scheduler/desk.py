@@ -39,7 +39,7 @@ class Desk:
 
     def set_capacities(self, capacities: Mapping[str, int]) -> None:
         """What Agents published last; one that no longer publishes has no room."""
-        for agent in self._windows.keys() | capacities.keys():
+        for agent in dict.fromkeys([*self._windows, *capacities]):
             self._window(agent).capacity = capacities.get(agent, 0)
 
     def take(self, step: Step, priority: int) -> bool:

@@ -14,7 +14,7 @@ from stepward.scheduler.resident import Resident
 from stepward.settings import Settings
 from stepward.store.contract import Change, Post, TaskMove
 from stepward.workflow.decisions import Failed
-from stepward.workflow.undo import may_have_acted
+from stepward.workflow.undo import has_begun, may_have_acted
 
 UNDO_FAILED = "UndoFailed"
 
@@ -95,6 +95,13 @@ class Ends:
         )
         self.error(resident, error, "undo_failed", now, undone=undone, in_doubt=doubt)
 
+    def barred(self, resident: Resident, step: str, message: str, now: float) -> None:
+        """Undo may not go past ``step``; where none has begun, a resubmission goes forward again."""
+        self.stuck(resident, step, message, now)
+        change = resident.changed()
+        if change.move is not None and not has_begun(resident.steps):
+            change.move = msgspec.structs.replace(change.move, undo_to=None)
+
     def undo(self, resident: Resident, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
         """Turn round: from here on only undo goes on, told by the records alone."""
         self._forget_unsent(resident)
@@ -143,7 +150,7 @@ class Ends:
                     task=task.parent,
                     kind=InboxKind.CHILD,
                     name=f"{task.parent_run}/{task.parent_step}",
-                    body=rows.ended_body(after, output, error),
+                    body=rows.ended_body(after, output, error, undoing=task.undo_to is not None),
                     sender=task.id,
                 )
             )

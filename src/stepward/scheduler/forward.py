@@ -20,7 +20,7 @@ from stepward.workflow.decisions import Broken, Completed, Continued, Decisions,
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
 from stepward.workflow.registry import Registry
-from stepward.workflow.undo import may_have_acted
+from stepward.workflow.undo import needs_undo, undo_key
 
 NEW_STEPS_PER_COMMIT = 1000
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
@@ -53,7 +53,7 @@ class Forward:
         resident.open = {(s.run, s.key): s for s in history.steps if s.state in OPEN}
         resident.abandoned = [s for s in history.steps if s.state is StepState.ABANDONED]
         resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
-        self._cleaning_of(resident, history)
+        self._cleaning_of(resident, history, now)
         own = [step for step in history.steps if step.kind is not StepKind.UNDO]
         resident.execution = self._execution(workflow, task, own)
         resident.execution.start(now)
@@ -76,6 +76,12 @@ class Forward:
         ordinal = next((d.ordinal for d in decisions.delivered if d.key == step.key), None)
         resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
         self._apply(resident, decisions, now, resolved=step.key)
+
+    def gave_up(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
+        resident.changed().watches.append(rows.watch(step, now, reply))
+        step.watched, step.complete_by = True, now
+        self._desk.free(step)
 
     def deliver_recorded(self, resident: Resident, step: Step, reply: Reply, committed_at: float, now: float) -> None:
         """Deliver an outcome that a transactional step has committed by itself, under the time of its row."""
@@ -143,8 +149,14 @@ class Forward:
             max_steps=self._settings.history_steps,
         )
 
-    def _cleaning_of(self, resident: Resident, history: History) -> None:
-        resident.steps = [step for step in history.steps if step.kind is StepKind.UNDO]
+    def _cleaning_of(self, resident: Resident, history: History, now: float) -> None:
+        """Undos that were begun go on; what an operator undid by hand is undone."""
+        undos = {step.key: step for step in history.steps if step.kind is StepKind.UNDO}
+        for step in resident.abandoned:
+            undo = undos.get(undo_key(step))
+            if undo is not None and undo.state is StepState.COMPLETED:
+                resident.changed().step_moves.append(rows.move(step, StepState.UNDONE, now))
+        resident.steps = [*resident.abandoned, *undos.values()]
 
     def _apply(self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None) -> None:
         if isinstance(decisions.end, Broken):
@@ -259,9 +271,10 @@ class Forward:
 
     def _leave_run(self, resident: Resident, now: float) -> None:
         """What nobody awaited any more is undone before the run is left."""
-        if any(may_have_acted(step) and step.has_undo for step in resident.abandoned):
+        if any(needs_undo(step) for step in resident.abandoned):
             resident.cleaning = True
-            resident.steps = [*resident.abandoned, *resident.steps]
+            known = {step.key for step in resident.steps}
+            resident.steps += [step for step in resident.abandoned if step.key not in known]
         else:
             self._ends.left(resident, now)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.messages import Reply
+from stepward.model.messages import Outcome, Reply
 from stepward.model.records import InboxKind, InboxRow, Step
-from stepward.model.states import StepKind, TaskState
+from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward, child_reply
 from stepward.scheduler.resident import Resident
 from stepward.scheduler.unwinding import Unwinding
 
-DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND, InboxKind.FAIL})
+ENDING = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.FAIL})
+DIRECTIVES = ENDING | {InboxKind.SUSPEND}
 
 
 class Inbox:
@@ -25,32 +26,36 @@ class Inbox:
 
     def direct(self, resident: Resident, rows: list[InboxRow], now: float) -> bool:
         """Carry out the directives among ``rows``; True when the task takes another way or leaves."""
+        ends = any(row.kind in ENDING for row in rows)
         for row in rows:
             resident.seen = max(resident.seen, row.number)
-            if row.kind in DIRECTIVES:
+            if row.kind is InboxKind.SUSPEND and (ends or resident.leaving):
+                # Void beside what ends the task; and twice suspended is suspended once.
+                resident.changed().taken.append(row.number)
+            elif row.kind in DIRECTIVES and not resident.leaving:
                 resident.changed().taken.append(row.number)
                 self._carry_out(resident, row, now)
-            elif row.kind is InboxKind.STEP:
+            elif row.kind is InboxKind.STEP and not resident.leaving:
                 resident.changed().taken.append(row.number)
-            if resident.leaving:
-                return True
-        return False
+        return resident.leaving
 
     def hand_over(self, resident: Resident, row: InboxRow, now: float) -> None:
-        """Give the task an outcome that came through its inbox."""
-        if row.kind is InboxKind.CHILD:
+        """Give the task an outcome or a signal that came through its inbox."""
+        if row.kind is InboxKind.SIGNAL:
+            self._forward.signal(resident, row.number, row.name, row.body, now)
+        elif row.kind is InboxKind.CHILD:
             resident.changed().taken.append(row.number)
             self._child(resident, row, now)
         elif row.kind is InboxKind.REPLY:
             resident.changed().taken.append(row.number)
             reply = msgspec.json.decode(row.body, type=Reply)
             step = resident.open.get((reply.run, reply.key))
-            if step is not None and step.attempt == reply.attempt:
+            if step is None or step.attempt != reply.attempt or step.state is not StepState.RUNNING:
+                return
+            if reply.outcome is Outcome.GAVE_UP:
+                self._forward.gave_up(resident, step, reply, now)
+            else:
                 self.resolve(resident, step, reply, now)
-
-    def signal(self, resident: Resident, row: InboxRow, now: float) -> None:
-        """Give the task a signal; the row goes when a ``wait_for`` takes it."""
-        self._forward.signal(resident, row.number, row.name, row.body, now)
 
     def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """An outcome, whichever way the task goes."""
@@ -80,8 +85,7 @@ class Inbox:
             return
         reply = child_reply(row.body, step)
         if resident.execution is None or resident.cleaning:
-            state = msgspec.json.decode(row.body)["state"]
-            self._unwinding.child_ended(resident, step, reply, state, now)
+            self._unwinding.child_ended(resident, step, reply, msgspec.json.decode(row.body), now)
         elif (step.run, step.key) in resident.open:
             self._forward.resolve(resident, step, reply, now)
 

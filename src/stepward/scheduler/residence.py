@@ -81,8 +81,10 @@ class Residence:
         else:
             self._forward.admit(resident, history, now)
         for row in history.inbox:
-            self._inbox.hand_over(resident, row, now)
-        self._take_over(resident, now)
+            if not resident.leaving and row.kind is not InboxKind.SIGNAL:
+                self._inbox.hand_over(resident, row, now)
+        if not resident.leaving:
+            self._take_over(resident, now)
 
     def give_up(self, history: History, reason: str, now: float) -> None:
         """A task whose changes never fit the store is an operator's."""
@@ -100,7 +102,8 @@ class Residence:
         self.touched[reply.task] = resident
         step = resident.open.get((reply.run, reply.key))
         if resident.leaving:
-            resident.replies.append(reply)
+            if committed_at is None:
+                resident.unheard.append(reply)
         elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
             if committed_at is None:
                 resident.replies.append(reply)
@@ -120,17 +123,22 @@ class Residence:
         if row.kind is InboxKind.STEP:
             resident.leaving = resident.reload = True
             return
-        if not self._inbox.direct(resident, [row], now):
-            self._inbox.hand_over(resident, row, now)
-            if row.kind is InboxKind.SIGNAL and resident.execution is not None:
-                self._inbox.signal(resident, row, now)
+        try:
+            if not self._inbox.direct(resident, [row], now):
+                self._inbox.hand_over(resident, row, now)
+        except Exception as error:
+            self._ends.internal(resident, error, now)
 
     def strike(self, now: float) -> None:
         """Do what is due: timers, repeats, and showing unanswered requests to the Supervisor."""
         for uid in self._agenda.due(now):
             resident = self.tasks.get(uid)
             if resident is not None and not resident.leaving:
-                self._due(resident, now)
+                self.touched[uid] = resident
+                try:
+                    self._due(resident, now)
+                except Exception as error:
+                    self._ends.internal(resident, error, now)
         for uid, step_id, attempt in self._agenda.unanswered(now):
             resident = self.tasks.get(uid)
             if resident is not None and not resident.leaving:
@@ -144,10 +152,11 @@ class Residence:
     def close(self, now: float) -> None:
         """Give every touched task its face for this turn's commit."""
         for resident in list(self.touched.values()):
-            if resident.overflow and not resident.leaving:
-                self._forward.spill(resident, now)
             if not resident.leaving:
-                self._close(resident, now)
+                try:
+                    self._close(resident, now)
+                except Exception as error:
+                    self._ends.internal(resident, error, now)
             if resident.revoked:
                 self._dispatcher.revoke(resident.revoked)
                 resident.revoked = []
@@ -164,6 +173,7 @@ class Residence:
         self._rehearsal.end(resident)
         self.tasks.pop(uid, None)
         self.waiting.leave(resident)
+        self._agenda.leave(uid)
         self._for_children.discard(uid)
         for step in resident.open.values():
             self._desk.free(step)
@@ -209,25 +219,26 @@ class Residence:
         resident.steps = []
         resident.cleaning, resident.next_input = False, None
         resident.bytes = 0
-        self._forward.restart(resident, now)
         self.touched[resident.task.uid] = resident
+        try:
+            self._forward.restart(resident, now)
+        except Exception as error:
+            self._ends.internal(resident, error, now)
 
     def _answered(self, resident: Resident, step: Step, reply: Reply, committed_at: float | None, now: float) -> None:
         if reply.outcome is Outcome.GAVE_UP:
-            resident.changed().watches.append(rows.watch(step, now, reply))
-            step.watched, step.complete_by = True, now
-            self._desk.free(step)
+            self._forward.gave_up(resident, step, reply, now)
         elif committed_at is not None:
             self._forward.deliver_recorded(resident, step, reply, committed_at, now)
         else:
             self._inbox.resolve(resident, step, reply, now)
 
     def _late(self, resident: Resident, reply: Reply, now: float) -> None:
-        for step in resident.abandoned:
+        for step in (*resident.abandoned, *resident.steps):
             if step.run == reply.run and step.key == reply.key and step.attempt == reply.attempt:
-                if step.finished_at is None and reply.outcome is not Outcome.GAVE_UP:
+                if reply.outcome is not Outcome.GAVE_UP and _is_unanswered(step):
                     self._unwinding.resolve(resident, step, reply, now)
-                return
+                    return
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         resident.changed().audits.append(audit)
 
@@ -241,7 +252,7 @@ class Residence:
             if step.state is StepState.RUNNING:
                 self._resume(resident, step, now)
             elif step.repeat_at is not None and step.repeat_at > now:
-                self._look_at(resident, step.repeat_at)
+                self._agenda.at(step.repeat_at, resident.task.uid)
             else:
                 self._forward.ask(resident, step, now)
 
@@ -256,8 +267,6 @@ class Residence:
             self._dispatcher.start(resident, step)
 
     def _due(self, resident: Resident, now: float) -> None:
-        self.touched[resident.task.uid] = resident
-        resident.look_at = None
         self._forward.due(resident, now)
         for step in [s for s in resident.open.values() if s.state is StepState.TO_REPEAT]:
             if step.repeat_at is None or resident.leaving or not _may_start(resident, step):
@@ -265,13 +274,7 @@ class Residence:
             if step.repeat_at <= now:
                 self._forward.ask(resident, step, now)
             else:
-                self._look_at(resident, step.repeat_at)
-
-    def _look_at(self, resident: Resident, instant: float) -> None:
-        """Look at the resident again then; the agenda holds its earliest instant only, later ones follow from it."""
-        if resident.look_at is None or instant < resident.look_at:
-            resident.look_at = instant
-            self._agenda.at(instant, resident.task.uid)
+                self._agenda.at(step.repeat_at, resident.task.uid)
 
     def _watch(self, resident: Resident, step_id: StepId, attempt: int) -> None:
         step = resident.open.get(step_id)
@@ -294,16 +297,19 @@ class Residence:
 
     def _close(self, resident: Resident, now: float) -> None:
         execution = resident.execution
+        if resident.overflow:
+            self._forward.spill(resident, now)
         if execution is None or resident.cleaning:
             self.waiting.leave(resident)
             until = self._unwinding.settle(resident, now)
             self._count_children(resident)
-            if until is not None:
-                self._look_at(resident, until)
+            # An instant that is past is no matter of time any more, but of room.
+            if until is not None and until > now:
+                self._agenda.at(until, resident.task.uid)
             return
         timer = execution.next_timer
         if timer is not None:
-            self._look_at(resident, timer)
+            self._agenda.at(timer, resident.task.uid)
         move = resident.change.move if resident.change is not None else None
         if move is None:
             self._face(resident, now, timer)
@@ -333,6 +339,13 @@ class Residence:
 def _may_start(resident: Resident, step: Step) -> bool:
     """Once undo began, nothing goes forward any more."""
     return resident.execution is not None or step.kind is StepKind.UNDO
+
+
+def _is_unanswered(step: Step) -> bool:
+    """Whether a step that nobody awaits, or that is undone, was never heard of."""
+    if step.state is StepState.UNDONE:
+        return step.output is None
+    return step.state is StepState.ABANDONED and step.finished_at is None
 
 
 def born(task: Task, instance: str, now: float) -> Task:

@@ -28,7 +28,6 @@ class Resident:
         "fresh",
         "inbox",
         "leaving",
-        "look_at",
         "next_input",
         "open",
         "output",
@@ -39,6 +38,7 @@ class Resident:
         "seen",
         "steps",
         "task",
+        "unheard",
         "waiting_since",
     )
 
@@ -61,8 +61,6 @@ class Resident:
         self.seen = 0
         """The highest number of an inbox row that was handed over."""
         self.bytes = 0
-        self.look_at: float | None = None
-        """The instant for which the agenda has this task."""
         self.waiting_since: float | None = None
         self.leaving = False
         """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""
@@ -79,6 +77,8 @@ class Resident:
         """Steps abandoned by this turn's change, whose Agents are to be told."""
         self.replies: list[Reply] = []
         """What this turn's change answers, to be heard again if the change misses."""
+        self.unheard: list[Reply] = []
+        """What came when the task was leaving already: for whoever holds it next."""
 
     def changed(self) -> Change:
         """This turn's change, begun if there is none yet."""

@@ -116,8 +116,9 @@ class Scheduler:
 
     def set_capacities(self, capacities: Mapping[str, int]) -> None:
         """How many requests the Agents' live instances take in all."""
-        self._desk.set_capacities({**capacities, LOCAL: LOCAL_STEPS})
-        self._stir()
+        if self._taking:
+            self._desk.set_capacities({**capacities, LOCAL: LOCAL_STEPS})
+            self._stir()
 
     @property
     def has_room(self) -> bool:
@@ -158,8 +159,9 @@ class Scheduler:
             self._refuse_births()
 
     def stop_taking(self) -> None:
-        """Claim nothing more; what is held goes on."""
+        """Claim nothing and start nothing more: what is under way may end, the next owner goes on from there."""
         self._taking = False
+        self._desk.set_capacities({})
 
     def fence(self) -> None:
         """This instance was declared dead: end the run with InstanceFenced."""
@@ -298,6 +300,7 @@ class Scheduler:
         if missed is not None:
             self._miss(resident, missed, birth)
             return
+        self._note(resident)
         self._residence.committed(resident)
         self._misses.forget(resident.task.uid)
         if birth is not None and not birth.done():
@@ -306,6 +309,16 @@ class Scheduler:
             self._residence.forget(resident)
             if resident.task.state in TASK_ENDS:
                 self._tell_end(resident.task)
+
+    def _note(self, resident: Resident) -> None:
+        """What a change that is durable leaves to be done."""
+        change = resident.change
+        if change is not None and (change.posts or change.children):
+            # No hint tells of what this very connection put into inboxes or began.
+            self._hinted = True
+        self._replies.extend((reply, None) for reply in resident.unheard)
+        if resident.overflow and not resident.leaving:
+            self._residence.touched[resident.task.uid] = resident
 
     def _miss(self, resident: Resident, reason: str, birth: asyncio.Future[Submitted | None] | None) -> None:
         self._residence.forget(resident)
@@ -317,7 +330,7 @@ class Scheduler:
         self._observers.tell("task.missed", task=resident.task.id, reason=reason)
         resident.reload = True
         resident.leaving = True
-        self._replies.extend((reply, None) for reply in resident.replies)
+        self._replies.extend((reply, None) for reply in (*resident.replies, *resident.unheard))
 
     def _tell_end(self, task: Task) -> None:
         self._ended(task)

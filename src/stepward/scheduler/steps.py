@@ -197,8 +197,7 @@ def alert(task: Task, kind: str, message: str, now: float, *, step: str | None =
     )
 
 
-def ended_body(state: str, output: bytes | None, error: bytes | None) -> bytes:
-    """What a parent's inbox is told of a child's end."""
-    return msgspec.json.encode(
-        {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
-    )
+def ended_body(state: str, output: bytes | None, error: bytes | None, *, undoing: bool) -> bytes:
+    """What a parent's inbox is told of a child's end; ``undoing`` whether its undo had begun."""
+    told = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
+    return msgspec.json.encode(told | {"undoing": undoing})

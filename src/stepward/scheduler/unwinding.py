@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import History, InboxKind, Step
@@ -15,6 +16,7 @@ from stepward.store.contract import Post
 from stepward.workflow.registry import Registry
 from stepward.workflow.undo import (
     SUFFIX,
+    Barred,
     Finished,
     StartUndo,
     Stuck,
@@ -25,6 +27,8 @@ from stepward.workflow.undo import (
 )
 
 OPEN = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+GONE = "gone"
+"""The end of a child whose record retention has deleted."""
 
 
 class Unwinding:
@@ -43,25 +47,31 @@ class Unwinding:
         self._ask = ask
 
     def admit(self, resident: Resident, history: History, now: float) -> None:
-        """Take up a task that is undoing; what has not started yet never will."""
+        """Take up a task that is undoing."""
         resident.steps = history.steps
         for step in history.steps:
-            if step.state is StepState.NOT_STARTED and step.kind is not StepKind.UNDO:
-                resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
-            elif step.state in OPEN or step.state is StepState.NOT_STARTED:
+            if step.state in OPEN or (step.state is StepState.NOT_STARTED and step.kind is StepKind.UNDO):
                 resident.open[(step.run, step.key)] = step
             elif step.kind is StepKind.UNDO and step.state is StepState.COMPLETED:
                 self._is_undone(resident, step, now)
+        for step in history.steps:
+            undo = self._undo_of(resident, step) if step.kind is StepKind.CHILD else None
+            if undo is not None and undo.state is StepState.RUNNING:
+                self._turn_child(resident, step)
 
     def settle(self, resident: Resident, now: float) -> float | None:
         """Start the next undo, or end; returns when to ask again, if that is a matter of time."""
         if resident.leaving:
             return None
         step = (plan_abandoned if resident.cleaning else plan)(resident.steps, now)
-        if isinstance(step, StartUndo):
-            self._begin(resident, step.step, now)
+        if isinstance(step, StartUndo | Finished):
+            self._skip(resident, now)
+        if isinstance(step, Barred):
+            self._ends.barred(resident, step.step, step.message, now)
         elif isinstance(step, Stuck):
             self._ends.stuck(resident, step.step, step.message, now)
+        elif isinstance(step, StartUndo):
+            self._begin(resident, step.step, now)
         elif isinstance(step, Finished) and resident.cleaning:
             self._ends.left(resident, now)
         elif isinstance(step, Finished):
@@ -69,6 +79,12 @@ class Unwinding:
         elif isinstance(step, WaitFor):
             return step.until
         return None
+
+    def _skip(self, resident: Resident, now: float) -> None:
+        """Once something is undone, what has not started yet never will."""
+        for step in resident.steps:
+            if step.state is StepState.NOT_STARTED and step.kind is not StepKind.UNDO:
+                resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
 
     def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """An answer came: to an undo, or to an attempt that was under way when undo began."""
@@ -79,9 +95,9 @@ class Unwinding:
         elif reply.outcome is Outcome.COMPLETED:
             self._late(resident, step, now)
 
-    def child_ended(self, resident: Resident, step: Step, reply: Reply, state: str, now: float) -> None:
+    def child_ended(self, resident: Resident, step: Step, reply: Reply, end: dict[str, Any], now: float) -> None:
         """A child came to its end while its parent is undoing."""
-        undo = self._undo_of(resident, step)
+        undo, state = self._undo_of(resident, step), end["state"]
         if undo is None:
             if step.finished_at is None:
                 self._record(resident, step, reply, now)
@@ -97,10 +113,12 @@ class Unwinding:
                 output=b"null",
             )
             self._answered(resident, undo, done, now)
-        elif state == TaskState.PROCESSED:
+        elif state == TaskState.PROCESSED or not end.get("undoing", True):
+            # Its end and the word to undo it have crossed.
             self._post(resident, step, InboxKind.UNDO)
         else:
-            message = f"the child {resident.task.id}/{step.key} could not be undone; see its own alert"
+            why = "its record is no longer kept" if state == GONE else "see its own alert"
+            message = f"the child {resident.task.id}/{step.key} could not be undone; {why}"
             self._ends.stuck(resident, step.key, message, now)
 
     def _begin(self, resident: Resident, step: Step, now: float) -> None:
@@ -116,10 +134,14 @@ class Unwinding:
         resident.changed().inserts.append(undo)
         if step.kind is StepKind.CHILD:
             undo.state, undo.attempt, undo.started_at = StepState.RUNNING, 1, now
-            done = step.state in (StepState.COMPLETED, StepState.FAILED)
-            self._post(resident, step, InboxKind.UNDO if done else InboxKind.CANCEL)
+            self._turn_child(resident, step)
         else:
             self._ask(resident, undo, now)
+
+    def _turn_child(self, resident: Resident, step: Step) -> None:
+        """Have a child undone; one that is so already, or cannot be, tells its end again."""
+        done = step.state in (StepState.COMPLETED, StepState.FAILED)
+        self._post(resident, step, InboxKind.UNDO if done else InboxKind.CANCEL)
 
     def _answered(self, resident: Resident, undo: Step, reply: Reply, now: float) -> None:
         resident.open.pop((undo.run, undo.key), None)

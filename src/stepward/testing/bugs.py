@@ -47,6 +47,12 @@ def _bug(plant: Plant) -> Plant:
     return plant
 
 
+def _close_each(tasks: list[Any]) -> None:
+    for task in tasks:
+        if not task.done():
+            task.get_coro().close()
+
+
 def _set(stack: ExitStack, target: Any, name: str, value: Any) -> None:
     stack.enter_context(patch.object(target, name, value))
 
@@ -169,7 +175,7 @@ def eviction_runs_finally(stack: ExitStack) -> None:
 
     def close_all(self: WorkflowLoop) -> None:
         self.halted = True
-        self._inside(lambda: [task.get_coro().close() for task in self._tasks if not task.done()])
+        self._inside(lambda: _close_each(self._tasks))
         self._tasks.clear()
 
     _set(stack, WorkflowLoop, "close_all", close_all)

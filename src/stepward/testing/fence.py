@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 def real_world_forbidden() -> Iterator[None]:
     """Real sleeps and new threads raise RuntimeError meanwhile."""
     sleep, start = time.sleep, threading.Thread.start
-    time.sleep = _forbidden  # type: ignore[assignment]
-    threading.Thread.start = _forbidden  # type: ignore[method-assign]
+    time.sleep = _forbidden
+    threading.Thread.start = _forbidden  # type: ignore[assignment,method-assign]
     try:
         yield
     finally:

@@ -121,7 +121,8 @@ class Verb(NamedTuple):
     instance: str | None
 
 
-VERB: ContextVar[Verb] = ContextVar("stepward_simulated_verb", default=Verb("world", None))
+OUTSIDE = Verb("world", None)
+VERB: ContextVar[Verb] = ContextVar("stepward_simulated_verb", default=OUTSIDE)
 
 
 def triggers() -> str:
@@ -166,7 +167,7 @@ class Mirror:
         else:
             rows[_key(table, after)] = after
             if table == "step":
-                self.keys[idempotency_key(*after[:3], after.generation)] = after
+                self.keys[idempotency_key(after.task, after.run, after.key, after.generation)] = after
 
     def steps_of(self, task: str) -> list[StepRow]:
         """The steps of a task, of every run."""
@@ -206,7 +207,8 @@ class Watch:
         connection.set_rollback_hook(self._forget)
         connection.exec_trace = self._trace
 
-    def _note(self, table: str, event: str, *values: Any) -> None:
+    def _note(self, *told: Any) -> None:
+        table, event, *values = told
         row = TABLES[table]
         size = len(row._fields)
         before = row(*values[:size]) if event != "insert" else None

@@ -1,4 +1,4 @@
-"""An event loop with virtual time and no input or output: the seed decides what runs next, the next timer what time it is.
+"""An event loop with virtual time and no input or output: the seed says what runs next, timers what time it is.
 
 Everything a simulated process runs carries the process's lane in its context. Within a lane callbacks keep asyncio's
 order; between lanes, and between timers due at one instant, chance decides. A lane can be parked (a stopped process)
@@ -115,7 +115,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if task is not None:
                 asyncio.tasks._enter_task(self, task)
 
-    def call_soon(
+    def call_soon(  # type: ignore[override]  # the arguments of the callback go unchecked
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
         """Put a callback behind those of its lane."""
@@ -128,15 +128,15 @@ class SimulationLoop(asyncio.BaseEventLoop):
             lane.ready.append(handle)
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
-    def call_later(
+    def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Put a callback into its lane once ``delay`` seconds have passed."""
         return self.call_at(self._instant + delay, callback, *args, context=context)
 
-    def call_at(
+    def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
         """Put a callback into its lane at an instant; those of one instant come in any order."""
@@ -145,7 +145,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         heapq.heappush(self._timers, (max(when, self._instant), self._chance.random(), self._numbers, timer))
         return timer
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
         """Refuse: a simulated process has one thread."""
         raise RuntimeError(f"simulation: expected no thread, found {func!r} given to an executor; pass threads=False")
 
@@ -175,7 +175,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if self._since > CALLBACKS_AT_ONCE:
             what = getattr(getattr(handle._callback, "__self__", None), "get_coro", lambda: "a callback")()  # type: ignore[attr-defined]
             name = getattr(what, "__qualname__", what)
-            raise Stalled(f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {lane.name} {name}")
+            raise Stalled(
+                f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {lane.name} {name}"
+            )
         handle._run()
         self.current = self.world
         if self._broken_off:

@@ -24,7 +24,13 @@ class Network:
     """What is under way between processes; it outlives every one of them."""
 
     def __init__(
-        self, loop: SimulationLoop, rates: Callable[[], Rates], chance: random.Random, trace: Trace, rules: Rules, mirror: Mirror
+        self,
+        loop: SimulationLoop,
+        rates: Callable[[], Rates],
+        chance: random.Random,
+        trace: Trace,
+        rules: Rules,
+        mirror: Mirror,
     ) -> None:
         self.loop = loop
         self.rates = rates
@@ -87,13 +93,20 @@ class Network:
         self.trace.note("request", request.task, request.run, request.key, request.attempt)
         step = self._mirror.steps.get((request.task, request.run, request.key))
         if step is None or step.attempt < request.attempt:
-            self.trace.violated("S8", f"{request.task}/{request.key}: attempt {request.attempt} left and was not committed")
+            self.trace.violated(
+                "S8", f"{request.task}/{request.key}: attempt {request.attempt} left and was not committed"
+            )
             return
         identity = (request.task, request.run, request.key, step.generation)
         if self._keys.setdefault(identity, request.idempotency_key) != request.idempotency_key:
-            self.trace.violated("S9", f"{identity}: two idempotency keys, {self._keys[identity]} and {request.idempotency_key}")
+            self.trace.violated(
+                "S9", f"{identity}: two idempotency keys, {self._keys[identity]} and {request.idempotency_key}"
+            )
         if self._steps.setdefault(request.idempotency_key, identity) != identity:
-            self.trace.violated("S9", f"{request.idempotency_key} is the key of {identity} and of {self._steps[request.idempotency_key]}")
+            self.trace.violated(
+                "S9",
+                f"{request.idempotency_key} is the key of {identity} and of {self._steps[request.idempotency_key]}",
+            )
 
 
 class FaultyTransport:

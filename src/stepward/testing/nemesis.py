@@ -106,5 +106,5 @@ class Nemesis:
     def _wipe(self) -> None:
         if self._world.faulty:
             self._world.trace.fault("queues wiped")
-            for queue in self._world.hub._queues.values():
+            for queue in self._world.memory._queues.values():
                 queue.empty()

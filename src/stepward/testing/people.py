@@ -7,7 +7,6 @@ import random
 from typing import Any
 
 from stepward.errors import Refused, StoreError
-from stepward.model.states import TASK_ENDS
 from stepward.store.contract import Directive
 from stepward.testing.plans import Planner
 from stepward.testing.process import Process
@@ -95,8 +94,3 @@ class People:
         if self.accepted.setdefault(id, uid) != uid:
             self._world.trace.violated("S1", f"{id} was accepted as {self.accepted[id]} and as {uid}")
         self._world.trace.note("accepted", id, uid)
-
-
-def is_over(state: str) -> bool:
-    """Whether nothing more happens by itself."""
-    return state in TASK_ENDS

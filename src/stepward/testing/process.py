@@ -5,23 +5,25 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 from stepward.client import Client, Endings
 from stepward.clock import Environment
 from stepward.errors import StepwardError, StoreError, TransportError
 from stepward.events import Event, Hints, Observers
 from stepward.host import Host, Parts, Roles
+from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from stepward.testing.clock import SimulatedClock
-from stepward.testing.loop import LANE
-from stepward.testing.messages import FaultyTransport
+from stepward.testing.faults import Rates
+from stepward.testing.loop import LANE, SimulationLoop
+from stepward.testing.messages import FaultyTransport, Network
 from stepward.testing.store import FaultyStore, Gate
+from stepward.testing.trace import Trace
 from stepward.testing.workload import AGENTS
-
-if TYPE_CHECKING:
-    from stepward.testing.world import World
+from stepward.transport.contract import Transport
+from stepward.workflow.registry import Registry
 
 APP = "simulated"
 
@@ -30,10 +32,31 @@ class SimulatedCrash(BaseException):
     """Unwinds whatever runs when its process is killed at a failpoint."""
 
 
+class Surroundings(Protocol):
+    """The world as a process needs it."""
+
+    seed: int
+    path: str
+    loop: SimulationLoop
+    trace: Trace
+    settings: Settings
+    registry: Registry
+    hub: Transport
+    network: Network
+
+    def rates_now(self) -> Rates:
+        """How often faults strike at this moment."""
+        ...
+
+    def died(self, process: Process) -> None:
+        """The process is gone."""
+        ...
+
+
 class Process:
     """One start of a process; another start is another object."""
 
-    def __init__(self, world: World, name: str, roles: Roles | None) -> None:
+    def __init__(self, world: Surroundings, name: str, roles: Roles | None) -> None:
         self.name = name
         self.roles = roles
         self.started = False

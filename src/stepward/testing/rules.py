@@ -169,12 +169,12 @@ class Rules:
 
     def _check_ends(self, entries: list[Entry]) -> None:
         for table, before, after in entries:
-            if table == "step" and after is not None and after.ordinal is not None:
-                if before is None or before.ordinal != after.ordinal:
-                    self._check_ordinal(after)
-            if table == "task" and before is not None and after is not None and after.state == "error":
-                if before.state != "error":
-                    self._check_alert(after, entries)
+            if after is None:
+                continue
+            if table == "step" and after.ordinal is not None and (before is None or before.ordinal != after.ordinal):
+                self._check_ordinal(after)
+            if table == "task" and after.state == "error" and before is not None and before.state != "error":
+                self._check_alert(after, entries)
 
     def _check_ordinal(self, after: StepRow) -> None:
         for step in self._mirror.steps_of(after.task):

@@ -1,4 +1,4 @@
-"""One seed, from the first submission to the verdict: a phase with faults, then one in which everything must come to rest."""
+"""One seed, to its verdict: a phase with faults, then one in which everything must come to rest."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _run(seed: int, loop: SimulationLoop) -> Result:
     loop.set_exception_handler(lambda _, context: None)
     before, watcher.EVERY = watcher.EVERY, LOOKOUT_EVERY
     course = Course(world)
-    with watched(lambda entries, verb: world.rules.committed(entries, verb)):
+    with watched(world.rules.committed):
         main = loop.create_task(course.run())
         try:
             loop.run_until_complete(main)

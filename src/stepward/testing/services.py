@@ -85,7 +85,12 @@ class Service:
         return self._chance.choice(QUICK)
 
     def _arrive(
-        self, waiting: asyncio.Future[Any], effect: Callable[[str, str, int], Any], key: str, operation: str, amount: int
+        self,
+        waiting: asyncio.Future[Any],
+        effect: Callable[[str, str, int], Any],
+        key: str,
+        operation: str,
+        amount: int,
     ) -> None:
         rates = self._rates()
         if self._strikes(rates.service_hangs, "service hangs"):

@@ -1,4 +1,4 @@
-"""``python -m stepward.testing.simulate``: run many seeds, each a world of its own; exit 1 names the seed and what broke."""
+"""``python -m stepward.testing.simulate``: run many seeds, each a world of its own; exit 1 names what broke."""
 
 from __future__ import annotations
 
@@ -153,7 +153,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--bug", choices=sorted(BUGS), help="plant this bug: the run must break")
-    parser.add_argument("--bugs", action="store_true", help="plant each bug in turn, and say after which seed it showed")
+    parser.add_argument(
+        "--bugs", action="store_true", help="plant each bug in turn, and say after which seed it showed"
+    )
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first broken seed")
     parser.add_argument("--verbose", action="store_true", help="tell of each seed")
     return parser.parse_args(arguments)

@@ -16,8 +16,10 @@ from stepward.testing.history import VERB, Verb
 from stepward.testing.trace import Trace
 
 READS = frozenset(
-    "load read_inbox next_wake due expired_steps expired_tasks undelivered_alerts task tasks steps ended workflow "
-    "workflows instances alerts audits".split()
+    {
+        *("load", "read_inbox", "next_wake", "due", "expired_steps", "expired_tasks", "undelivered_alerts"),
+        *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "alerts", "audits"),
+    }
 )
 JUDGING = frozenset({"decide", "free", "expire_task"})
 """What acts on something read before: between the two a lot should happen."""
@@ -31,7 +33,7 @@ class Gate:
     def __init__(self, rates: Callable[[], Rates], chance: random.Random, trace: Trace) -> None:
         self._rates = rates
         self._chance = chance
-        self._trace = trace
+        self.trace = trace
         self.away = False
         """During an outage nothing gets through."""
 
@@ -41,21 +43,21 @@ class Gate:
         if rates.store_slow and self._chance.random() < rates.store_slow * (1 + 2 * (verb in JUDGING)):
             await self._wait()
         if self.away or (rates.store_unavailable and self._chance.random() < rates.store_unavailable):
-            self._trace.fault("store unavailable", verb)
+            self.trace.fault("store unavailable", verb)
             raise StoreUnavailable(f"simulated: {verb} did not reach the store")
 
     async def leave(self, verb: str) -> None:
         """Wait, or say that nobody knows, after the verb."""
         rates = self._rates()
         if verb not in READS and rates.store_unknown and self._chance.random() < rates.store_unknown:
-            self._trace.fault("commit unknown", verb)
+            self.trace.fault("commit unknown", verb)
             raise CommitUnknown(f"simulated: the answer to {verb} was lost")
         if rates.store_slow and self._chance.random() < rates.store_slow:
             await self._wait()
 
     async def _wait(self) -> None:
         delay = self._chance.choice(DELAYS[: 1 + int(self._chance.random() * len(DELAYS))])
-        self._trace.fault("store slow")
+        self.trace.fault("store slow")
         await asyncio.sleep(delay)
 
 
@@ -137,6 +139,8 @@ def _verb(holder: Any, target: Any, gate: Gate, verb: str) -> Any:
             result = await real(*args, **kwargs)
         finally:
             VERB.reset(before)
+        if verb == "decide" and result < len(args[1]):
+            gate.trace.reached("a decision came too late")
         await gate.leave(verb)
         return result
 

@@ -1,4 +1,4 @@
-"""What must hold once everything has come to rest: the tasks' words against the services' ledgers and the application's rows."""
+"""What must hold once everything has come to rest: the tasks' words against what the services really did."""
 
 from __future__ import annotations
 
@@ -73,10 +73,16 @@ class Verdict:
             if account.standing <= 0 or step.key in doubted:
                 continue
             if step.name not in WITH_UNDO:
-                if step.state != "completed" and step.kind == StepKind.OPERATION:
-                    self._trace.violated("S12", f"{task.id} is {task.state}; {step.key} acted, has no undo, and nobody was told")
-            elif service.dedupes or not account.tombstone and not self._was_undone(step):
-                self._trace.violated("S12", f"{task.id} is {task.state} and the effect of {step.key} stands ({step.state})")
+                if step.state != "completed" and step.output is None and step.kind == StepKind.OPERATION:
+                    self._trace.violated(
+                        "S12", f"{task.id} is {task.state}; {step.key} acted, has no undo, and nobody was told"
+                    )
+            elif not service.dedupes and step.state == "failed":
+                self._trace.reached("a doubled request acted after its step had failed")
+            elif service.dedupes or not self._was_undone(step):
+                self._trace.violated(
+                    "S12", f"{task.id} is {task.state} and the effect of {step.key} stands ({step.state})"
+                )
             else:
                 self._trace.reached("a late effect at a service that keeps no tombstones")
 
@@ -90,16 +96,17 @@ class Verdict:
                 self._trace.violated("S12", f"{task.id} is processed and {step.key} is {step.state}")
         doubted = self._doubted(task)
         for step, service, account in accounts:
-            if step.state == "completed" and step.kind == StepKind.OPERATION and account.standing < 1:
-                if not self._trusted(step, account):
-                    self._trace.violated("S12", f"{task.id} is processed, {step.key} completed, and its effect is not there")
-            lost = step.state == "abandoned" and step.output is None and account.standing > 0 and step.key not in doubted
+            gone = step.state == "completed" and step.kind == StepKind.OPERATION and account.standing < 1
+            # An earlier generation's key may have had no effect while the last one had.
+            if gone and step.generation == 0:
+                self._trace.violated("S12", f"{task.id} is processed, {step.key} completed, its effect is not there")
+            lost = (
+                step.state == "abandoned" and step.output is None and account.standing > 0 and step.key not in doubted
+            )
             if lost and service.dedupes:
-                self._trace.violated("S12", f"{task.id} is processed, {step.key} was abandoned, its effect stands, and nobody was told")
-
-    def _trusted(self, step: StepRow, account: Account) -> bool:
-        """An earlier generation's key may have had no effect while the last one had."""
-        return step.generation > 0
+                self._trace.violated(
+                    "S12", f"{task.id} is processed, {step.key} was abandoned, its effect stands, and nobody was told"
+                )
 
     def _doubted(self, task: TaskRow) -> set[str]:
         """The steps that alerts or the task's own error name as in doubt."""
@@ -129,7 +136,9 @@ class Verdict:
         if len(rows) != len(set(rows)):
             self._trace.violated("S5", "a transactional step wrote its rows twice")
         done = {
-            f"{s.task}/{s.run}/{s.key}" for s in self._mirror.steps.values() if s.name == "booked" and s.state == "completed"
+            f"{s.task}/{s.run}/{s.key}"
+            for s in self._mirror.steps.values()
+            if s.name == "booked" and s.state == "completed"
         }
         if missing := done - {row.partition("#")[0] for row in rows}:
             self._trace.violated("S12", f"transactional steps completed without their rows: {sorted(missing)[:3]}")

@@ -15,6 +15,7 @@ from stepward.errors import InvalidPayload, Refused
 from stepward.model.action import current_caller
 from stepward.payload import decode
 from stepward.workflow.control import ContinueAsNew
+from stepward.workflow.definition import NAME as SIGNAL_NAME
 from stepward.workflow.loop import WorkflowLoop
 from stepward.workflow.run import Run
 
@@ -74,6 +75,8 @@ async def wait_for(name: str, *, timeout: Duration | None = None, type: Any = An
     Raises TimeoutError when none came within ``timeout``, InvalidPayload when it does not fit ``type``.
     """
     run = _run("wait_for()")
+    if not SIGNAL_NAME.fullmatch(name):
+        raise Refused(f"wait_for: expected a signal's name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
     limit = None if timeout is None else seconds(timeout, "wait_for timeout", zero=True)
     return decode(await run.wait_for(name, limit), f"signal {name}", type)
 

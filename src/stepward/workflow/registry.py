@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +22,10 @@ class Registry:
         self.workflows: dict[tuple[str, str], Workflow[Any, Any]] = {}
         self.operations: dict[str, Action[Any, Any]] = {}
         for workflow in workflows:
+            if not isinstance(workflow, Workflow):
+                raise DeclarationError(
+                    f"workflows: expected what @workflow declares, found {_name(workflow)}; put @workflow above it"
+                )
             self._add(self.workflows, (workflow.name, workflow.version), workflow)
         for operation in operations:
             self._add(self.operations, operation.name, operation)
@@ -52,3 +57,7 @@ class Registry:
         if known.get(key, action) is not action:
             raise DeclarationError(f"{action.kind} {key}: expected one declaration, found two; rename one")
         known[key] = action
+
+
+def _name(found: object) -> str:
+    return str(getattr(found, "__name__", reprlib.repr(found)))

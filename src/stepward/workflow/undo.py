@@ -38,13 +38,20 @@ class Stuck(Struct, frozen=True):
     message: str
 
 
+class Barred(Struct, frozen=True):
+    """An irreversible step stands in the way: nothing may be undone, the task can only go forward."""
+
+    step: str
+    message: str
+
+
 class Finished(Struct, frozen=True):
     """All that had to be undone is undone; ``in_doubt`` names steps without an undo that may have acted."""
 
     in_doubt: list[str]
 
 
-Plan = StartUndo | WaitFor | Stuck | Finished
+Plan = StartUndo | WaitFor | Stuck | Barred | Finished
 
 
 def undo_key(step: Step) -> str:
@@ -61,16 +68,30 @@ def undo_input(step: Step) -> bytes:
 
 def plan(steps: Sequence[Step], now: float) -> Plan:
     """What a task that is undoing does next."""
-    barrier = next((step for step in steps if step.irreversible and may_have_acted(step)), None)
+    barrier = _barrier(steps, now)
     if barrier is not None:
-        return Stuck(barrier.key, f"{barrier.key} is irreversible: the task can only go forward past it")
-    return _next(steps, [step for step in steps if _needs_undo(step)], now)
+        return barrier
+    return _next(steps, [step for step in steps if needs_undo(step)], now)
 
 
 def plan_abandoned(steps: Sequence[Step], now: float) -> Plan:
     """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
-    abandoned = [step for step in steps if _needs_undo(step) and step.state is StepState.ABANDONED]
+    abandoned = [step for step in steps if needs_undo(step) and step.state is StepState.ABANDONED]
     return _next(steps, abandoned, now)
+
+
+def has_begun(steps: Sequence[Step]) -> bool:
+    """Whether anything was undone, or may have been."""
+    return any(step.kind is StepKind.UNDO for step in steps)
+
+
+def _barrier(steps: Sequence[Step], now: float) -> Barred | WaitFor | None:
+    """What an irreversible step asks for; one that is under way may still turn out not to have happened."""
+    barriers = [step for step in steps if step.irreversible and may_have_acted(step)]
+    for step in barriers:
+        if not _may_still_act(step, now):
+            return Barred(step.key, f"{step.key} is irreversible: the task can only go forward past it")
+    return WaitFor(min(step.complete_by or now for step in barriers)) if barriers else None
 
 
 def may_have_acted(step: Step) -> bool:
@@ -80,6 +101,11 @@ def may_have_acted(step: Step) -> bool:
     if step.state in POSSIBLY or step.state is StepState.COMPLETED:
         return True
     return step.state is StepState.FAILED and step.in_doubt
+
+
+def needs_undo(step: Step) -> bool:
+    """Whether undoing the task has to undo this step."""
+    return may_have_acted(step) and (step.has_undo or step.kind is StepKind.CHILD)
 
 
 def _next(steps: Sequence[Step], wanted: list[Step], now: float) -> Plan:
@@ -105,10 +131,6 @@ def _recency(step: Step) -> tuple[int, int, int]:
     if step.ordinal is None:
         return (step.run, 1, step.number)
     return (step.run, 0, step.ordinal)
-
-
-def _needs_undo(step: Step) -> bool:
-    return may_have_acted(step) and (step.has_undo or step.kind is StepKind.CHILD)
 
 
 def _may_still_act(step: Step, now: float) -> bool:

@@ -20,6 +20,13 @@ class StoreClock:
         """Seconds of the store's clock, near those since 1970."""
         return self._clock.boot() + self._offset
 
+    def recall(self, connection: Connection) -> bool:
+        """Read this start's offset; False if no process has made it yet."""
+        row = connection.row(Q["read_offset"], (self._clock.boot_id(),))
+        if row is not None:
+            self._offset = float(row[0])
+        return row is not None
+
     def load(self, connection: Connection) -> None:
         """Within a transaction: read this start's offset, or make it from the wall clock, never backwards."""
         boot_id = self._clock.boot_id()

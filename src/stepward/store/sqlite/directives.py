@@ -114,6 +114,9 @@ def _named_step(connection: Connection, task: Task, directive: Directive) -> Ste
 
 def _blamed(task: Task) -> str | None:
     error: Any = msgspec.json.decode(task.error) if task.error else None
+    if isinstance(error, dict) and error.get("cause") and task.undo_to is None:
+        # Undo was barred: what is to be mended is what it was begun for.
+        error = error["cause"]
     step = error.get("step") if isinstance(error, dict) else None
     return step if isinstance(step, str) else None
 

@@ -18,7 +18,7 @@ from stepward.store.sqlite.rows import task as task_of
 
 Q = load_queries(__package__, "inbox.sql", FRAGMENTS)
 
-NOTHING = b"null"
+NOTHING = (b"null", b"{}")
 DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND})
 FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
 """Ends that no operator reopens."""
@@ -30,6 +30,8 @@ def post_all(connection: Connection, posts: Iterable[Post], now: float) -> None:
         task = find(connection, post.task)
         if task is not None:
             _post(connection, task, post, now)
+        elif post.kind in DIRECTIVES:
+            _tell_gone(connection, post, now)
 
 
 def find(connection: Connection, uid: str) -> Task | None:
@@ -58,7 +60,7 @@ def _post(connection: Connection, task: Task, post: Post, now: float) -> None:
 
 
 def _tell_parent(connection: Connection, task: Task, post: Post, now: float) -> None:
-    """A child that a parent's directive no longer moves tells its end once more: the parent may wait for nothing else."""
+    """A child that its parent's directive no longer moves tells its end again: the parent may wait for just that."""
     parent = find(connection, task.parent) if task.parent is not None else None
     if parent is None or parent.id != post.sender or parent.state in TASK_ENDS:
         return
@@ -66,6 +68,16 @@ def _tell_parent(connection: Connection, task: Task, post: Post, now: float) -> 
     name = f"{task.parent_run}/{task.parent_step}"
     body = msgspec.json.encode(ended)
     insert(connection, Post(task=parent.uid, kind=InboxKind.CHILD, name=name, body=body, sender=task.id), now)
+
+
+def _tell_gone(connection: Connection, post: Post, now: float) -> None:
+    """A parent does not wait for a child whose record is no longer kept; a child's uid is PARENT/RUN/NAME/COUNT."""
+    uid, *place = post.task.rsplit("/", 3)
+    parent = find(connection, uid)
+    if parent is not None and parent.id == post.sender and parent.state not in TASK_ENDS:
+        body = msgspec.json.encode({"state": "gone", "output": None, "error": None})
+        name = "/".join(place)
+        insert(connection, Post(task=uid, kind=InboxKind.CHILD, name=name, body=body, sender=post.task), now)
 
 
 def _raw(data: bytes | None) -> msgspec.Raw:
@@ -79,4 +91,4 @@ def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
         verdict = Verdict(task.state)
     if verdict.after is task.state and task.state in TASK_ENDS:
         _tell_parent(connection, task, post, now)
-    move_free(connection, task, verdict, now, post.body if post.body != NOTHING else None)
+    move_free(connection, task, verdict, now, post.body if post.body not in NOTHING else None)

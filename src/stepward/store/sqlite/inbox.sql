@@ -17,9 +17,11 @@ set inbox = inbox + 1,
 where uid = ?1
 
 -- name: move_free
--- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past.
+-- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past. Suspended
+-- before its delay is over, it keeps the delay.
 update stepward_task
-set state = ?2, undo_to = ?3, wake_at = null, waits_for = null,
+set state = ?2, undo_to = ?3, waits_for = null,
+    wake_at = case when started_at is null and ?2 in ('suspended', 'pending') then wake_at end,
     finished_at = case when ?2 in {ends} then ?4 end,
     error = case ?2 when 'pending' then null else coalesce(?5, error) end,
     recovery_count = 0,

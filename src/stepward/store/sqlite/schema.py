@@ -59,6 +59,11 @@ def use_log(connection: Connection, path: str) -> None:
         )
 
 
+def is_current(connection: Connection, app: str, path: str) -> bool:
+    """Whether no migration is missing; refuses the file of another application or a newer program."""
+    return _check_identity(connection, app, path) == migrations()[-1][0]
+
+
 def migrate(connection: Connection, app: str, path: str) -> bool:
     """Within a transaction: apply the next missing migration, if any; True if there may be more."""
     version = _check_identity(connection, app, path)

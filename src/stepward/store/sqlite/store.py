@@ -9,6 +9,7 @@ from stepward.store.contract import Transaction
 from stepward.store.sqlite import schema, transaction
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.host import SqliteHost
 from stepward.store.sqlite.messages import SqliteMessages
@@ -49,6 +50,9 @@ class SqliteStore:
         schema.prepare_file(self._database.path)
         await self._database.open()
         try:
+            # Whoever only looks waits for no writer.
+            if await self._database.snapshot(self._is_ready):
+                return
             while await self._database.write(schema.migrate, self._app, self._database.path):
                 pass
             await self._database.write(self._clock.load)
@@ -68,6 +72,9 @@ class SqliteStore:
     def statements(self) -> int:
         """How many statements were executed so far, ``executemany`` counted once."""
         return self._database.statements
+
+    def _is_ready(self, connection: Connection) -> bool:
+        return schema.is_current(connection, self._app, self._database.path) and self._clock.recall(connection)
 
     def _give_scheduler_verbs(self, scheduler: SqliteScheduler) -> None:
         self.claim = scheduler.claim

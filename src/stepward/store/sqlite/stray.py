@@ -33,11 +33,12 @@ def settle(connection: Connection, replies: Iterable[Reply], now: float) -> None
 
 
 def _settle_free(connection: Connection, task: Task | None, reply: Reply, now: float) -> None:
+    is_unheard = reply.outcome is Outcome.COMPLETED and _undo_began(connection, reply)
     recorded = task is not None and _record(connection, reply, now)
     if not recorded:
         late = Audit(actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         journal.write_audits(connection, [late], now)
-    if task is not None and reply.outcome is Outcome.COMPLETED and _undo_began(connection, reply):
+    if task is not None and is_unheard:
         journal.write_alerts(connection, [_late_effect(task, reply)], now)
 
 

@@ -1,8 +1,8 @@
 -- name: undo_began
--- Whether the undo of a step has begun; an undo's key is the step's with ~undo.
-select state = 'undone' or exists (
+-- Whether the undo of a step has begun without a result being known; an undo's key is the step's with ~undo.
+select output is null and (state = 'undone' or exists (
     select 1 from stepward_step as undo
-    where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo')
+    where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo'))
 from stepward_step as s where task = ?1 and run = ?2 and key = ?3
 
 -- name: wake
