@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from stepward.agent.runner import AgentRunner
-from stepward.errors import CommitUnknown, InstanceFenced, StoreError, TransportError
+from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable, TransportError
 from stepward.host.leases import Leases
 from stepward.host.parts import Parts, Roles
 from stepward.host.watchdog import Watchdog
@@ -111,10 +111,17 @@ class Host:
                 await scheduler.run()
             except (InstanceFenced, CommitUnknown) as error:
                 self._parts.observers.tell("scheduler.fenced", instance=scheduler.instance, reason=str(error))
-                self._scheduler = None
                 await self._leases.retire([scheduler.instance])
-                heir = await self._replace_scheduler()
-                await self._adopt(scheduler.instance, heir.instance)
+            except StoreUnusable:
+                self._leases.abandon(scheduler.instance)
+                raise
+            except Exception as error:
+                # Not retired: its tasks count as taken over from the dead, so one that breaks every owner is parked.
+                self._parts.observers.tell("scheduler.broke", instance=scheduler.instance, error=repr(error))
+                self._leases.abandon(scheduler.instance)
+            self._scheduler = None
+            heir = await self._replace_scheduler()
+            await self._adopt(scheduler.instance, heir.instance)
 
     async def _adopt(self, instance: str, heir: str) -> None:
         try:

@@ -58,6 +58,10 @@ class Leases:
             except StoreError as error:
                 self._parts.observers.tell("store.unavailable", error=str(error))
 
+    def abandon(self, instance: str) -> None:
+        """Let the instance's lease run out."""
+        self._until.pop(instance, None)
+
     async def _renew(self) -> None:
         await self._tell_lost()
         instances = list(self._until)
