@@ -158,7 +158,7 @@ class App:
             transport=transport,
             hints=hints,
             endings=endings,
-            sinks=_sinks(settings),
+            sinks=sinks_of(settings),
         )
         return Running(store, transport, hints, endings, Host(parts, roles))
 
@@ -220,7 +220,8 @@ def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
     return [operation for agent in agents for operation in agent.operations.values()]
 
 
-def _sinks(settings: Settings) -> list[AlertSink]:
+def sinks_of(settings: Settings) -> list[AlertSink]:
+    """Where alerts go; raises SettingsError for a receiver or a secret that cannot be."""
     sinks: list[AlertSink] = [LogSink()]
     if settings.webhook_url is not None and settings.webhook_secret is not None:
         sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret))

@@ -112,7 +112,7 @@ class Signature:
         return str(self._signature)
 
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of the argument array, defaults included; raises DeclarationError for types that have none."""
+        """The JSON Schema of the argument array with its defaults; raises DeclarationError for types that have none."""
         try:
             schema = msgspec.json.schema(self._decoder.type)
             places: list[dict[str, Any]] = schema["$defs"][schema["$ref"].rpartition("/")[2]]["prefixItems"]

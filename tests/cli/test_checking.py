@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .conftest import SHOP, Stepward
+import pytest
+
+from .conftest import SHOP, Stepward, one_line
 from .stores import as_json, instance, register
 
 
@@ -17,6 +19,25 @@ def test_check_shows_every_setting_with_its_source(store: Path, stepward: Stepwa
     assert re.search(r"^poll +2s +STEPWARD_POLL$", result.stdout, re.MULTILINE)
     assert "Store of shop, schema version 1 of 1" in result.stdout
     assert "hush" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("url", "secret", "says"),
+    [
+        (
+            "https://user:pw@example.com/",
+            "a secret of enough bytes",
+            "webhook_url: expected https://HOST/PATH without a user",
+        ),
+        ("https://example.com/", "short", "webhook_secret: expected 16 bytes or more"),
+    ],
+)
+def test_check_refuses_a_webhook_with_which_nothing_would_run(
+    store: Path, stepward: Stepward, url: str, secret: str, says: str
+) -> None:
+    result = stepward("check", STEPWARD_WEBHOOK_URL=url, STEPWARD_WEBHOOK_SECRET=secret)
+    assert says in one_line(result)
+    assert result.exit_code == 2
 
 
 def test_check_finds_schedulers_that_serve_different_versions(store: Path, stepward: Stepward) -> None:

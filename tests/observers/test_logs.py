@@ -27,6 +27,11 @@ def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None
     [
         ("task.error", logging.WARNING),
         ("alert.refused", logging.WARNING),
+        ("alert.delivered", logging.INFO),
+        ("loop.blocked", logging.WARNING),
+        ("scheduler.broke", logging.WARNING),
+        ("task.not_deterministic", logging.WARNING),
+        ("transport.dead_letter", logging.WARNING),
         ("instance.fenced", logging.WARNING),
         ("store.unavailable", logging.WARNING),
         ("scheduler.fenced", logging.WARNING),

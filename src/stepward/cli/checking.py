@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from rich.console import Console
 from rich.text import Text
 
-from stepward.app import App
+from stepward.app import App, sinks_of
 from stepward.cli import drift
 from stepward.cli.cells import clean
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
@@ -56,6 +56,7 @@ def check(target: str | None, as_json: bool, store: str | None) -> None:
     settings = settings_for(store) if app is None else app.settings
     if app is not None and store is not None:
         settings = settings.replaced({"store": store})
+    sinks_of(settings)
     findings = asyncio.run(_look(settings, app))
     if as_json:
         print_json(_fields(findings))

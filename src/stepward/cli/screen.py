@@ -1,4 +1,4 @@
-"""The screen: as wide as the terminal; colourless where there is none, with tables that are not cut."""
+"""The screen: as wide as the terminal, 80 columns and colourless where there is none."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from stepward.model.states import StepState, TaskState
 
 WIDTH = 80
 NARROWEST = 40
-UNCUT = 10_000
-"""The room of a table that goes to a file or another program: whoever reads there wants whole ids."""
 
 LOOKS: dict[str, tuple[str, str]] = {
     TaskState.PENDING: ("○", "dim"),
@@ -64,9 +62,8 @@ def print_table(
     console = screen()
     if title is not None:
         console.print(Text(f"\n{title}", style="bold"))
-    room = console.width if console.is_terminal or _wanted() else UNCUT
     with console.capture() as drawn:
-        console.print(table(columns, rows, room) if rows else Text(empty, style="dim"), width=room)
+        console.print(table(columns, rows, console.width) if rows else Text(empty, style="dim"))
     for line in drawn.get().splitlines():
         console.file.write(f"{line.rstrip()}\n")
 
@@ -78,11 +75,7 @@ def state_cell(state: str) -> Cell:
 
 
 def _width(terminal: bool) -> int:
-    width = _wanted() or (shutil.get_terminal_size((WIDTH, 24)).columns if terminal else WIDTH)
-    return max(NARROWEST, width)
-
-
-def _wanted() -> int:
-    """The columns that the environment asks for; 0 if it leaves them to us."""
-    columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() else 0
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return max(NARROWEST, int(wanted))
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns) if terminal else WIDTH

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
+from collections import deque
 from collections.abc import Coroutine
 from typing import Any
 
@@ -19,6 +21,8 @@ from stepward.store.watcher import Watcher
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 
+MOST_ADOPTED = 10
+
 
 class Host:
     """The actors of one process."""
@@ -33,6 +37,8 @@ class Host:
         self._watcher = Watcher(parts.store, parts.hints)
         self._watchdog = Watchdog(parts.environment.clock, parts.observers)
         self._scheduler: Scheduler | None = None
+        self._over: deque[str] = deque(maxlen=MOST_ADOPTED)
+        """The last Schedulers of this process that are over."""
         self._supervisor: Supervisor | None = None
         self._agent_instance = ""
         self._supervisor_instance = ""
@@ -61,8 +67,9 @@ class Host:
             self._supervisor = await self._new_supervisor()
             self._run(self._keep_supervising())
         self._run(self._leases.keep())
-        if self._roles.scheduler and parts.settings.transport != "local":
-            self._run(self._keep_capacities())
+        if self._roles.scheduler:
+            shared = parts.settings.transport != "local"
+            self._run(self._keep_capacities() if shared else self._keep_adopting())
         self._watcher.start()
         if parts.threads:
             self._watchdog.start()
@@ -101,7 +108,16 @@ class Host:
             task.result()
 
     def _run(self, actor: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(actor))
+        self._tasks.append(asyncio.get_running_loop().create_task(self._told(actor)))
+
+    async def _told(self, actor: Coroutine[Any, Any, None]) -> None:
+        """An actor that ends by a bug does not end in silence, also where nobody waits for it."""
+        try:
+            await actor
+        except Exception as error:
+            where = "".join(traceback.format_exception(error))
+            self._parts.observers.tell("actor.failed", actor=actor.__qualname__, error=repr(error), traceback=where)
+            raise
 
     async def _keep_scheduling(self) -> None:
         """A Scheduler that was fenced forgets everything; another, under a new id, takes over like any other would."""
@@ -110,22 +126,39 @@ class Host:
             try:
                 await scheduler.run()
             except (InstanceFenced, CommitUnknown) as error:
+                self._scheduler = None
                 self._parts.observers.tell("scheduler.fenced", instance=scheduler.instance, reason=str(error))
                 await self._leases.retire([scheduler.instance])
             except StoreUnusable:
+                self._scheduler = None
                 self._leases.abandon(scheduler.instance)
                 raise
             except Exception as error:
-                # Not retired: its tasks count as taken over from the dead, so one that breaks every owner is parked.
-                self._parts.observers.tell("scheduler.broke", instance=scheduler.instance, error=repr(error))
-                self._leases.abandon(scheduler.instance)
-            self._scheduler = None
-            heir = await self._replace_scheduler()
-            await self._adopt(scheduler.instance, heir.instance)
+                self._scheduler = None
+                await self._let_lapse(scheduler.instance, error)
+            self._over.append(scheduler.instance)
+            await self._replace_scheduler()
+            await self._adopt()
 
-    async def _adopt(self, instance: str, heir: str) -> None:
+    async def _let_lapse(self, instance: str, error: Exception) -> None:
+        """A bug ended it: its tasks count as taken over from the dead, and one that breaks every owner is parked."""
+        self._parts.observers.tell("scheduler.broke", instance=instance, error=repr(error))
+        self._leases.abandon(instance)
+        await asyncio.sleep(self._parts.settings.poll)
+
+    async def _keep_adopting(self) -> None:
+        """Agents of this process still answer Schedulers that are over."""
+        while True:
+            await asyncio.sleep(self._parts.settings.poll)
+            await self._adopt()
+
+    async def _adopt(self) -> None:
+        heir = self._scheduler
+        if heir is None:
+            return
         try:
-            await self._parts.transport.adopt(reply_queue(instance), reply_queue(heir))
+            for instance in self._over:
+                await self._parts.transport.adopt(reply_queue(instance), reply_queue(heir.instance))
         except TransportError as error:
             # Replies are hints: what is lost with them is asked again past its complete-by.
             self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
@@ -157,7 +190,14 @@ class Host:
 
     async def _keep_supervising(self) -> None:
         while self._supervisor is not None:
-            delay = await self._supervisor.turn()
+            try:
+                delay = await self._supervisor.turn()
+            except StoreUnusable:
+                raise
+            except Exception as error:
+                # It remembers nothing that the store does not hold: the next pass begins anew.
+                self._parts.observers.tell("supervisor.broke", error=repr(error))
+                delay = self._parts.settings.lease
             await asyncio.sleep(delay)
 
     async def _new_supervisor(self) -> Supervisor:

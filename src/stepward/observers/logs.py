@@ -16,8 +16,18 @@ from stepward.model.records import Alert
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000
-WARNING_FAMILIES = ("alert.", "supervisor.forgave")
-WARNING_ENDS = (".error", ".unavailable", ".fenced", "_failed", "_opened")
+WARNINGS = ("actor.failed", "alert.refused", "supervisor.forgave")
+WARNING_ENDS = (
+    ".blocked",
+    ".broke",
+    ".dead_letter",
+    ".error",
+    ".fenced",
+    ".not_deterministic",
+    ".unavailable",
+    "_failed",
+    "_opened",
+)
 DEBUG_FAMILIES = ("step.", "turn.", "message.")
 """What happens for every step is told only to who asks for it."""
 
@@ -61,7 +71,7 @@ class LogSink:
 
 def level_of(name: str) -> int:
     """The level of an event's line."""
-    if name.startswith(WARNING_FAMILIES) or name.endswith(WARNING_ENDS):
+    if name in WARNINGS or name.endswith(WARNING_ENDS):
         return logging.WARNING
     return logging.DEBUG if name.startswith(DEBUG_FAMILIES) else logging.INFO
 

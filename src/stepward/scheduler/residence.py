@@ -234,11 +234,10 @@ class Residence:
             self._inbox.resolve(resident, step, reply, now)
 
     def _late(self, resident: Resident, reply: Reply, now: float) -> None:
-        for step in (*resident.abandoned, *resident.steps):
-            if step.run == reply.run and step.key == reply.key and step.attempt == reply.attempt:
-                if reply.outcome is not Outcome.GAVE_UP and _is_unanswered(step):
-                    self._unwinding.resolve(resident, step, reply, now)
-                    return
+        given_up = next((s for s in (*resident.abandoned, *resident.steps) if _is_answered_by(s, reply)), None)
+        if given_up is not None:
+            self._unwinding.resolve(resident, given_up, reply, now)
+            return
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         resident.changed().audits.append(audit)
 
@@ -341,8 +340,10 @@ def _may_start(resident: Resident, step: Step) -> bool:
     return resident.execution is not None or step.kind is StepKind.UNDO
 
 
-def _is_unanswered(step: Step) -> bool:
-    """Whether a step that nobody awaits, or that is undone, was never heard of."""
+def _is_answered_by(step: Step, reply: Reply) -> bool:
+    """Whether a step that nobody awaits, or that is undone, is first heard of in this reply."""
+    if (step.run, step.key, step.attempt) != (reply.run, reply.key, reply.attempt) or reply.outcome is Outcome.GAVE_UP:
+        return False
     if step.state is StepState.UNDONE:
         return step.output is None
     return step.state is StepState.ABANDONED and step.finished_at is None

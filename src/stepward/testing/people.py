@@ -91,6 +91,9 @@ class People:
         except (TimeoutError, StoreError) as error:
             self._world.trace.note("not accepted", id, type(error).__name__)
             return
+        except Refused as error:
+            self._world.trace.violated("S1", f"{id} was refused: {error}")
+            return
         if self.accepted.setdefault(id, uid) != uid:
             self._world.trace.violated("S1", f"{id} was accepted as {self.accepted[id]} and as {uid}")
         self._world.trace.note("accepted", id, uid)

@@ -26,6 +26,7 @@ from stepward.transport.contract import Transport
 from stepward.workflow.registry import Registry
 
 APP = "simulated"
+BROKE = frozenset({"scheduler.broke", "supervisor.broke"})
 
 
 class SimulatedCrash(BaseException):
@@ -165,6 +166,8 @@ class Process:
     def _heard(self, event: Event) -> None:
         self._world.trace.note("event", self.name, event.name)
         self._world.trace.reached(event.name)
+        if event.name in BROKE and not self.dead:
+            self._world.trace.violated("bug", f"an actor of {self.name} ended by {event.fields['error']}")
 
     def _failpoint(self, name: str) -> None:
         if self.roles is not None and self.started:

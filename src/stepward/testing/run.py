@@ -7,7 +7,9 @@ import gc
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
+from stepward.errors import StoreError, TransportError
 from stepward.host import Roles
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import watcher
@@ -63,7 +65,7 @@ def run_seed(seed: int) -> Result:
 def _run(seed: int, loop: SimulationLoop) -> Result:
     world = World(seed, loop)
     workload.enter(world)
-    loop.set_exception_handler(lambda _, context: None)
+    loop.set_exception_handler(lambda _, context: _surprised(world, context))
     before, watcher.EVERY = watcher.EVERY, LOOKOUT_EVERY
     course = Course(world)
     with watched(world.rules.committed):
@@ -79,6 +81,14 @@ def _run(seed: int, loop: SimulationLoop) -> Result:
             world.end()
             loop.world.close()
     return _result(world, course)
+
+
+def _surprised(world: World, context: dict[str, Any]) -> None:
+    """What no actor expected is a bug; what the dead leave behind is not."""
+    error = context.get("exception")
+    if isinstance(error, Exception) and not isinstance(error, StoreError | TransportError):
+        message = f"{context.get('message')}: {type(error).__name__}: {error}"
+        world.trace.violated("bug", message)
 
 
 def _result(world: World, course: Course) -> Result:

@@ -12,6 +12,8 @@ from stepward.testing.services import Account, Service
 from stepward.testing.world import World
 from stepward.workflow.replay import verify
 
+BUGS = frozenset({"internal", "change_refused"})
+"""Alerts about a task that blame Stepward itself."""
 BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 WITH_UNDO = frozenset({"pay.charge", "ship.send", "mail.post"})
 
@@ -52,8 +54,12 @@ class Verdict:
         self._trace.situations[f"a task ended {task.state}"] += 1
 
     def _alerted(self, task: TaskRow) -> None:
-        if not any(alert.task == task.uid for alert in self._mirror.alerts.values()):
+        alerts = [alert for alert in self._mirror.alerts.values() if alert.task == task.uid]
+        if not alerts:
             self._trace.violated("S20", f"task {task.id} is in error and nobody was told")
+        for alert in alerts:
+            if alert.kind in BUGS:
+                self._trace.violated("bug", f"task {task.id} is in error: {alert.kind}: {alert.message}")
 
     def _accounts(self) -> dict[str, list[tuple[StepRow, Service, Account]]]:
         found: dict[str, list[tuple[StepRow, Service, Account]]] = {}

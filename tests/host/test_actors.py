@@ -1,0 +1,29 @@
+"""An actor that ends by a bug is told of, whether or not anybody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from stepward import App
+from stepward.events import Event
+from stepward.supervisor.supervisor import Supervisor
+
+
+async def test_an_actor_that_ends_by_a_bug_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(self: Supervisor) -> float:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(Supervisor, "turn", broken)
+    app = App("actors", store=f"sqlite:///{tmp_path}/store.db")
+    told: asyncio.Queue[Event] = asyncio.Queue()
+    app.observers.add(told.put_nowait)
+    async with app.running() as running:
+        async with asyncio.timeout(10):
+            while (event := await told.get()).name != "actor.failed":
+                pass
+        assert "a bug" in event.fields["error"]
+        with pytest.raises(ZeroDivisionError):
+            await running.wait()
