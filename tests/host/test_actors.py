@@ -9,14 +9,14 @@ import pytest
 
 from stepward import App
 from stepward.events import Event
-from stepward.supervisor.supervisor import Supervisor
+from stepward.host.leases import Leases
 
 
 async def test_an_actor_that_ends_by_a_bug_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(self: Supervisor) -> float:
+    async def broken(self: Leases) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Supervisor, "turn", broken)
+    monkeypatch.setattr(Leases, "keep", broken)
     app = App("actors", store=f"sqlite:///{tmp_path}/store.db")
     told: asyncio.Queue[Event] = asyncio.Queue()
     app.observers.add(told.put_nowait)

@@ -116,7 +116,8 @@ class Host:
             await actor
         except Exception as error:
             where = "".join(traceback.format_exception(error))
-            self._parts.observers.tell("actor.failed", actor=actor.__qualname__, error=repr(error), traceback=where)
+            name = getattr(actor, "__qualname__", "actor")
+            self._parts.observers.tell("actor.failed", actor=name, error=repr(error), traceback=where)
             raise
 
     async def _keep_scheduling(self) -> None:

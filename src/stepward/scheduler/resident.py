@@ -92,11 +92,8 @@ class Resident:
 
     @property
     def only_children_left(self) -> bool:
-        """Whether an undoing task waits for nothing but the ends of children."""
-        return bool(self.open) and all(
-            step.kind is StepKind.CHILD or (step.kind is StepKind.UNDO and step.agent is None)
-            for step in self.open.values()
-        )
+        """Whether an undoing task waits for a child to be undone: one undo is under way at a time, nothing beside it."""
+        return any(step.kind is StepKind.UNDO and step.agent is None for step in self.open.values())
 
     @property
     def is_undoing(self) -> bool:

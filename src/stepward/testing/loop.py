@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import heapq
 import random
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context, ContextVar
@@ -71,6 +72,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.world = Lane("world")
         self.current = self.world
         """Whose callback runs now; also inside a workflow, whose context is its own."""
+        self.torn_down: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+        """Tasks of dead processes: what they still raise is nobody's."""
         self._chance = chance
         self._instant = 0.0
         self._since = 0
@@ -92,6 +95,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def close_lane(self, lane: Lane) -> None:
         """End a process between two of its callbacks."""
+        self.torn_down.update(lane.tasks)
         if lane in self._lanes:
             self._lanes.remove(lane)
         lane.close()

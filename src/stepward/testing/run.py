@@ -86,6 +86,8 @@ def _run(seed: int, loop: SimulationLoop) -> Result:
 def _surprised(world: World, context: dict[str, Any]) -> None:
     """What no actor expected is a bug; what the dead leave behind is not."""
     error = context.get("exception")
+    if context.get("future") in world.loop.torn_down:
+        return
     if isinstance(error, Exception) and not isinstance(error, StoreError | TransportError):
         message = f"{context.get('message')}: {type(error).__name__}: {error}"
         world.trace.violated("bug", message)
