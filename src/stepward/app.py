@@ -59,9 +59,7 @@ class App:
         given = {"store": store, "transport": transport, **settings}
         overrides = {key: value for key, value in given.items() if value is not None}
         self.settings = Settings.load(overrides, os.environ, Path.cwd())
-        self.environment = environment or Environment(
-            failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT"))
-        )
+        self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
         self.observers = Observers(LogObserver())
         self._running: Running | None = None
 
@@ -183,9 +181,7 @@ class App:
 class Running:
     """An application at work in this process."""
 
-    def __init__(
-        self, store: Store, transport: Transport, hints: Hints, endings: Endings, host: Host
-    ) -> None:
+    def __init__(self, store: Store, transport: Transport, hints: Hints, endings: Endings, host: Host) -> None:
         self.store = store
         self.transport = transport
         self.hints = hints

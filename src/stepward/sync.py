@@ -119,9 +119,7 @@ class SyncClient:
     @property
     def _open_client(self) -> Client:
         if self._client is None:
-            raise RuntimeError(
-                "expected an open client, found a closed one; use `with app.sync_client() as client`"
-            )
+            raise RuntimeError("expected an open client, found a closed one; use `with app.sync_client() as client`")
         return self._client
 
     async def _open(self) -> Client:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from stepward import Supervision, TaskUndone, Unrecoverable, workflow
+from stepward import StepFailed, Supervision, TaskUndone, Unrecoverable, workflow
 from stepward.app import Running
 from stepward.model.messages import Outcome, Reply, reply_queue
 from stepward.model.records import Role
@@ -131,8 +131,27 @@ async def test_the_answer_to_a_scheduler_that_is_over_reaches_its_heir(world: Wo
     assert service.log == ["think"]
 
 
-async def _tell(running: Running, task: str, key: str, output: bytes) -> None:
+async def test_a_failure_that_tells_no_reason_is_a_failure(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        try:
+            return await service.do("a")
+        except StepFailed as error:
+            return str(error)
+
+    service.plan("do a", hang())
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    handle = await (await world.client(app)).submit(order)
+    await asyncio.sleep(0.5)
+    await _tell(running, (await handle.status()).uid, "svc.do/1", None, Outcome.FAILED)
+    assert await handle.result(timeout=5) == "svc.do/1 failed"
+
+
+async def _tell(
+    running: Running, task: str, key: str, output: bytes | None, outcome: Outcome = Outcome.COMPLETED
+) -> None:
     scheduler = running.host.scheduler
     assert scheduler is not None
-    reply = Reply(task=task, run=1, key=key, attempt=1, outcome=Outcome.COMPLETED, output=output)
+    reply = Reply(task=task, run=1, key=key, attempt=1, outcome=outcome, output=output)
     await running.transport.publish(reply_queue(scheduler.instance), [reply])

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from stepward import StepFailed, Supervision, TaskCancelled, TaskFailed, TaskUndone, wait_for, workflow
+from stepward import (
+    StepFailed,
+    Supervision,
+    TaskCancelled,
+    TaskFailed,
+    TaskUndone,
+    Unrecoverable,
+    wait_for,
+    workflow,
+)
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, fault, in_state, refuse, until
@@ -167,6 +176,91 @@ async def test_a_child_whose_step_expires_keeps_its_own_policy(world: World, ser
     client = await world.start([parent, child], [service.agent])
     handle = await client.submit(parent)
     assert await handle.result(timeout=60) == "inner done"
+
+
+async def test_parent_and_child_tell_one_another_at_once(world: World, service: Service) -> None:
+    @workflow
+    async def child(what: str) -> str:
+        return await service.do(what)
+
+    @workflow
+    async def parent() -> list[str]:
+        return [await child(what) for what in "abcde"]
+
+    client = await world.start([parent, child], [service.agent])
+    handle = await client.submit(parent)
+    # Not one poll (a second) passes for any of them.
+    assert len(await handle.result(timeout=0.5)) == 5
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_child_that_fails_as_its_parent_turns_round_is_undone_with_it(
+    world: World, service: Service, turns: int
+) -> None:
+    gate = asyncio.Event()
+
+    @workflow
+    async def child() -> None:
+        await service.do("inner")
+        await service.do("bad child")
+
+    @workflow(supervision=Supervision(then="undo"))
+    async def parent() -> None:
+        await asyncio.gather(child(), service.do("bad parent"))
+
+    async def refuse_then(turns: int) -> None:
+        await gate.wait()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        raise Unrecoverable("no")
+
+    service.plan("do bad parent", lambda: refuse_then(0))
+    service.plan("do bad child", lambda: refuse_then(turns))
+    client = await world.start([parent, child], [service.agent])
+    handle = await client.submit(parent, id="p")
+    await asyncio.sleep(1)
+    gate.set()
+    await in_state(handle, TaskState.UNDONE, TaskState.ERROR)
+    assert service.log == ["do inner", "undo inner"]
+    assert (await handle.status()).state is TaskState.UNDONE
+
+
+async def test_a_child_is_kept_as_long_as_its_parent_may_be_undone(world: World, service: Service) -> None:
+    _, handle = await _long_over(world, service)
+    await handle.cancel()
+    with pytest.raises(TaskCancelled):
+        await handle.result(timeout=60)
+    assert service.log == ["do inner", "undo inner"]
+
+
+async def test_a_child_whose_record_is_gone_is_an_operators(world: World, service: Service) -> None:
+    client, handle = await _long_over(world, service)
+    async with client.transaction() as transaction:
+        await transaction.execute("delete from stepward_task where parent is not null")
+    await handle.cancel()
+    with pytest.raises(TaskFailed, match="its record is no longer kept"):
+        await handle.result(timeout=60)
+    await handle.mark_done("child/1~undo", None)
+    with pytest.raises(TaskCancelled):
+        await handle.result(timeout=60)
+
+
+async def _long_over(world: World, service: Service) -> tuple[Any, Any]:
+    """A parent that waits, whose child has ended longer ago than ended tasks are kept."""
+
+    @workflow
+    async def child() -> None:
+        await service.do("inner")
+
+    @workflow
+    async def parent() -> None:
+        await child()
+        await wait_for("never")
+
+    client = await world.start([parent, child], [service.agent], retention="1m")
+    handle = await client.submit(parent, id="p")
+    await asyncio.sleep(400)
+    return client, handle
 
 
 async def _there(world: World, client: Any, id: str) -> None:

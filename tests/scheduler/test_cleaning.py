@@ -44,7 +44,7 @@ async def test_an_undo_goes_on_while_an_earlier_step_is_repeated(world: World, s
         return "never"
 
     service.plan("do a", refuse(), hang())
-    service.plan("do slow", hang())
+    service.plan("do slow", hang(), hang())
     service.plan("undo slow", refuse("gone"))
     client = await world.start([order], [service.agent])
     handle = await client.submit(order)

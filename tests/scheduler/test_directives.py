@@ -231,3 +231,17 @@ async def test_a_task_given_its_own_complete_by_ends_in_error_with_an_alert(worl
 
 async def _logged(service: Service, call: str) -> bool:
     return call in service.log
+
+
+async def test_a_delay_outlasts_a_suspension(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        return await service.do("a")
+
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order, delay="1m")
+    await handle.suspend()
+    await handle.resume()
+    await asyncio.sleep(50)
+    assert service.log == []
+    assert await handle.result(timeout=15) == "a done"

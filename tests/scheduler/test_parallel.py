@@ -27,6 +27,22 @@ async def test_three_thousand_steps_in_one_gather(world: World) -> None:
     assert {(each.state, each.attempt) for each in steps} == {("completed", 1)}
 
 
+async def test_a_step_beyond_the_first_thousand_waits_for_none_of_them(world: World, service: Service) -> None:
+    absent = Service("absent")
+
+    @workflow
+    async def wide() -> str:
+        for number in range(1000):
+            asyncio.get_running_loop().create_task(absent.do(str(number)))
+        return await asyncio.get_running_loop().create_task(service.do("last"))
+
+    app = world.app([wide], [service.agent, absent.agent])
+    await world.run(app, agents=["svc"])
+    handle = await (await world.client(app)).submit(wide)
+    assert await handle.result(timeout=10) == "last done"
+    assert service.log == ["do last"]
+
+
 async def test_a_task_group_undoes_what_was_done_when_one_fails(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(then="undo"))
     async def order() -> None:

@@ -227,3 +227,15 @@ async def test_an_idle_process_runs_fewer_than_three_statements_a_second(file: P
             await store.renew(["s1"], 10)
     assert store.statements - before < 3 * 60
     await store.close()
+
+
+async def test_a_fault_while_looking_for_changes_is_no_change(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault() -> int:
+        raise apsw.IOError("disk I/O error")
+
+    store = await opened(file)
+    monkeypatch.setattr(store._database.connection, "version", fault)
+    assert not store.changed()
+    monkeypatch.undo()
+    assert not store.changed()
+    await store.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -294,3 +295,15 @@ def test_a_recorded_signal_that_is_never_waited_for_is_broken() -> None:
 
     play.restart(of(after))
     assert "step signal:go/1" in broken(play)
+
+
+@pytest.mark.parametrize("in_task", [False, True])
+def test_a_workflow_that_exits_ends_itself_alone(in_task: bool) -> None:
+    async def leave() -> None:
+        sys.exit(3)
+
+    @workflow
+    async def leaving() -> None:
+        await (asyncio.create_task(leave()) if in_task else leave())
+
+    assert Play(leaving).error["type"] == "SystemExit"

@@ -311,13 +311,12 @@ def test_generators_of_the_outer_loop_are_none_of_ours() -> None:
     assert closed == ["closed by the outer loop"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_interrupts_leave_the_engine(error: type[BaseException]) -> None:
+def test_an_interrupt_leaves_the_engine() -> None:
     @workflow
     async def interrupted() -> None:
-        raise error
+        raise KeyboardInterrupt
 
-    with pytest.raises(error):
+    with pytest.raises(KeyboardInterrupt):
         Play(interrupted)
     with pytest.raises(RuntimeError):
         asyncio.get_running_loop()

@@ -21,9 +21,7 @@ R = TypeVar("R")
 class Caller:
     """The event loop of a workflow, as actions see it; a plain base class, because every call asks for it."""
 
-    def call(
-        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Coroutine[Any, Any, Any]:
+    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
         """Record ``action`` as a step and wait for its outcome."""
         raise NotImplementedError
 

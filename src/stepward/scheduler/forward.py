@@ -68,10 +68,13 @@ class Forward:
         if execution is None:
             return
         del resident.open[(step.run, step.key)]
+        resident.withdraw(step)
         self._desk.free(step)
         resident.children -= step.kind is StepKind.CHILD
         resident.bytes += len(reply.output or b"")
-        execution.resolve(step.key, output=reply.output, error=reply.error, at=now)
+        # What is recorded counts, whatever else a reply may say: a replay sees no more than that.
+        error = None if reply.outcome is Outcome.COMPLETED else reply.error or b"{}"
+        execution.resolve(step.key, output=reply.output, error=error, at=now)
         decisions = execution.take()
         ordinal = next((d.ordinal for d in decisions.delivered if d.key == step.key), None)
         resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
@@ -89,6 +92,7 @@ class Forward:
         if execution is None:
             return
         del resident.open[(step.run, step.key)]
+        resident.withdraw(step)
         self._desk.free(step)
         execution.resolve(step.key, output=reply.output, error=reply.error, at=committed_at)
         self._apply(resident, execution.take(), now)
@@ -230,7 +234,9 @@ class Forward:
         self._desk.free(step)
         if step_id in resident.fresh:
             self._unstart(resident, step)
-        elif step.attempt == 0:
+            return
+        resident.withdraw(step)
+        if step.attempt == 0:
             resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
         else:
             resident.changed().step_moves.append(rows.move(step, StepState.ABANDONED, now))

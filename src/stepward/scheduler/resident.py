@@ -6,7 +6,7 @@ from collections import deque
 
 from stepward.model.messages import Reply
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind, TaskState
+from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Change
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
@@ -86,13 +86,25 @@ class Resident:
             self.change = Change(task=self.task.uid)
         return self.change
 
+    def withdraw(self, step: Step) -> None:
+        """Take back what this turn's change says of a step that ends in it: a row is written once."""
+        change = self.change
+        if change is None:
+            return
+        change.watches = [watch for watch in change.watches if (watch.run, watch.key) != (step.run, step.key)]
+        kept = [start for start in change.dispatches if (start.run, start.key) != (step.run, step.key)]
+        if len(kept) < len(change.dispatches):
+            change.dispatches = kept
+            step.attempt -= 1
+            step.state = StepState.TO_REPEAT if step.attempt else StepState.NOT_STARTED
+
     def all_wait(self) -> bool:
         """Whether nothing of it runs or is about to: only timers, signals and children are left."""
         return len(self.open) == self.children and not self.overflow
 
     @property
     def only_children_left(self) -> bool:
-        """Whether an undoing task waits for a child to be undone: one undo is under way at a time, nothing beside it."""
+        """Whether an undoing task waits for a child to be undone: nothing is under way beside an undo."""
         return any(step.kind is StepKind.UNDO and step.agent is None for step in self.open.values())
 
     @property

@@ -219,14 +219,11 @@ class Scheduler:
         self._environment.failpoint("W2.before")
         histories = await self._store.claim(self.instance, self._served, limit)
         self._environment.failpoint("W2.after")
-        self._admit(histories, now)
+        for history in histories:
+            self._residence.admit(history, now)
         if len(histories) < limit:
             self._free_at = None
             # A task that nobody here serves stays free; the poll, not this turn, looks again.
-
-    def _admit(self, histories: list[History], now: float) -> None:
-        for history in histories:
-            self._residence.admit(history, now)
 
     def _bear(self, now: float) -> dict[str, asyncio.Future[Submitted | None]]:
         births = self._bearing = {}

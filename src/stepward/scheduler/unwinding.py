@@ -145,6 +145,7 @@ class Unwinding:
 
     def _answered(self, resident: Resident, undo: Step, reply: Reply, now: float) -> None:
         resident.open.pop((undo.run, undo.key), None)
+        resident.withdraw(undo)
         self._desk.free(undo)
         finish = rows.finish(undo, reply, None, now)
         resident.changed().finishes.append(finish)
@@ -161,6 +162,7 @@ class Unwinding:
 
     def _record(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """Undo has not reached this step yet: its outcome is worth knowing."""
+        resident.withdraw(step)
         finish = rows.finish(step, reply, None, now)
         resident.changed().finishes.append(finish)
         resident.open.pop((step.run, step.key), None)

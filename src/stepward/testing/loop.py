@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import heapq
 import random
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -44,9 +45,12 @@ class Lane:
         """Nothing of this lane runs any more; its coroutines are closed where they stand."""
         self.closed = True
         self.ready.clear()
-        for task in list(self.tasks):
-            if not task.done():
-                _close(task)
+        with warnings.catch_warnings():
+            # Some had not even begun.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for task in list(self.tasks):
+                if not task.done():
+                    _close(task)
         self.tasks.clear()
 
 
@@ -211,6 +215,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         """Cancelled timers are dropped when their instant comes."""
+
+    def _asyncgen_finalizer_hook(self, agen: Any) -> None:
+        """Generators of the dead are left where they stand."""
 
     def _process_events(self, event_list: Any) -> None:
         """There are none."""

@@ -135,7 +135,7 @@ class Execution:
         workflow, run = self.workflow, self._run
         try:
             value = await workflow.fn(*args, **kwargs)
-        except (KeyboardInterrupt, SystemExit):
+        except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever leaves the workflow is its end
             run.end(raised(error, workflow.name))

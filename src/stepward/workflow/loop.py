@@ -202,9 +202,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
             try:
                 if handle.callback is not None:
                     handle.context.run(handle.callback, *handle.args)
-            except (KeyboardInterrupt, SystemExit):
+            except KeyboardInterrupt:
                 raise
-            except BaseException as error:  # as in every loop: a failing callback stops no other
+            except BaseException as error:
+                # A failing callback stops no other, and a workflow's sys.exit() ends that workflow alone.
                 self.call_exception_handler({"exception": error})
             if self.halted:
                 return

@@ -16,9 +16,7 @@ from stepward.workflow.definition import Workflow
 class Registry:
     """Actions are found here by registered name only, never by dotted path."""
 
-    def __init__(
-        self, workflows: Iterable[Workflow[Any, Any]], operations: Iterable[Action[Any, Any]]
-    ) -> None:
+    def __init__(self, workflows: Iterable[Workflow[Any, Any]], operations: Iterable[Action[Any, Any]]) -> None:
         self.workflows: dict[tuple[str, str], Workflow[Any, Any]] = {}
         self.operations: dict[str, Action[Any, Any]] = {}
         for workflow in workflows:

@@ -73,10 +73,10 @@ class Database:
                 connection.rollback()
 
     def changed(self) -> bool:
-        """Whether another connection has committed since the last call."""
+        """Whether another connection has committed since the last call; nobody knows while the file cannot be read."""
         try:
             version = self._open().version()
-        except BUSY:
+        except apsw.Error:
             return False
         before, self._version = self._version, version
         return version != before
