@@ -102,6 +102,22 @@ async def test_mark_done_goes_on_with_the_given_result(world: World, service: Se
     assert "mark_done" in [audit.act for audit in await client.audits(handle.id)]
 
 
+async def test_a_result_given_by_hand_that_does_not_fit_is_given_again(world: World, service: Service) -> None:
+    order = ordered(service)
+    service.plan("do b", refuse("no money"))
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed):
+        await handle.result(timeout=5)
+    await handle.mark_done("svc.do/2", {"not": "text"})
+    with pytest.raises(TaskFailed, match="expected str"):
+        await handle.result(timeout=5)
+    with pytest.raises(IllegalTransition, match="found it completed"):
+        await handle.mark_done("svc.do/1", "what the workflow was told before is not changed")
+    await handle.mark_done("svc.do/2", "b by hand")
+    assert await handle.result(timeout=5) == ["a done", "b by hand", "c done"]
+
+
 async def test_only_a_task_in_error_is_resubmitted(world: World, service: Service) -> None:
     order = ordered(service)
     service.plan("do b", hang())

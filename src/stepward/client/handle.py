@@ -68,7 +68,10 @@ PROCESS_STATES = {
     TaskState.PENDING: "Pending",
     TaskState.PROCESSED: "Processed",
     TaskState.ERROR: "Error",
+    TaskState.UNDONE: "Undone",
+    TaskState.CANCELLED: "Cancelled",
 }
+"""The pattern's ProcessState; what is none of these is being processed."""
 
 
 class TaskStatus(Struct, frozen=True, kw_only=True):
@@ -80,7 +83,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     version: str
     state: TaskState
     process_state: str
-    """The pattern's ProcessState: Pending, Processing, Processed or Error."""
+    """The pattern's ProcessState: Pending, Processing, Processed or Error; beyond it Undone and Cancelled."""
     locked_by: str | None
     complete_by: float | None
     """The task's own, else the latest of its running steps; seconds of the store's clock."""

@@ -20,7 +20,7 @@ def sqlite_path(address: str) -> str:
     host, slash, path = address.removeprefix(SCHEME).partition("/")
     if host or not slash:
         raise SettingsError(f"store address: expected {FORMS}, found {address!r}; write three slashes before the path")
-    if not path or path.endswith("/") or "\0" in path:
+    if not path or path.endswith("/") or "\0" in path or path == ":memory:":
         raise SettingsError(f"store address: expected {FORMS}, found no file name in {address!r}; name a file")
     return path
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from stepward.agent.declaration import Agent
 from stepward.errors import StepFailed, Unrecoverable
+from stepward.model.action import current_caller
 from stepward.model.current import current_step
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.testing.services import Service
@@ -209,6 +210,8 @@ async def _child(policy: str, part: Plan, catch: bool) -> Any:
 
 
 async def _value() -> int:
+    if current_caller() is None:
+        return 0  # the process is dead, and what is left of it is swept up
     task = current_task()
     return side_effect(lambda: _Here.world.value(task.uid))
 

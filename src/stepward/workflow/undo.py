@@ -138,19 +138,12 @@ def _may_still_act(step: Step, now: float) -> bool:
     if step.state is StepState.RUNNING:
         return step.complete_by is not None and now < step.complete_by
     unanswered = step.output is None and step.finished_at is None
-    return (
-        step.state is StepState.ABANDONED
-        and unanswered
-        and step.complete_by is not None
-        and now < step.complete_by
-    )
+    return step.state is StepState.ABANDONED and unanswered and step.complete_by is not None and now < step.complete_by
 
 
 def _in_doubt(steps: Iterable[Step]) -> list[str]:
     return [
-        step.key
-        for step in steps
-        if step.kind is StepKind.OPERATION and not step.has_undo and _outcome_unknown(step)
+        step.key for step in steps if step.kind is StepKind.OPERATION and not step.has_undo and _outcome_unknown(step)
     ]
 
 

@@ -178,7 +178,8 @@ async def test_resubmission_without_a_failed_step_runs_the_workflow_again(world:
 async def test_a_step_named_wrongly_changes_nothing(
     world: World, store: Store, verb: str, named: str, match: str
 ) -> None:
-    task = await in_error(world, store, failed(), failed("done/1", 2, state=StepState.COMPLETED))
+    told = failed(ordinal=2)
+    task = await in_error(world, store, told, failed("done/1", 2, state=StepState.COMPLETED, ordinal=1))
     before = await store.steps(task.id)
     with pytest.raises(IllegalTransition, match=match):
         await direct(store, task, verb, step=named)

@@ -91,11 +91,18 @@ def _mark_done(connection: Connection, task: Task, directive: Directive, now: fl
     step = _named_step(connection, task, directive)
     if step is None:
         raise IllegalTransition(f"mark_done of task {task.id}: expected a step that failed, found none; name the step")
-    if StepState.COMPLETED not in STEP_MOVES[step.state]:
+    if StepState.COMPLETED not in STEP_MOVES[step.state] and not _is_last_done(connection, step):
         raise _wrong_state(task, step, "mark_done", "one that has not ended well")
     result = directive.result if directive.result is not None else b"null"
     connection.change(Q["mark_done"], (step.task, step.run, step.key, result, now))
     return step.key
+
+
+def _is_last_done(connection: Connection, step: Step) -> bool:
+    """Whether the workflow was told nothing after this step's result, which may be what it could not bear."""
+    if step.state is not StepState.COMPLETED:
+        return False
+    return connection.row(Q["told_later"], (step.task, step.run, step.ordinal)) is None
 
 
 def _named_step(connection: Connection, task: Task, directive: Directive) -> Step | None:

@@ -23,6 +23,10 @@ set state = 'to_repeat', repeat_at = ?3, ordinal = null, finished_at = null, out
 where task = ?1 and state = 'failed'
     and ((run = ?2 and ordinal is null and in_doubt = 1) or kind = 'undo')
 
+-- name: told_later
+-- Whether the workflow was told of an outcome after that one.
+select 1 from stepward_step where task = ?1 and run = ?2 and ordinal > ?3 limit 1
+
 -- name: mark_done
 -- An operator has seen to the step by hand.
 update stepward_step
