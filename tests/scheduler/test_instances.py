@@ -254,6 +254,20 @@ async def test_a_task_nobody_serves_is_told_to_an_operator(world: World, service
     await in_state(handle, TaskState.PROCESSED)
 
 
+async def test_steps_whose_agent_nobody_offers_are_told_to_an_operator(world: World, service: Service) -> None:
+    order = orders(service)
+    await world.run(world.app([order], [service.agent], transport="store", drain="0s"), agents=False)
+    client = await world.client(world.app([order]))
+    handle = await client.submit(order, "a")
+    await until(client.alerts)
+    (alert,) = await client.alerts()
+    assert (alert.kind, alert.task_id) == ("unserved", handle.id)
+    assert "Agent svc, which no live instance offers" in alert.message
+    await world.run(world.app([order], [service.agent], transport="store"), scheduler=False, supervisor=False)
+    await in_state(handle, TaskState.PROCESSED)
+    assert len(await client.alerts()) == 1
+
+
 def _scheduler(running: Running) -> str:
     scheduler = running.host.scheduler
     assert scheduler is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import traceback
 from collections import deque
 from collections.abc import Coroutine
@@ -193,6 +194,8 @@ class Host:
         while self._supervisor is not None:
             try:
                 delay = await self._supervisor.turn()
+                if self._supervisor.acted:
+                    self._parts.hints.hint()
             except StoreUnusable:
                 raise
             except Exception as error:
@@ -256,7 +259,9 @@ class Host:
         self._parts.hints.listen(stirred.set)
         while True:
             await asyncio.sleep(self._parts.settings.poll)
-            await stirred.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._parts.settings.lease):
+                    await stirred.wait()
             stirred.clear()
             try:
                 capacities = await self._capacities()

@@ -9,6 +9,8 @@ from stepward.model.records import Step
 
 LOCAL = "(local)"
 """The pseudo-Agent whose window bounds local steps."""
+STARVED_AFTER = 30.0
+"""Seconds without any room for an Agent that steps wait for, before an operator is told."""
 Place = tuple[str, int, str]
 """Who holds a place: task, run and key of a step."""
 
@@ -16,12 +18,14 @@ Place = tuple[str, int, str]
 class Window:
     """How many requests an Agent may hold of this Scheduler, and which it holds."""
 
-    __slots__ = ("backlog", "capacity", "taken")
+    __slots__ = ("backlog", "capacity", "starved_since", "taken", "told")
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.taken: set[Place] = set()
         self.backlog: list[tuple[int, int, Place]] = []
+        self.starved_since: float | None = None
+        self.told = False
 
     def has_room(self, priority: int) -> bool:
         """Room, and nobody of at least that priority waiting for it."""
@@ -70,10 +74,16 @@ class Desk:
             while window.backlog and len(window.taken) < window.capacity:
                 yield heapq.heappop(window.backlog)[2]
 
-    @property
-    def waiting(self) -> int:
-        """How many steps wait for room."""
-        return sum(len(window.backlog) for window in self._windows.values())
+    def starved(self, now: float) -> Iterator[tuple[str, Place]]:
+        """Agents that have had no room at all for long while steps wait for them, each told once, with one of these."""
+        for agent, window in self._windows.items():
+            if window.capacity > 0 or not window.backlog:
+                window.starved_since, window.told = None, False
+            elif window.starved_since is None:
+                window.starved_since = now
+            elif not window.told and now - window.starved_since >= STARVED_AFTER:
+                window.told = True
+                yield agent, window.backlog[0][2]
 
     def _window(self, agent: str) -> Window:
         window = self._windows.get(agent)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from stepward.events import Observers
 from stepward.model.messages import Outcome, Reply
-from stepward.model.records import Audit, History, InboxKind, InboxRow, Step, Task
+from stepward.model.records import Audit, History, InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler import steps as rows
 from stepward.scheduler.agenda import Agenda
@@ -17,6 +18,7 @@ from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.unwinding import Unwinding
 from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
+from stepward.workflow.registry import Registry
 
 STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
 
@@ -26,26 +28,21 @@ class Residence:
 
     def __init__(
         self,
-        *,
-        forward: Forward,
-        unwinding: Unwinding,
-        inbox: Inbox,
-        ends: Ends,
+        registry: Registry,
         desk: Desk,
         agenda: Agenda,
         dispatcher: Dispatcher,
-        rehearsal: Rehearsal,
         settings: Settings,
+        observers: Observers,
     ) -> None:
-        self._forward = forward
-        self._unwinding = unwinding
-        self._inbox = inbox
-        self._ends = ends
         self._desk = desk
         self._agenda = agenda
         self._dispatcher = dispatcher
-        self._rehearsal = rehearsal
-        self._settings = settings
+        self._ends = Ends(desk, settings)
+        self._forward = Forward(registry, desk, settings, self._ends, dispatcher.start)
+        self._unwinding = Unwinding(registry, desk, self._ends, self._forward.ask)
+        self._inbox = Inbox(self._forward, self._unwinding, self._ends)
+        self._rehearsal = Rehearsal(registry, observers, enabled=settings.replay_check)
         self.waiting = WaitingRoom(settings)
         self.tasks: dict[str, Resident] = {}
         self.touched: dict[str, Resident] = {}
@@ -148,6 +145,17 @@ class Residence:
         """Start waiting steps for which there is room."""
         for place in self._desk.ready():
             self._start_waiting(place, now)
+
+    def tell_starved(self, now: float) -> None:
+        """Alert an operator, once, of steps that wait for an Agent which no live instance offers."""
+        for agent, (uid, _, key) in self._desk.starved(now):
+            resident = self.tasks.get(uid)
+            if resident is not None and not resident.leaving:
+                message = f"{key} and others wait for Agent {agent}, which no live instance offers; start one"
+                self.touched[uid] = resident
+                resident.changed().alerts.append(
+                    rows.alert(resident.task, "unserved", message, now, step=key, agent=agent)
+                )
 
     def close(self, now: float) -> None:
         """Give every touched task its face for this turn's commit."""
@@ -347,12 +355,6 @@ def _is_answered_by(step: Step, reply: Reply) -> bool:
     if step.state is StepState.UNDONE:
         return step.output is None
     return step.state is StepState.ABANDONED and step.finished_at is None
-
-
-def born(task: Task, instance: str, now: float) -> Task:
-    """A submission as it stands once this very Scheduler has claimed it."""
-    task.state, task.locked_by, task.started_at = TaskState.PROCESSING, instance, now
-    return task
 
 
 def _made_progress(resident: Resident) -> bool:

@@ -8,34 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable, Mapping
 
 from stepward.clock import Environment
-from stepward.errors import InstanceFenced, StoreUnavailable, TransportError
+from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.events import Observers
-from stepward.model.messages import Reply, reply_queue
+from stepward.model.messages import reply_queue
 from stepward.model.records import History, Task
 from stepward.model.states import TASK_ENDS
 from stepward.scheduler.agenda import Agenda
-from stepward.scheduler.commits import UNAVAILABLE, Commits, Misses
+from stepward.scheduler.alarm import Alarm
+from stepward.scheduler.births import Answered, Births
+from stepward.scheduler.commits import Commits, Misses
 from stepward.scheduler.desk import LOCAL, Desk
 from stepward.scheduler.dispatch import Dispatcher
-from stepward.scheduler.ends import Ends
-from stepward.scheduler.forward import Forward
-from stepward.scheduler.inbox import Inbox
 from stepward.scheduler.local import LocalSteps
-from stepward.scheduler.rehearsal import Rehearsal
-from stepward.scheduler.residence import Residence, born
+from stepward.scheduler.mail import Mail
+from stepward.scheduler.residence import Residence
 from stepward.scheduler.resident import Resident
-from stepward.scheduler.unwinding import Unwinding
 from stepward.settings import Settings
-from stepward.store.contract import SchedulerStore, Submitted
+from stepward.store.contract import SchedulerStore
 from stepward.transport.contract import Delivery, Transport
 from stepward.workflow.registry import Registry
 
-TAKE = 5000
-"""Replies taken from the queue at once, and submissions born in one turn."""
 ITERATIONS_TO_ARRIVE = 3
 """Turns of the event loop in which a published reply reaches the Scheduler."""
 SETTLE_LOOK = 0.005
@@ -63,62 +58,46 @@ class Scheduler:
     ) -> None:
         self.instance = instance
         self._store = store
-        self._transport = transport
         self._settings = settings
         self._environment = environment
         self._observers = observers
         self._ended = ended
         self._served = list(registry.workflows)
+        self._alarm = Alarm()
+        self._mail = Mail(transport, reply_queue(instance), settings, environment, observers, self._alarm.stir)
         self._agenda = Agenda()
         self._desk = Desk({**capacities, LOCAL: LOCAL_STEPS})
         self._local = LocalSteps(
             store,
             environment,
-            self._answer_local,
+            self._mail.add,
             instance=instance,
             payload_bytes=settings.payload_bytes,
             threads=threads,
         )
         self._dispatcher = Dispatcher(transport, self._local, self._agenda, environment, observers, instance)
-        ends = Ends(self._desk, settings)
-        forward = Forward(registry, self._desk, settings, ends, self._dispatcher.start)
-        unwinding = Unwinding(registry, self._desk, ends, forward.ask)
-        self._residence = Residence(
-            forward=forward,
-            unwinding=unwinding,
-            inbox=Inbox(forward, unwinding, ends),
-            ends=ends,
-            desk=self._desk,
-            agenda=self._agenda,
-            dispatcher=self._dispatcher,
-            rehearsal=Rehearsal(registry, observers, enabled=settings.replay_check),
-            settings=settings,
-        )
+        self._residence = Residence(registry, self._desk, self._agenda, self._dispatcher, settings, observers)
         self._commits = Commits(store, settings, environment, observers, instance)
-        self._replies: deque[tuple[Reply, float | None]] = deque()
-        self._deliveries: list[Delivery] = []
-        self._births: deque[tuple[Task, asyncio.Future[Submitted | None]]] = deque()
-        self._bearing: dict[str, asyncio.Future[Submitted | None]] = {}
-        self._wake: asyncio.Future[None] | None = None
+        self._births = Births()
+        self._misses = Misses()
+        self._reloads: list[str] = []
         self._hinted = True
         self._polled_at = 0.0
         self._free_at: float | None = None
         self._cursor = 0
         self._taking = True
         self._is_fenced = False
-        self._reloads: list[str] = []
-        self._misses = Misses()
 
     def hint(self) -> None:
         """The store was changed by somebody else: look soon."""
         self._hinted = True
-        self._stir()
+        self._alarm.stir()
 
     def set_capacities(self, capacities: Mapping[str, int]) -> None:
         """How many requests the Agents' live instances take in all."""
         if self._taking:
             self._desk.set_capacities({**capacities, LOCAL: LOCAL_STEPS})
-            self._stir()
+            self._alarm.stir()
 
     @property
     def has_room(self) -> bool:
@@ -130,16 +109,15 @@ class Scheduler:
         """How many tasks are in memory."""
         return len(self._residence.tasks)
 
-    def submit(self, task: Task) -> asyncio.Future[Submitted | None]:
+    def submit(self, task: Task) -> Answered:
         """Let a submission be born claimed, its first steps in the same commit; None: its id is taken."""
-        future: asyncio.Future[Submitted | None] = asyncio.get_running_loop().create_future()
-        self._births.append((task, future))
-        self._stir()
-        return future
+        answered = self._births.add(task)
+        self._alarm.stir()
+        return answered
 
     async def run(self) -> None:
         """Turn until cancelled. Raises InstanceFenced or CommitUnknown when this instance is over."""
-        pump = asyncio.get_running_loop().create_task(self._pump())
+        pump = asyncio.get_running_loop().create_task(self._mail.pump())
         try:
             while True:
                 try:
@@ -147,16 +125,13 @@ class Scheduler:
                 except StoreUnavailable as error:
                     self._observers.tell("store.unavailable", error=str(error))
                     delay = self._settings.poll
-                if delay > 0:
-                    await self._sleep(delay)
-                else:
-                    await asyncio.sleep(0)
+                await self._alarm.sleep(delay)
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
             await self._local.stop()
             self._residence.forget_all()
-            self._refuse_births()
+            self._births.end()
 
     def stop_taking(self) -> None:
         """Claim nothing and start nothing more: what is under way may end, the next owner goes on from there."""
@@ -166,7 +141,7 @@ class Scheduler:
     def fence(self) -> None:
         """This instance was declared dead: end the run with InstanceFenced."""
         self._is_fenced = True
-        self._stir()
+        self._alarm.stir()
 
     async def settle(self) -> None:
         """Wait, no longer than the drain's grace, until what came in is committed."""
@@ -174,8 +149,8 @@ class Scheduler:
             async with asyncio.timeout(self._settings.drain):
                 for _ in range(ITERATIONS_TO_ARRIVE):
                     await asyncio.sleep(0)
-                while self._replies or self._births or self._residence.touched:
-                    self._stir()
+                while self._mail or self._births or self._residence.touched:
+                    self._alarm.stir()
                     await asyncio.sleep(SETTLE_LOOK)
 
     async def turn(self) -> float:
@@ -185,13 +160,16 @@ class Scheduler:
         now = self._store.now()
         await self._reload()
         await self._hear(now)
-        births = self._bear(now)
-        self._answer(now)
+        self._bear(now)
+        for reply, committed_at in self._mail.take():
+            self._residence.answer(reply, committed_at, now)
         self._residence.strike(now)
         self._residence.make_room(now)
+        if self._taking:
+            self._residence.tell_starved(now)
         self._residence.evict(now)
         self._residence.close(now)
-        await self._commit(births)
+        await self._commit()
         return self._delay()
 
     async def _hear(self, now: float) -> None:
@@ -225,52 +203,30 @@ class Scheduler:
             self._free_at = None
             # A task that nobody here serves stays free; the poll, not this turn, looks again.
 
-    def _bear(self, now: float) -> dict[str, asyncio.Future[Submitted | None]]:
-        births = self._bearing = {}
-        while self._births and len(births) < TAKE:
-            task, future = self._births.popleft()
-            if future.cancelled():
-                continue
-            births[task.uid] = future
-            resident = self._residence.admit(History(born(task, self.instance, now), [], []), now)
+    def _bear(self, now: float) -> None:
+        for task in self._births.begin(self.instance, now):
+            resident = self._residence.admit(History(task, [], []), now)
             resident.changed().born = resident.task
-        return births
 
-    def _answer(self, now: float) -> None:
-        answer = self._residence.answer
-        replies = self._replies
-        while replies:
-            reply, committed_at = replies.popleft()
-            answer(reply, committed_at, now)
-
-    async def _commit(self, births: dict[str, asyncio.Future[Submitted | None]]) -> None:
+    async def _commit(self) -> None:
         residence = self._residence
         touched, residence.touched = list(residence.touched.values()), {}
-        settling, self._deliveries = self._deliveries, []
+        heard = self._mail.heard()
         self._dispatcher.seal()
         missed = await self._commits.commit(touched)
         for resident in touched:
-            self._conclude(resident, missed.get(resident.task.uid), births)
+            self._conclude(resident, missed.get(resident.task.uid))
         await self._dispatcher.send(self._store.now(), self._is_held)
-        await self._after(touched, settling)
+        await self._after(touched, heard)
 
-    async def _after(self, touched: list[Resident], settling: list[Delivery]) -> None:
+    async def _after(self, touched: list[Resident], heard: list[Delivery]) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
         self._reloads += [resident.task.uid for resident in touched if resident.reload]
         if self._residence.strays:
             strays, self._residence.strays = self._residence.strays, []
             await self._store.stray(strays)
-        if settling:
-            await self._settle(settling)
+        await self._mail.settle(heard)
         await self._reload()
-
-    async def _settle(self, settling: list[Delivery]) -> None:
-        self._environment.failpoint("W7.before")
-        try:
-            await self._transport.settle(reply_queue(self.instance), settling)
-        except TransportError as error:
-            # They come again, and change nothing.
-            self._observers.tell("scheduler.settle_failed", error=str(error))
 
     async def _reload(self) -> None:
         """Read anew what missed, or turned round."""
@@ -286,22 +242,15 @@ class Scheduler:
             else:
                 self._residence.give_up(history, reason, now)
 
-    def _conclude(
-        self,
-        resident: Resident,
-        missed: str | None,
-        births: dict[str, asyncio.Future[Submitted | None]],
-    ) -> None:
+    def _conclude(self, resident: Resident, missed: str | None) -> None:
         """The resident's change is durable, or it missed and the task is read anew."""
-        birth = births.get(resident.task.uid)
         if missed is not None:
-            self._miss(resident, missed, birth)
+            self._miss(resident, missed)
             return
         self._note(resident)
         self._residence.committed(resident)
         self._misses.forget(resident.task.uid)
-        if birth is not None and not birth.done():
-            birth.set_result(Submitted(resident.task.uid, resident.task.id, True, True))
+        self._births.done(resident.task)
         if resident.leaving:
             self._residence.forget(resident)
             if resident.task.state in TASK_ENDS:
@@ -313,21 +262,20 @@ class Scheduler:
         if change is not None and (change.posts or change.children):
             # No hint tells of what this very connection put into inboxes or began.
             self._hinted = True
-        self._replies.extend((reply, None) for reply in resident.unheard)
+        self._mail.again(resident.unheard)
         if resident.overflow and not resident.leaving:
             self._residence.touched[resident.task.uid] = resident
 
-    def _miss(self, resident: Resident, reason: str, birth: asyncio.Future[Submitted | None] | None) -> None:
+    def _miss(self, resident: Resident, reason: str) -> None:
         self._residence.forget(resident)
-        if birth is not None:
+        if self._births.missed(resident.task, reason):
             resident.reload = False
-            _refuse(birth, reason)
             return
         self._misses.count(resident.task.uid, reason)
         self._observers.tell("task.missed", task=resident.task.id, reason=reason)
         resident.reload = True
         resident.leaving = True
-        self._replies.extend((reply, None) for reply in (*resident.replies, *resident.unheard))
+        self._mail.again((*resident.replies, *resident.unheard))
 
     def _tell_end(self, task: Task) -> None:
         self._ended(task)
@@ -337,36 +285,9 @@ class Scheduler:
     def _is_held(self, resident: Resident) -> bool:
         return self._residence.tasks.get(resident.task.uid) is resident and not resident.leaving
 
-    def _answer_local(self, reply: Reply, committed_at: float | None) -> None:
-        self._replies.append((reply, committed_at))
-        self._stir()
-
-    async def _pump(self) -> None:
-        """Bring replies from the queue; the turn drains them."""
-        queue = reply_queue(self.instance)
-        while True:
-            try:
-                deliveries = await self._transport.take(queue, TAKE, self._settings.lease)
-            except TransportError as error:
-                self._observers.tell("scheduler.take_failed", error=str(error))
-                await asyncio.sleep(self._settings.poll)
-                continue
-            for delivery in deliveries:
-                if isinstance(delivery.message, Reply):
-                    self._replies.append((delivery.message, None))
-            self._deliveries += deliveries
-            self._stir()
-
-    def _refuse_births(self) -> None:
-        """Whoever submits asks the store instead: a birth whose commit gave no answer is found there by its id."""
-        for future in (*self._bearing.values(), *(future for _, future in self._births)):
-            if not future.done():
-                future.set_result(None)
-        self._births.clear()
-
     def _delay(self) -> float:
         """Seconds until something is due; 0 when there is more to do at once."""
-        if self._residence.touched or self._replies or self._births or self._hinted:
+        if self._residence.touched or self._mail or self._births or self._hinted:
             return 0.0
         now = self._store.now()
         instants = [self._polled_at + self._settings.poll]
@@ -375,26 +296,3 @@ class Scheduler:
         known = (self._agenda.next(), self._residence.waiting.next_look(now))
         instants.extend(instant for instant in known if instant is not None)
         return max(0.0, min(instants) - now)
-
-    async def _sleep(self, delay: float) -> None:
-        loop = asyncio.get_running_loop()
-        self._wake = loop.create_future()
-        timer = loop.call_later(delay, self._stir)
-        try:
-            await self._wake
-        finally:
-            timer.cancel()
-            self._wake = None
-
-    def _stir(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
-
-
-def _refuse(birth: asyncio.Future[Submitted | None], reason: str) -> None:
-    if birth.done():
-        return
-    if reason.startswith(UNAVAILABLE):
-        birth.set_exception(StoreUnavailable(reason))
-    else:
-        birth.set_result(None)

@@ -54,14 +54,17 @@ class Supervisor:
         self._purge_at = 0.0
         self._failures = 0
         self._led = False
+        self.acted = False
+        """Whether the last pass changed something that others in this process should look at."""
 
     async def turn(self) -> float:
         """One bounded pass; the delay until the next. A store out of reach is told and waited for.
 
         Alerts go out beside the passes: a slow sink holds up no step.
         """
+        self.acted = False
         try:
-            await self._pass(in_background=True)
+            self.acted = (await self._pass(in_background=True)).did_something
         except (StoreUnavailable, CommitUnknown) as error:
             # An unknown commit needs no care: each decision is a compare-and-set, the next pass looks again.
             self._failures += 1

@@ -89,10 +89,10 @@ def dispatched_before_commit(stack: ExitStack) -> None:
     """Requests leave as soon as the turn has decided on them."""
     original = Scheduler._commit
 
-    async def commit(self: Scheduler, births: Any) -> None:
+    async def commit(self: Scheduler) -> None:
         self._dispatcher.seal()
         await self._dispatcher.send(self._store.now(), self._is_held)
-        await original(self, births)
+        await original(self)
 
     _set(stack, Scheduler, "_commit", commit)
 

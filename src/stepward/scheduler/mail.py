@@ -1,0 +1,88 @@
+"""Replies on their way to the turn: taken from the queue, settled once the turn that heard them is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+
+from stepward.clock import Environment
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.model.messages import Reply
+from stepward.settings import Settings
+from stepward.transport.contract import Delivery, Transport
+
+TAKE = 5000
+"""Replies taken from the queue at once."""
+
+
+class Mail:
+    """The replies that wait for a turn, and the deliveries that wait for its commit."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        queue: str,
+        settings: Settings,
+        environment: Environment,
+        observers: Observers,
+        stir: Callable[[], None],
+    ) -> None:
+        self._transport = transport
+        self._queue = queue
+        self._settings = settings
+        self._environment = environment
+        self._observers = observers
+        self._stir = stir
+        self._replies: deque[tuple[Reply, float | None]] = deque()
+        self._deliveries: list[Delivery] = []
+
+    def __len__(self) -> int:
+        return len(self._replies)
+
+    def add(self, reply: Reply, committed_at: float | None) -> None:
+        """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
+        self._replies.append((reply, committed_at))
+        self._stir()
+
+    def again(self, replies: Iterable[Reply]) -> None:
+        """Replies to be heard once more, in the next turn."""
+        self._replies.extend((reply, None) for reply in replies)
+
+    def take(self) -> Iterator[tuple[Reply, float | None]]:
+        """What came in since the last turn."""
+        replies = self._replies
+        while replies:
+            yield replies.popleft()
+
+    def heard(self) -> list[Delivery]:
+        """The deliveries of what was taken, to be settled after the commit."""
+        heard, self._deliveries = self._deliveries, []
+        return heard
+
+    async def settle(self, heard: list[Delivery]) -> None:
+        """The turn that heard these is committed."""
+        if not heard:
+            return
+        self._environment.failpoint("W7.before")
+        try:
+            await self._transport.settle(self._queue, heard)
+        except TransportError as error:
+            # They come again, and change nothing.
+            self._observers.tell("scheduler.settle_failed", error=str(error))
+
+    async def pump(self) -> None:
+        """Bring replies from the queue until cancelled; the turn drains them."""
+        while True:
+            try:
+                deliveries = await self._transport.take(self._queue, TAKE, self._settings.lease)
+            except TransportError as error:
+                self._observers.tell("scheduler.take_failed", error=str(error))
+                await asyncio.sleep(self._settings.poll)
+                continue
+            for delivery in deliveries:
+                if isinstance(delivery.message, Reply):
+                    self._replies.append((delivery.message, None))
+            self._deliveries += deliveries
+            self._stir()
