@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepward.cli.logs import OneLine
-from stepward.supervisor.supervisor import Supervisor
+from stepward.host.leases import Leases
 
 from .conftest import SHOP, Stepward
 
@@ -17,10 +17,10 @@ from .conftest import SHOP, Stepward
 def test_an_actor_that_ends_by_a_bug_ends_the_process(
     empty: Path, stepward: Stepward, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_: Supervisor) -> float:
+    async def broken(_: Leases) -> None:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr(Supervisor, "turn", broken)
+    monkeypatch.setattr(Leases, "keep", broken)
     result = stepward("run", SHOP)
     assert result.exit_code == 1
     assert result.stderr.startswith("stepward: this is a bug: RuntimeError: surprise")
