@@ -11,6 +11,7 @@ from pathlib import Path
 
 from benchmarks.measures import MEASURES
 from benchmarks.report import show
+from stepward.host import tune_process
 
 RESULTS = Path("build/bench.json")
 
@@ -41,6 +42,7 @@ def _in_fresh_process(name: str) -> dict[str, float]:
 
 
 def _here(name: str) -> None:
+    tune_process()
     with tempfile.TemporaryDirectory(prefix="stepward-bench-") as folder:
         print(json.dumps(asyncio.run(MEASURES[name](Path(folder)))))
 

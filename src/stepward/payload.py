@@ -33,7 +33,8 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES) -> bytes:
         data = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {_cause(error)}") from None
-    check_size(data, what, limit=limit)
+    if len(data) > min(DEPTH, limit):  # shorter ones are neither too long nor too deep
+        check_size(data, what, limit=limit)
     if NULL in data:
         _refuse_nan(value, what)
     if NESTED in data:
@@ -65,6 +66,8 @@ class Signature:
 
     def __init__(self, fn: Callable[..., Any], what: str, *, skip: int = 0) -> None:
         self.what = what
+        self._arguments_of = f"arguments of {what}"
+        self.result_of = f"result of {what}"
         parameters = _parameters(fn, what)[skip:]
         hints = _hints(fn, what)
         # Resolved, so that messages show types and not the quotes of postponed annotations.
@@ -78,7 +81,7 @@ class Signature:
         """The arguments as a JSON array; raises InvalidArguments, InvalidPayload or PayloadTooLarge."""
         if kwargs or self._named or len(args) != self._count:
             args = self._bind(args, kwargs)
-        return encode(args, f"arguments of {self.what}", limit=limit)
+        return encode(args, self._arguments_of, limit=limit)
 
     def unpack(self, data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword-only arguments, converted to the declared types; raises InvalidArguments."""

@@ -119,7 +119,7 @@ class Performance:
         self._failpoint("A3.after")
         self.gate.succeeded()
         try:
-            output = encode(result, f"result of {target.signature.what}", limit=self._payload_bytes)
+            output = encode(result, target.signature.result_of, limit=self._payload_bytes)
         except Refused as error:
             # The effect has happened; only its result cannot be kept.
             call.maybe_done = True

@@ -15,6 +15,7 @@ from stepward.app import App, Running
 from stepward.cli.cells import clean, cut
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.screen import screen
+from stepward.host import tune_process
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALLED = 128
@@ -24,6 +25,7 @@ LABEL = 12
 def serve(app: App, *, scheduler: bool = True, agents: bool | tuple[str, ...] = True, supervisor: bool = True) -> None:
     """Run these actors of the application until a signal; what they do is logged to stderr."""
     log_to_stderr(app.settings.log_level)
+    tune_process()
     asyncio.run(_serve(app, scheduler=scheduler, agents=agents, supervisor=supervisor))
 
 

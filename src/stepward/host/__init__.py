@@ -2,5 +2,6 @@
 
 from stepward.host.host import Host
 from stepward.host.parts import Parts, Roles
+from stepward.host.process import tune_process
 
-__all__ = ["Host", "Parts", "Roles"]
+__all__ = ["Host", "Parts", "Roles", "tune_process"]

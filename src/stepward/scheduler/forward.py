@@ -76,7 +76,7 @@ class Forward:
         error = None if reply.outcome is Outcome.COMPLETED else reply.error or b"{}"
         execution.resolve(step.key, output=reply.output, error=error, at=now)
         decisions = execution.take()
-        ordinal = next((d.ordinal for d in decisions.delivered if d.key == step.key), None)
+        ordinal = _ordinal(decisions, step.key)
         resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
         self._apply(resident, decisions, now, resolved=step.key)
 
@@ -163,8 +163,9 @@ class Forward:
         resident.steps = [*resident.abandoned, *undos.values()]
 
     def _apply(self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None) -> None:
-        if isinstance(decisions.end, Broken):
-            self._ends.broken(resident, decisions.end.message, now)
+        end = decisions.end
+        if end is not None and isinstance(end, Broken):
+            self._ends.broken(resident, end.message, now)
             return
         if decisions.delivered:
             self._deliver(resident, decisions, resolved)
@@ -172,11 +173,11 @@ class Forward:
             self._record(resident, decisions)
         for call in decisions.calls:
             self._call(resident, call, now)
-        if not isinstance(decisions.end, Failed):
+        if decisions.abandoned and not isinstance(end, Failed):
             for key in decisions.abandoned:
                 self._abandon(resident, key, now)
-        if decisions.end is not None:
-            self._end(resident, decisions.end, now)
+        if end is not None:
+            self._end(resident, end, now)
         elif resident.bytes > self._settings.history_bytes:
             self._ends.too_long(resident, now)
 
@@ -287,6 +288,13 @@ class Forward:
     def _last_rung(self, task: Task) -> str:
         workflow = self._registry.workflow(task.workflow, task.version)
         return workflow.supervision.last if workflow else "alert"
+
+
+def _ordinal(decisions: Decisions, key: str) -> int | None:
+    for delivered in decisions.delivered:
+        if delivered.key == key:
+            return delivered.ordinal
+    return None
 
 
 def child_reply(body: bytes, step: Step) -> Reply:
