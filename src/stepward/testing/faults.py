@@ -25,6 +25,8 @@ class Rates:
     crash_every: float = 0.0
     crash_at_failpoint: float = 0.0
     stall_at_failpoint: float = 0.0
+    stall_at_judgement: float = 0.0
+    reply_held_back: float = 0.0
     """The process stands still in the middle of what it does."""
     pause_every: float = 0.0
     terminate_every: float = 0.0
@@ -64,6 +66,8 @@ HIGHEST = Rates(
     crash_every=8.0,
     crash_at_failpoint=0.02,
     stall_at_failpoint=0.03,
+    stall_at_judgement=0.5,
+    reply_held_back=0.3,
     pause_every=10.0,
     terminate_every=15.0,
     clock_jump_every=5.0,

@@ -18,6 +18,8 @@ from stepward.testing.trace import Trace
 from stepward.transport.contract import Delivery, Message, Revoked, Transport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+HELD_SECONDS = 10.0
+"""How long a reply waits for a Supervisor's judgement that it can cross."""
 
 
 class Network:
@@ -40,12 +42,17 @@ class Network:
         self._mirror = mirror
         self._keys: dict[tuple[str, int, str, int], str] = {}
         self._steps: dict[str, tuple[str, int, str, int]] = {}
+        self._held_back: list[tuple[Transport, str, Message]] = []
 
     def send(self, transport: Transport, queue: str, messages: Sequence[Message]) -> None:
         """Let messages travel, each on its own way."""
         together: list[Message] = []
         for message in messages:
             self._check(message)
+            if self._is_held_back(message):
+                self._held_back.append((transport, queue, message))
+                self.loop.call_later(HELD_SECONDS, self.let_go, context=Context())
+                continue
             for delay in self._delays(queue):
                 if delay == 0.0:
                     together.append(message)
@@ -54,6 +61,12 @@ class Network:
         if together:
             self._arrive(transport, queue, together)
 
+    def let_go(self) -> None:
+        """Let replies that were held back arrive now: while a Supervisor stands before its decision, say."""
+        held_back, self._held_back = self._held_back, []
+        for transport, queue, message in held_back:
+            self._arrive(transport, queue, [message])
+
     def refuses(self, verb: str) -> bool:
         """Whether the broker refuses this verb now."""
         rate = self.rates().queue_refuses
@@ -61,6 +74,13 @@ class Network:
             self.trace.fault("queue refuses", verb)
             return True
         return False
+
+    def _is_held_back(self, message: Message) -> bool:
+        rate = self.rates().reply_held_back
+        if not isinstance(message, Reply) or not rate or self.chance.random() >= rate:
+            return False
+        self.trace.fault("reply held back")
+        return True
 
     def _delays(self, queue: str) -> list[float]:
         rates, chance = self.rates(), self.chance

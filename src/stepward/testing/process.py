@@ -27,6 +27,8 @@ from stepward.workflow.registry import Registry
 
 APP = "simulated"
 BROKE = frozenset({"scheduler.broke", "supervisor.broke"})
+JUDGEMENT = "U2.before"
+"""Between a Supervisor's look and its decision: replies that were held back cross it there."""
 
 
 class SimulatedCrash(BaseException):
@@ -171,7 +173,8 @@ class Process:
 
     def _failpoint(self, name: str) -> None:
         if self.roles is not None and self.started:
-            self._stall(name, self._world.rates_now().stall_at_failpoint)
+            rates = self._world.rates_now()
+            self._stall(name, rates.stall_at_judgement if name == JUDGEMENT else rates.stall_at_failpoint)
             self._crash(name, self._world.rates_now().crash_at_failpoint)
 
     def _stall(self, name: str, rate: float) -> None:
@@ -179,6 +182,8 @@ class Process:
         if rate and not name.startswith("store.") and self._strikes.random() < rate:
             seconds = self._world.settings.lease * self._strikes.choice([0.3, 1.5, 3.0])
             self._world.trace.fault("stall at a failpoint", self.name, name, seconds)
+            if name == JUDGEMENT:
+                self._world.network.let_go()
             self._world.loop.stall(seconds)
             if self.dead:
                 raise SimulatedCrash
