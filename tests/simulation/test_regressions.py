@@ -23,6 +23,7 @@ SEEDS = {
     "parent_waited_for_a_child_that_had_ended": 207,
     "undo_spun_while_its_agent_had_no_room": 300,
     "answers_to_judged_steps_were_refused_for_ever": 1178,
+    "step_given_up_and_answered_in_one_turn_missed_for_ever": 1647,
     "undoing_parent_past_a_deadline_kept_its_room": 5141,
 }
 

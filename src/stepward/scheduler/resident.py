@@ -89,7 +89,7 @@ class Resident:
     def withdraw(self, step: Step) -> None:
         """Take back what this turn's change says of a step that ends in it: a row is written once."""
         change = self.change
-        if change is None:
+        if change is None or not (change.watches or change.dispatches):
             return
         change.watches = [watch for watch in change.watches if (watch.run, watch.key) != (step.run, step.key)]
         kept = [start for start in change.dispatches if (start.run, start.key) != (step.run, step.key)]

@@ -85,6 +85,18 @@ async def test_an_abandoned_step_records_a_late_result_once(world: World, store:
     await miss(store, Change(task=task.uid, finishes=[finish(charge, StepState.FAILED)]))
 
 
+async def test_a_step_given_up_and_answered_in_one_turn_is_abandoned_with_its_result(
+    world: World, store: Store
+) -> None:
+    task = await claimed(world, store)
+    charge = step(task)
+    await add_steps(store, task, charge)
+    abandon = StepMove(task.uid, 1, charge.key, StepState.RUNNING, StepState.ABANDONED, START)
+    await apply(store, Change(task=task.uid, step_moves=[abandon], finishes=[finish(charge)]))
+    found = await read_step(store, task)
+    assert (found.state, found.output, found.ordinal) == (StepState.ABANDONED, DONE, None)
+
+
 async def test_a_recorded_outcome_is_delivered_once(world: World, store: Store) -> None:
     task = await claimed(world, store)
     charge = step(task)

@@ -107,7 +107,11 @@ class Post(Struct, frozen=True, kw_only=True):
 
 
 class Change(Struct, kw_only=True):
-    """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does."""
+    """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does.
+
+    Steps are inserted first, then moved, then finished: one given up and answered in the same turn is abandoned with
+    its late result.
+    """
 
     task: str
     born: Task | None = None

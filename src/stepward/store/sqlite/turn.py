@@ -133,9 +133,10 @@ def _taken(changes: Sequence[Change]) -> list[Values]:
 
 PARTS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [
     ("insert: nothing was inserted", "insert_step", _inserts),
+    # A step can be given up and answered in one turn: its late result is recorded on the abandoned row.
+    ("step move: the step is not in the state that it leaves", "move_step", _step_moves),
     ("finish: the step is not running at that attempt", "finish", _finishes),
     ("deliver: the step has no undelivered outcome", "deliver", _delivers),
-    ("step move: the step is not in the state that it leaves", "move_step", _step_moves),
     ("dispatch: the step does not wait for that attempt", "dispatch", _dispatches),
     ("watch: the step is not running at that attempt", "watch", _watches),
     ("taken: an inbox row is gone", "take_inbox", _taken),
