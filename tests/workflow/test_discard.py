@@ -290,3 +290,26 @@ def test_a_waiting_execution_is_small() -> None:
     finally:
         tracemalloc.stop()
     assert each < 6 * 1024
+
+
+def test_a_discarded_execution_is_freed_without_the_garbage_collector() -> None:
+    @workflow
+    async def waiting() -> None:
+        await wait_for("go")
+        await charge("o")
+
+    def discarded() -> None:
+        play = Play(waiting)
+        play.execution.discard()
+
+    discarded()
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(50):
+            discarded()
+        left = (len(gc.get_objects()) - before) / 50
+    finally:
+        gc.enable()
+    assert left < 3, f"{left} objects of each are left in circles"

@@ -51,12 +51,33 @@ class Engine(Protocol):
         ...
 
 
+class Nobody:
+    """Whom the loop of an execution that is over serves: code that still asks is told to leave."""
+
+    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+        """See ``Engine.call``."""
+        raise GeneratorExit
+
+    def set_timer(
+        self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
+    ) -> Timer:
+        """See ``Engine.set_timer``."""
+        raise GeneratorExit
+
+    def break_off(self, message: str) -> None:
+        """See ``Engine.break_off``."""
+        raise GeneratorExit
+
+
+NOBODY = Nobody()
+
+
 @without_input_output
 class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
     """One loop per execution; ``halted`` stops it for good, ``closing`` lets no operation do anything."""
 
     def __init__(self, engine: Engine, *, now: float, seed: int) -> None:
-        self.engine = engine
+        self.engine: Engine = engine
         self.now = now
         self.halted = False
         self.closing = False
@@ -80,8 +101,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         if self._generators or not all(task.done() for task in self._tasks):
             with silent_warnings():
                 self._inside(self._close_suspended)
+        # What is left of them must be freed at once, not when the garbage collector finds the circles.
+        for task in self._tasks:
+            task.cancel()
         self._tasks.clear()
         self._ready.clear()
+        self.engine = NOBODY
 
     def run_timer(self, timer: Timer) -> None:
         """Make the call of a timer that fires."""
