@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import traceback
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from stepward.agent.runner import AgentRunner
@@ -23,6 +23,9 @@ from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 
 MOST_ADOPTED = 10
+
+Actor = Callable[[], Coroutine[Any, Any, None]]
+"""What runs until it is cancelled."""
 
 
 class Host:
@@ -63,14 +66,14 @@ class Host:
             self._start_agents()
         if self._roles.scheduler:
             self._scheduler = await self._new_scheduler()
-            self._run(self._keep_scheduling())
+            self._run(self._keep_scheduling)
         if self._roles.supervisor:
             self._supervisor = await self._new_supervisor()
-            self._run(self._keep_supervising())
-        self._run(self._leases.keep())
+            self._run(self._keep_supervising)
+        self._run(self._leases.keep)
         if self._roles.scheduler:
             shared = parts.settings.transport != "local"
-            self._run(self._keep_capacities() if shared else self._keep_adopting())
+            self._run(self._keep_capacities if shared else self._keep_adopting)
         self._watcher.start()
         if parts.threads:
             self._watchdog.start()
@@ -108,13 +111,13 @@ class Host:
         for task in done:
             task.result()
 
-    def _run(self, actor: Coroutine[Any, Any, None]) -> None:
+    def _run(self, actor: Actor) -> None:
         self._tasks.append(asyncio.get_running_loop().create_task(self._told(actor)))
 
-    async def _told(self, actor: Coroutine[Any, Any, None]) -> None:
+    async def _told(self, actor: Actor) -> None:
         """An actor that ends by a bug does not end in silence, also where nobody waits for it."""
         try:
-            await actor
+            await actor()
         except Exception as error:
             where = "".join(traceback.format_exception(error))
             name = getattr(actor, "__qualname__", "actor")
@@ -235,7 +238,7 @@ class Host:
                 payload_bytes=parts.settings.payload_bytes,
             )
             self._runners.append(runner)
-            self._run(runner.run())
+            self._run(runner.run)
 
     def _agents_lease(self) -> float:
         return self._leases.until(self._agent_instance)

@@ -166,9 +166,11 @@ class Process:
         )
 
     def _heard(self, event: Event) -> None:
+        if self.dead:
+            return  # it is only being taken apart
         self._world.trace.note("event", self.name, event.name)
         self._world.trace.reached(event.name)
-        if event.name in BROKE and not self.dead:
+        if event.name in BROKE:
             self._world.trace.violated("bug", f"an actor of {self.name} ended by {event.fields['error']}")
 
     def _failpoint(self, name: str) -> None:
