@@ -7,7 +7,7 @@ from collections.abc import Callable
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages import Request, request_queue
+from stepward.model.messages import Request, reply_queue, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler import steps as rows
@@ -36,7 +36,7 @@ class Dispatcher:
         self._agenda = agenda
         self._environment = environment
         self._observers = observers
-        self._instance = instance
+        self._reply_to = reply_queue(instance)
         self._started: list[tuple[Resident, Step]] = []
         self._sealed: list[tuple[Resident, Step]] = []
         self._revoked: list[Step] = []
@@ -61,7 +61,7 @@ class Dispatcher:
         for resident, step in started:
             if step.state is not StepState.RUNNING or not holds(resident):
                 continue
-            request = rows.request(resident.task, step, self._instance)
+            request = rows.request(resident.task, step, self._reply_to)
             if step.kind is StepKind.UNDO:
                 request = rows.undo_request(request, resident.steps)
             if step.kind in BESIDE:

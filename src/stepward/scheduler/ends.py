@@ -44,7 +44,7 @@ class Ends:
         task = resident.task
         if in_doubt:
             message = f"{task.id} was undone, but steps without an undo may have acted: {', '.join(in_doubt)}"
-            resident.changed().alerts.append(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
+            resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
         error = _with_doubt(_cause(task.error), in_doubt)
         self._end(resident, task.undo_to or TaskState.UNDONE, now, error=error)
 
@@ -80,7 +80,7 @@ class Ends:
         task = resident.task
         known = msgspec.json.decode(error)
         message = f"{task.workflow} {task.id}: {known.get('message', 'failed')}"
-        resident.changed().alerts.append(
+        resident.changed().alert(
             rows.alert(task, kind, message, now, step=known.get("step") or None, error=known, **details)
         )
         self._end(resident, TaskState.ERROR, now, error=error)
@@ -123,7 +123,7 @@ class Ends:
         task = resident.task
         if doubt:
             message = f"{task.id}: abandoned steps of run {task.run} may have acted: {', '.join(doubt)}"
-            resident.changed().alerts.append(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
+            resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
         move = self.move(task, TaskState.PROCESSING, now)
         resident.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
 
@@ -145,7 +145,7 @@ class Ends:
         change = resident.changed()
         change.move = self.move(task, after, now, inbox=resident.inbox, release=True, output=output, error=error)
         if task.parent is not None:
-            change.posts.append(
+            change.post(
                 Post(
                     task=task.parent,
                     kind=InboxKind.CHILD,
@@ -176,7 +176,7 @@ class Ends:
         for step in unsent:
             self._desk.free(step)
         change.inserts = [step for step in change.inserts if step not in unsent]
-        change.children.clear()
+        change.children = ()
 
 
 def _cause(error: bytes | None) -> bytes | None:

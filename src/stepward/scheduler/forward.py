@@ -82,7 +82,7 @@ class Forward:
 
     def gave_up(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
-        resident.changed().watches.append(rows.watch(step, now, reply))
+        resident.changed().watch(rows.watch(step, now, reply))
         step.watched, step.complete_by = True, now
         self._desk.free(step)
 
@@ -132,9 +132,7 @@ class Forward:
         """Begin the next attempt of a step that has a row and a place in its Agent's window."""
         rows.start(step, resident.task, now)
         if (step.run, step.key) not in resident.fresh:
-            resident.changed().dispatches.append(
-                Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by)
-            )
+            resident.changed().dispatch(Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by))
         self._start(resident, step)
 
     def ask(self, resident: Resident, step: Step, now: float) -> None:
@@ -159,7 +157,7 @@ class Forward:
         for step in resident.abandoned:
             undo = undos.get(undo_key(step))
             if undo is not None and undo.state is StepState.COMPLETED:
-                resident.changed().step_moves.append(rows.move(step, StepState.UNDONE, now))
+                resident.changed().move_step(rows.move(step, StepState.UNDONE, now))
         resident.steps = [*resident.abandoned, *undos.values()]
 
     def _apply(self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None) -> None:
@@ -185,14 +183,14 @@ class Forward:
         task = resident.task
         for delivered in decisions.delivered:
             if delivered.key != resolved:
-                resident.changed().delivers.append(Deliver(task.uid, task.run, delivered.key, delivered.ordinal))
+                resident.changed().deliver(Deliver(task.uid, task.run, delivered.key, delivered.ordinal))
 
     def _record(self, resident: Resident, decisions: Decisions) -> None:
         change = resident.changed()
         for recorded in decisions.recorded:
             change.inserts.append(rows.recorded_step(resident.task, recorded))
             if recorded.taken is not None:
-                change.taken.append(recorded.taken)
+                change.take(recorded.taken)
 
     def _call(self, resident: Resident, call: StepCall, now: float) -> None:
         if resident.overflow or len(resident.changed().inserts) >= NEW_STEPS_PER_COMMIT:
@@ -220,7 +218,7 @@ class Forward:
         if task.complete_by is not None:
             limit = task.complete_by if limit is None else min(limit, task.complete_by)
         version = action.version if isinstance(action, Workflow) else "1"
-        resident.changed().children.append(rows.child_task(task, call, version, limit, now))
+        resident.changed().begin_child(rows.child_task(task, call, version, limit, now))
         step.state, step.attempt, step.started_at = StepState.RUNNING, 1, now
         step.complete_seconds = None
 
@@ -238,9 +236,9 @@ class Forward:
             return
         resident.withdraw(step)
         if step.attempt == 0:
-            resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
+            resident.changed().move_step(rows.move(step, StepState.SKIPPED, now))
         else:
-            resident.changed().step_moves.append(rows.move(step, StepState.ABANDONED, now))
+            resident.changed().move_step(rows.move(step, StepState.ABANDONED, now))
             self._leave(resident, step)
 
     def _unstart(self, resident: Resident, step: Step) -> None:
@@ -248,17 +246,15 @@ class Forward:
         step.state, step.attempt, step.complete_by = StepState.SKIPPED, 0, None
         if step.kind is StepKind.CHILD:
             resident.children -= 1
-            children = resident.changed().children
-            children[:] = [child for child in children if child.parent_step != step.key]
+            change = resident.changed()
+            change.children = [child for child in change.children if child.parent_step != step.key]
 
     def _leave(self, resident: Resident, step: Step) -> None:
         resident.abandoned.append(step)
         if step.kind is StepKind.CHILD:
             resident.children -= 1
             child = rows.child_uid(resident.task, step.key)
-            resident.changed().posts.append(
-                Post(task=child, kind=InboxKind.CANCEL, sender=resident.task.id, body=b"{}")
-            )
+            resident.changed().post(Post(task=child, kind=InboxKind.CANCEL, sender=resident.task.id, body=b"{}"))
         else:
             resident.revoked.append(step)
 

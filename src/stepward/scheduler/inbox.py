@@ -31,12 +31,12 @@ class Inbox:
             resident.seen = max(resident.seen, row.number)
             if row.kind is InboxKind.SUSPEND and (ends or resident.leaving):
                 # Void beside what ends the task; and twice suspended is suspended once.
-                resident.changed().taken.append(row.number)
+                resident.changed().take(row.number)
             elif row.kind in DIRECTIVES and not resident.leaving:
-                resident.changed().taken.append(row.number)
+                resident.changed().take(row.number)
                 self._carry_out(resident, row, now)
             elif row.kind is InboxKind.STEP and not resident.leaving:
-                resident.changed().taken.append(row.number)
+                resident.changed().take(row.number)
         return resident.leaving
 
     def hand_over(self, resident: Resident, row: InboxRow, now: float) -> None:
@@ -44,10 +44,10 @@ class Inbox:
         if row.kind is InboxKind.SIGNAL:
             self._forward.signal(resident, row.number, row.name, row.body, now)
         elif row.kind is InboxKind.CHILD:
-            resident.changed().taken.append(row.number)
+            resident.changed().take(row.number)
             self._child(resident, row, now)
         elif row.kind is InboxKind.REPLY:
-            resident.changed().taken.append(row.number)
+            resident.changed().take(row.number)
             reply = msgspec.json.decode(row.body, type=Reply)
             step = resident.open.get((reply.run, reply.key))
             if step is None or step.attempt != reply.attempt or step.state is not StepState.RUNNING:

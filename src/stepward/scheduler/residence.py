@@ -153,9 +153,7 @@ class Residence:
             if resident is not None and not resident.leaving:
                 message = f"{key} and others wait for Agent {agent}, which no live instance offers; start one"
                 self.touched[uid] = resident
-                resident.changed().alerts.append(
-                    rows.alert(resident.task, "unserved", message, now, step=key, agent=agent)
-                )
+                resident.changed().alert(rows.alert(resident.task, "unserved", message, now, step=key, agent=agent))
 
     def close(self, now: float) -> None:
         """Give every touched task its face for this turn's commit."""
@@ -247,7 +245,7 @@ class Residence:
             self._unwinding.resolve(resident, given_up, reply, now)
             return
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
-        resident.changed().audits.append(audit)
+        resident.changed().audit(audit)
 
     def _take_over(self, resident: Resident, now: float) -> None:
         """The running row is the outbox: what is not watched goes (again) to its Agent at once."""
@@ -289,7 +287,7 @@ class Residence:
             return
         step.watched = True
         self.touched[resident.task.uid] = resident
-        resident.changed().watches.append(rows.watch(step, step.complete_by or 0.0))
+        resident.changed().watch(rows.watch(step, step.complete_by or 0.0))
 
     def _start_waiting(self, place: Place, now: float) -> None:
         uid, run, key = place

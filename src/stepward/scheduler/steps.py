@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stepward.model.messages import Outcome, Reply, Request, idempotency_key, reply_queue
+from stepward.model.messages import Outcome, Reply, Request, idempotency_key
 from stepward.model.records import Alert, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
@@ -91,7 +91,7 @@ def _complete_by(step: Step, task: Task, now: float) -> float | None:
     return min(own, task.complete_by)
 
 
-def request(task: Task, step: Step, instance: str) -> Request:
+def request(task: Task, step: Step, reply_to: str) -> Request:
     """What an Agent is asked for a running step."""
     return Request(
         task=step.task,
@@ -106,7 +106,7 @@ def request(task: Task, step: Step, instance: str) -> Request:
         complete_by=step.complete_by or 0.0,
         idempotency_key=idempotency_key(step.task, step.run, step.key, step.generation),
         undoes=None,
-        reply_to=reply_queue(instance),
+        reply_to=reply_to,
         priority=task.priority,
     )
 

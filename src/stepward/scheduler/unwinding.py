@@ -84,7 +84,7 @@ class Unwinding:
         """Once something is undone, what has not started yet never will."""
         for step in resident.steps:
             if step.state is StepState.NOT_STARTED and step.kind is not StepKind.UNDO:
-                resident.changed().step_moves.append(rows.move(step, StepState.SKIPPED, now))
+                resident.changed().move_step(rows.move(step, StepState.SKIPPED, now))
 
     def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """An answer came: to an undo, or to an attempt that was under way when undo began."""
@@ -158,7 +158,7 @@ class Unwinding:
         original = next(s for s in resident.steps if s.run == undo.run and undo.key == s.key + SUFFIX)
         resident.open.pop((original.run, original.key), None)
         if original.state is not StepState.UNDONE:
-            resident.changed().step_moves.append(rows.move(original, StepState.UNDONE, now))
+            resident.changed().move_step(rows.move(original, StepState.UNDONE, now))
 
     def _record(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """Undo has not reached this step yet: its outcome is worth knowing."""
@@ -173,9 +173,7 @@ class Unwinding:
 
     def _late(self, resident: Resident, step: Step, now: float) -> None:
         message = f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
-        resident.changed().alerts.append(
-            rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key)
-        )
+        resident.changed().alert(rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key))
 
     def _undo_of(self, resident: Resident, step: Step) -> Step | None:
         key = undo_key(step)
@@ -187,4 +185,4 @@ class Unwinding:
 
     def _post(self, resident: Resident, step: Step, kind: InboxKind) -> None:
         child = f"{step.task}/{step.run}/{step.key}"
-        resident.changed().posts.append(Post(task=child, kind=kind, sender=resident.task.id, body=b"{}"))
+        resident.changed().post(Post(task=child, kind=kind, sender=resident.task.id, body=b"{}"))

@@ -164,7 +164,7 @@ def error_without_alert(stack: ExitStack) -> None:
 
     def error(self: Ends, resident: Any, *args: Any, **more: Any) -> None:
         original(self, resident, *args, **more)
-        resident.changed().alerts.clear()
+        resident.changed().alerts = ()
 
     _set(stack, Ends, "error", error)
 

@@ -5,6 +5,8 @@ Each change names the state it leaves and the claim it holds; a late writer chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct, field
 
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
@@ -118,18 +120,56 @@ class Change(Struct, kw_only=True):
     """A submission born claimed: ``locked_by`` is the committing instance. Misses if the id or uid exists."""
     inserts: list[Step] = field(default_factory=list)
     finishes: list[Finish] = field(default_factory=list)
-    delivers: list[Deliver] = field(default_factory=list)
-    dispatches: list[Dispatch] = field(default_factory=list)
-    watches: list[Watch] = field(default_factory=list)
-    step_moves: list[StepMove] = field(default_factory=list)
+    delivers: Sequence[Deliver] = ()
+    dispatches: Sequence[Dispatch] = ()
+    watches: Sequence[Watch] = ()
+    step_moves: Sequence[StepMove] = ()
     move: TaskMove | None = None
-    taken: list[int] = field(default_factory=list)
+    taken: Sequence[int] = ()
     """Numbers of inbox rows that are used up; they are deleted."""
-    children: list[Task] = field(default_factory=list)
+    children: Sequence[Task] = ()
     """New tasks, pending; one that exists already (same uid) is left alone."""
-    posts: list[Post] = field(default_factory=list)
-    alerts: list[Alert] = field(default_factory=list)
-    audits: list[Audit] = field(default_factory=list)
+    posts: Sequence[Post] = ()
+    alerts: Sequence[Alert] = ()
+    audits: Sequence[Audit] = ()
+
+    # What most turns have none of is no list until it is needed: this is made for every task of every turn.
+
+    def deliver(self, deliver: Deliver) -> None:
+        """Add one."""
+        self.delivers = (*self.delivers, deliver)
+
+    def dispatch(self, dispatch: Dispatch) -> None:
+        """Add one."""
+        self.dispatches = (*self.dispatches, dispatch)
+
+    def watch(self, watch: Watch) -> None:
+        """Add one."""
+        self.watches = (*self.watches, watch)
+
+    def move_step(self, move: StepMove) -> None:
+        """Add one."""
+        self.step_moves = (*self.step_moves, move)
+
+    def take(self, number: int) -> None:
+        """Use up an inbox row."""
+        self.taken = (*self.taken, number)
+
+    def begin_child(self, child: Task) -> None:
+        """Add one."""
+        self.children = (*self.children, child)
+
+    def post(self, post: Post) -> None:
+        """Add one."""
+        self.posts = (*self.posts, post)
+
+    def alert(self, alert: Alert) -> None:
+        """Add one."""
+        self.alerts = (*self.alerts, alert)
+
+    def audit(self, audit: Audit) -> None:
+        """Add one."""
+        self.audits = (*self.audits, audit)
 
 
 class Committed(Struct, frozen=True):
