@@ -72,12 +72,6 @@ class Dispatcher:
         if requests or self._revoked:
             await self._publish(requests)
 
-    def forget(self) -> None:
-        """Drop what was not sent: the turn did not commit."""
-        self._started.clear()
-        self._sealed.clear()
-        self._revoked.clear()
-
     async def _publish(self, requests: dict[str, list[Request]]) -> None:
         self._environment.failpoint("W4.before")
         revoked, self._revoked = self._revoked, []

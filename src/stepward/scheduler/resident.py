@@ -111,8 +111,3 @@ class Resident:
     def is_undoing(self) -> bool:
         """Whether undo began: nothing goes forward any more."""
         return self.task.state is TaskState.UNDOING
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it only waits for a time, a signal or a child."""
-        return self.waiting_since is not None
