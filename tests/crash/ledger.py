@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 BUSY_SECONDS = 20.0
@@ -51,13 +51,13 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """All effects in the order in which they happened."""
-        with self._open() as connection:
+        with closing(self._connect()) as connection:
             rows = connection.execute("select number, key, verb, task, what, calls from entry order by number")
             return [Entry(*row) for row in rows]
 
     def late(self) -> int:
         """How many effects came after their undo, and were refused."""
-        with self._open() as connection:
+        with closing(self._connect()) as connection:
             return int(connection.execute("select coalesce(sum(late), 0) from tombstone").fetchone()[0])
 
     def _enter(self, connection: sqlite3.Connection, key: str, verb: str, task: str, what: str) -> None:
@@ -69,7 +69,7 @@ class Ledger:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = self._connect()
         try:
             if self._is_made(connection):
                 connection.execute("begin immediate")
@@ -78,6 +78,10 @@ class Ledger:
                 connection.execute("commit")
         finally:
             connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        # Readers take no lock: a process that was stopped in the middle of an effect may hold it.
+        return sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
 
     @staticmethod
     def _is_made(connection: sqlite3.Connection) -> bool:
