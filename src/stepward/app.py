@@ -23,10 +23,13 @@ from stepward.observers.webhook import WebhookSink
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
+from stepward.submission import Submission
+from stepward.submission.declaration import Accept
 from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
+from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -61,10 +64,27 @@ class App:
         self.settings = Settings.load(overrides, os.environ, Path.cwd())
         self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
         self.observers = Observers(LogObserver())
+        self._submissions: dict[str, Submission] = {}
         self._running: Running | None = None
 
     def __repr__(self) -> str:
         return f"<App {self.name}>"
+
+    @property
+    def submissions(self) -> Sequence[Submission]:
+        """The queues from which messages become tasks."""
+        return tuple(self._submissions.values())
+
+    def submission(self, queue: str, *, accept: Accept) -> None:
+        """Make tasks of the messages in ``queue``: ``accept(message, transaction)`` returns what each asks for.
+
+        It runs in the one transaction that inserts the task, so that its own rows and the task stand or fall
+        together, once per message; raise Unacceptable for what can never be accepted.
+        """
+        declared = Submission(queue, accept)
+        if queue in self._submissions:
+            raise DeclarationError(f"submission {queue}: expected one declaration, found two; rename one queue")
+        self._submissions[queue] = declared
 
     @asynccontextmanager
     async def running(
@@ -73,6 +93,7 @@ class App:
         scheduler: bool = True,
         agents: bool | Iterable[str] = True,
         supervisor: bool = True,
+        submission: bool = True,
         supervisor_every: Duration | None = None,
         drain: Duration | None = None,
     ) -> AsyncIterator[Running]:
@@ -80,7 +101,7 @@ class App:
         overrides = {"supervisor_every": supervisor_every, "drain": drain}
         running = await self._start(
             self.settings.replaced({k: v for k, v in overrides.items() if v is not None}),
-            Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor),
+            Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor, submission=submission),
         )
         self._running = running
         try:
@@ -114,6 +135,7 @@ class App:
             registry=self.registry,
             environment=self.environment,
             hints=running.hints,
+            queues=running.queues,
             endings=running.endings,
             birth=running.host.birth,
             payload_bytes=self.settings.payload_bytes,
@@ -146,9 +168,14 @@ class App:
         hints = Hints()
         endings = Endings()
         transport = self._transport(settings, store, hints)
+        queues = StoreQueues(store.messages, poll=settings.poll)
+        hints.listen(queues.wake)
         parts = Parts(
+            app=self.name,
             registry=self.registry,
             agents=self.agents,
+            submissions=self.submissions,
+            queues=queues,
             settings=settings,
             environment=self.environment,
             observers=self.observers,
@@ -158,7 +185,7 @@ class App:
             endings=endings,
             sinks=sinks_of(settings),
         )
-        return Running(store, transport, hints, endings, Host(parts, roles))
+        return Running(store, transport, queues, hints, endings, Host(parts, roles))
 
     def _transport(self, settings: Settings, store: Store, hints: Hints) -> Transport:
         if settings.transport == "local":
@@ -181,9 +208,18 @@ class App:
 class Running:
     """An application at work in this process."""
 
-    def __init__(self, store: Store, transport: Transport, hints: Hints, endings: Endings, host: Host) -> None:
+    def __init__(
+        self,
+        store: Store,
+        transport: Transport,
+        queues: AppQueues,
+        hints: Hints,
+        endings: Endings,
+        host: Host,
+    ) -> None:
         self.store = store
         self.transport = transport
+        self.queues = queues
         self.hints = hints
         self.endings = endings
         self.host = host
@@ -199,6 +235,7 @@ class Running:
 
     async def close(self) -> None:
         """Let go of the transport and the store."""
+        await self.queues.close()
         await self.transport.close()
         await self.store.close()
 

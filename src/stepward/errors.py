@@ -12,6 +12,7 @@ StepwardError
 │   ├── UnknownWorkflow      no instance ever registered that workflow
 │   ├── UnknownOperation     no Agent offers that operation
 │   ├── TaskNotFound         no task has that id
+│   ├── Unacceptable         a message that no submission can accept
 │   ├── TaskConflict         the id is taken by a task with other arguments
 │   └── IllegalTransition    the task's state does not allow what was asked for
 ├── StoreError
@@ -86,6 +87,10 @@ class TaskNotFound(Refused):
 
 class TaskConflict(Refused):
     """The id is taken by a task with other arguments."""
+
+
+class Unacceptable(Refused):
+    """A message can never be accepted: it goes to the dead letters with this reason."""
 
 
 class IllegalTransition(Refused):

@@ -15,6 +15,7 @@ class Row:
     body: bytes
     expires_at: float | None
     taken_until: float = 0.0
+    tries: int = 0
 
 
 class SmallStore:
@@ -22,6 +23,7 @@ class SmallStore:
         self.now = now
         self.rows: list[Row] = []
         self.takes = 0
+        self.buried: list[tuple[bytes, str]] = []
         self.is_down = False
         self._token = 0
 
@@ -39,6 +41,7 @@ class SmallStore:
         free = [row for row in self.rows if row.queue == queue and row.taken_until <= now][:limit]
         for row in free:
             row.taken_until = now + lease
+            row.tries += 1
         return free
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
@@ -50,6 +53,19 @@ class SmallStore:
         for row in self.rows:
             if row.queue == queue and row.token in tokens:
                 row.taken_until = self.now() + lease
+
+    async def reclaim(self, queue: str) -> int:
+        self._check()
+        taken = [row for row in self.rows if row.queue == queue and row.taken_until]
+        for row in taken:
+            row.taken_until = 0.0
+        return len(taken)
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        self._check()
+        reasons = dict(letters)
+        self.buried += [(row.body, reasons[row.token]) for row in self.rows if row.token in reasons]
+        await self.settle(queue, list(reasons))
 
     async def adopt(self, queue: str, heir: str) -> int:
         self._check()

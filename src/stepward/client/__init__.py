@@ -1,7 +1,10 @@
 """The applications' door: submit tasks, follow them, and act on them."""
 
 from stepward.client.client import Client
+from stepward.client.events import StatusEvent
 from stepward.client.handle import UNSET, TaskHandle, TaskStatus
+from stepward.client.preparation import Options, Preparation
+from stepward.client.queues import Queues
 from stepward.client.waiting import Endings
 
-__all__ = ["UNSET", "Client", "Endings", "TaskHandle", "TaskStatus"]
+__all__ = ["UNSET", "Client", "Endings", "Options", "Preparation", "Queues", "StatusEvent", "TaskHandle", "TaskStatus"]

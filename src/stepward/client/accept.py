@@ -59,9 +59,15 @@ def labels(value: Mapping[str, str] | None) -> bytes:
 
 
 def reply_queue(queue: str | None, app: str) -> str | None:
+    """Where word of a task goes, if anywhere."""
+    return None if queue is None else own_queue(queue, app)
+
+
+def own_queue(queue: str, app: str) -> str:
     """A private response queue, which lives under ``replies.<app>.``"""
-    if queue is not None and not re.fullmatch(rf"replies\.{re.escape(app)}\.[A-Za-z0-9_.-]{{1,100}}", queue):
-        raise Refused(f"reply_to: expected replies.{app}.NAME, found {queue[:80]!r}")
+    own = rf"replies\.{re.escape(app)}\.[A-Za-z0-9_.-]{{1,100}}"
+    if not isinstance(queue, str) or not re.fullmatch(own, queue):
+        raise Refused(f"reply_to: expected replies.{app}.NAME, found {str(queue)[:80]!r}; name one of this app's")
     return queue
 
 

@@ -12,19 +12,22 @@ from typing import Any
 import msgspec
 
 from stepward.client import accept
+from stepward.client.events import StatusEvents
 from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
+from stepward.client.preparation import Known, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
-from stepward.durations import Duration, seconds
+from stepward.durations import Duration
 from stepward.errors import Refused, TaskConflict, TaskNotFound
 from stepward.events import Hints
 from stepward.model.action import current_caller
-from stepward.model.records import Alert, Audit, Instance, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Directive, Store, Submitted, TaskFilter, Transaction
 from stepward.store.opening import open_store
 from stepward.store.watcher import Watcher
+from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -47,6 +50,7 @@ class Client:
         registry: Registry | None = None,
         environment: Environment | None = None,
         hints: Hints | None = None,
+        queues: AppQueues | None = None,
         endings: Endings | None = None,
         birth: Birth | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
@@ -58,8 +62,9 @@ class Client:
         )
         self.app = app
         self.limit = payload_bytes
-        self._registry = registry or Registry([], [])
+        self._preparation = Preparation(self.store, app, registry or Registry([], []), self._environment, payload_bytes)
         self._hints = hints or Hints()
+        self._queues = queues or self._own_queues()
         self._birth = birth
         self._lookout = Lookout(self.store, endings or Endings(), self._hints, POLL)
         self._watcher = Watcher(self.store, self._hints) if self._owns_store else None
@@ -98,15 +103,18 @@ class Client:
         An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
         ``transaction`` the task exists only if that transaction commits.
         """
-        known = await self._known(workflow)
-        task = self._task(known, self._pack(known, args, kwargs), id=id)
-        task.priority = accept.priority(priority)
-        task.labels = accept.labels(labels)
-        task.fairness_key = accept.fairness_key(fairness_key)
-        task.reply_to = accept.reply_queue(reply_to, self.app)
-        now = self.store.now()
-        task.complete_by = accept.deadline(complete_by, known.complete_seconds, now)
-        task.wake_at = None if delay is None else now + seconds(delay, "delay", zero=True)
+        _refuse_in_workflow("client.submit()")
+        known = await self._preparation.known(workflow)
+        options = Options(
+            id=id,
+            priority=priority,
+            complete_by=complete_by,
+            delay=delay,
+            reply_to=reply_to,
+            labels=labels,
+            fairness_key=fairness_key,
+        )
+        task = self._preparation.task(known, args, kwargs, options)
         submitted = await self._submit(task, transaction)
         return self._handle(submitted, known)
 
@@ -123,22 +131,23 @@ class Client:
         """Submit a task for each tuple of arguments, 10,000 to a transaction; nothing if one of them does not fit."""
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
-        known = await self._known(workflow)
-        tasks = [
-            self._task(known, self._pack(known, tuple(each), {}), id=ids[n] if ids is not None else None)
-            for n, each in enumerate(arguments)
-        ]
-        face = (accept.priority(priority), accept.labels(labels))
-        complete_by = accept.deadline(None, known.complete_seconds, self.store.now())
-        for task in tasks:
-            task.priority, task.labels = face
-            task.complete_by = complete_by
+        _refuse_in_workflow("client.submit()")
+        known = await self._preparation.known(workflow)
+        face = Options(priority=priority, labels=labels)
+        tasks = self._preparation.tasks(known, arguments, ids, face)
         submitted: list[Submitted] = []
         for start in range(0, len(tasks), BATCH):
             target = self.store if transaction is None else transaction
             submitted += await target.submit(tasks[start : start + BATCH])
         self._hints.hint()
         return [self._handle(each, known) for each in submitted]
+
+    def events(self, queue: str) -> StatusEvents:
+        """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.
+
+        The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
+        """
+        return StatusEvents(self._queues, accept.own_queue(queue, self.app))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -172,6 +181,20 @@ class Client:
     async def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""
         return await self.store.acknowledge(number, actor())
+
+    async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
+        """Messages that nobody could use, newest first."""
+        return await self.store.dead_letters(limit)
+
+    async def put_back(self, *numbers: int) -> list[int]:
+        """Put dead letters back into their queues, as new; the numbers of those that were there."""
+        found = await self.store.put_back(numbers, actor())
+        self._hints.hint()
+        return found
+
+    async def discard(self, *numbers: int) -> list[int]:
+        """Throw dead letters away; the numbers of those that were there."""
+        return await self.store.discard(numbers, actor())
 
     async def instances(self) -> list[Instance]:
         """The live actors, and those that died within the hour."""
@@ -209,6 +232,11 @@ class Client:
         self._hints.hint()
         return fresh
 
+    def _own_queues(self) -> AppQueues:
+        queues = StoreQueues(self.store.messages, poll=POLL)
+        self._hints.listen(queues.wake)
+        return queues
+
     async def _submit(self, task: Task, transaction: Transaction | None) -> Submitted:
         if transaction is not None:
             return (await transaction.submit([task]))[0]
@@ -221,39 +249,7 @@ class Client:
         self._hints.hint()
         return submitted
 
-    async def _known(self, workflow: Workflow[Any, Any] | str) -> Workflow[Any, Any] | WorkflowRecord:
-        _refuse_in_workflow("client.submit()")
-        name = accept.workflow_name(workflow)
-        declared = self._registry.newest(name)
-        if declared is not None:
-            return workflow if isinstance(workflow, Workflow) else declared
-        records = await self.store.workflow(name)
-        if not records:
-            raise accept.unknown(name, [record.name for record in await self.store.workflows()])
-        return workflow if isinstance(workflow, Workflow) else records[0]
-
-    def _pack(
-        self,
-        known: Workflow[Any, Any] | WorkflowRecord,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-    ) -> bytes:
-        if isinstance(known, Workflow):
-            return accept.by_declaration(known, args, kwargs, self.limit)
-        return accept.by_schema(known, args, kwargs, self.limit)
-
-    def _task(self, known: Workflow[Any, Any] | WorkflowRecord, input: bytes, *, id: str | None) -> Task:
-        uid = self._environment.new_uid()
-        return Task(
-            uid=uid,
-            id=uid if id is None else accept.task_id(id),
-            workflow=known.name,
-            version=known.version,
-            input=input,
-            created_at=self.store.now(),
-        )
-
-    def _handle(self, submitted: Submitted, known: Workflow[Any, Any] | WorkflowRecord) -> TaskHandle[Any]:
+    def _handle(self, submitted: Submitted, known: Known) -> TaskHandle[Any]:
         if not submitted.same:
             raise TaskConflict(
                 f"id {submitted.id!r}: expected a new id, or the same workflow and arguments, found a task with "

@@ -7,18 +7,21 @@ import contextlib
 import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from stepward.agent.runner import AgentRunner
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable, TransportError
 from stepward.host.leases import Leases
 from stepward.host.parts import Parts, Roles
+from stepward.host.submissions import keep, submitter
 from stepward.host.watchdog import Watchdog
 from stepward.model.messages import reply_queue
 from stepward.model.records import Role, Task
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.contract import Submitted
 from stepward.store.watcher import Watcher
+from stepward.submission import Submitter
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 
@@ -36,6 +39,7 @@ class Host:
         self._roles = roles
         self._agents = [a for a in parts.agents if roles.agents is None or a.name in roles.agents]
         self._runners: list[AgentRunner] = []
+        self._submitters: list[Submitter] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._leases = Leases(parts, self._lost)
         self._watcher = Watcher(parts.store, parts.hints)
@@ -46,6 +50,7 @@ class Host:
         self._supervisor: Supervisor | None = None
         self._agent_instance = ""
         self._supervisor_instance = ""
+        self._submission_instance = ""
 
     @property
     def scheduler(self) -> Scheduler | None:
@@ -70,6 +75,8 @@ class Host:
         if self._roles.supervisor:
             self._supervisor = await self._new_supervisor()
             self._run(self._keep_supervising)
+        if self._roles.submission:
+            await self._start_submissions()
         self._run(self._leases.keep)
         if self._roles.scheduler:
             shared = parts.settings.transport != "local"
@@ -93,7 +100,9 @@ class Host:
         grace = self._parts.settings.drain
         if self._scheduler is not None:
             self._scheduler.stop_taking()
-        await asyncio.gather(*(runner.drain(grace) for runner in self._runners))
+        drains = [actor.drain(grace) for actor in self._runners]
+        drains += [actor.drain(grace) for actor in self._submitters]
+        await asyncio.gather(*drains)
         if self._scheduler is not None:
             await self._scheduler.settle()
         for task in reversed(self._tasks):
@@ -190,6 +199,7 @@ class Host:
             observers=parts.observers,
             capacities=await self._capacities(),
             ended=parts.endings.tell,
+            told=parts.queues.wake,
             threads=parts.threads,
         )
 
@@ -240,6 +250,19 @@ class Host:
             self._runners.append(runner)
             self._run(runner.run)
 
+    async def _start_submissions(self) -> None:
+        parts = self._parts
+        if parts.submissions:
+            await self._register_submissions()
+        for submission in parts.submissions:
+            actor = submitter(parts, submission)
+            self._submitters.append(actor)
+            self._run(partial(keep, actor, parts))
+
+    async def _register_submissions(self) -> None:
+        serves = [submission.queue for submission in self._parts.submissions]
+        self._submission_instance = await self._leases.register(Role.SUBMISSION, serves, 0)
+
     def _agents_lease(self) -> float:
         return self._leases.until(self._agent_instance)
 
@@ -250,6 +273,8 @@ class Host:
             await self._register_agents()
             # A process hears nothing of its own changes: its Scheduler is to learn that there is room again.
             self._parts.hints.hint()
+        elif instance == self._submission_instance:
+            await self._register_submissions()
         elif instance == self._supervisor_instance and self._supervisor is not None:
             await self._supervisor.close()
             self._supervisor = await self._new_supervisor()

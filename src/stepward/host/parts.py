@@ -11,7 +11,9 @@ from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.settings import Settings
 from stepward.store.contract import Store
+from stepward.submission import Submission
 from stepward.transport.contract import Transport
+from stepward.transport.queues import AppQueues
 from stepward.workflow.registry import Registry
 
 
@@ -21,11 +23,15 @@ class Parts:
 
     registry: Registry
     agents: Sequence[Agent]
+    submissions: Sequence[Submission]
+    app: str
     settings: Settings
     environment: Environment
     observers: Observers
     store: Store
     transport: Transport
+    queues: AppQueues
+    """The applications' own: submission and private response queues."""
     hints: Hints
     endings: Endings
     sinks: Sequence[AlertSink]
@@ -39,3 +45,4 @@ class Roles:
     scheduler: bool = True
     agents: frozenset[str] | None = None
     supervisor: bool = True
+    submission: bool = True

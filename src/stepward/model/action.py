@@ -21,8 +21,10 @@ R = TypeVar("R")
 class Caller:
     """The event loop of a workflow, as actions see it; a plain base class, because every call asks for it."""
 
-    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
-        """Record ``action`` as a step and wait for its outcome."""
+    def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
+        """Record ``action`` as a step and wait for its outcome; without a ``key``, as the next of its name."""
         raise NotImplementedError
 
     def refuse(self, what: str) -> NoReturn:
@@ -72,6 +74,13 @@ class Action(Generic[P, R]):
         caller = current_caller()
         if caller is not None:
             return caller.call(self, args, kwargs)
+        return cast("Coroutine[object, object, R]", _direct(self.fn, args, kwargs))
+
+    def call_as(self, key: str, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
+        """As calling it; inside a workflow the step is recorded under ``key``, whatever was called before."""
+        caller = current_caller()
+        if caller is not None:
+            return caller.call(self, args, kwargs, key)
         return cast("Coroutine[object, object, R]", _direct(self.fn, args, kwargs))
 
     def __repr__(self) -> str:

@@ -76,3 +76,8 @@ def reply_queue(instance: str) -> str:
 def idempotency_key(task: str, run: int, key: str, generation: int) -> str:
     """The stable key of a step: the same in every attempt, repeat, recovery and resubmission of a generation."""
     return f"{task}/{run}/{key}" + (f"#{generation}" if generation else "")
+
+
+def submission_queue(app: str, name: str) -> str:
+    """Where an application posts what it wants done."""
+    return f"submissions.{app}.{name}"

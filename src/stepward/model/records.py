@@ -50,6 +50,8 @@ class Task(Struct, kw_only=True, gc=False):
     created_at: float = 0.0
     started_at: float | None = None
     finished_at: float | None = None
+    events: int = 0
+    """Status events told to ``reply_to`` so far: the sequence of the last one."""
 
 
 class Step(Struct, kw_only=True, gc=False):
@@ -193,3 +195,17 @@ class WorkflowRecord(Struct, frozen=True, kw_only=True):
     policy: bytes
     """The Supervision policy as JSON."""
     complete_seconds: float | None = None
+    plan: bytes | None = None
+    """The stages of a declared plan as JSON; None for workflow code."""
+
+
+class DeadLetter(Struct, frozen=True, kw_only=True):
+    """A message that nobody could use, kept for an operator."""
+
+    number: int
+    queue: str
+    body: bytes
+    reason: str
+    tries: int
+    """How often it had been taken."""
+    buried_at: float

@@ -8,11 +8,12 @@ import msgspec
 
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import StepState, TaskState
+from stepward.model.status import OF_STATE, Told, ended_with
 from stepward.scheduler import steps as rows
 from stepward.scheduler.desk import Desk
 from stepward.scheduler.resident import Resident
 from stepward.settings import Settings
-from stepward.store.contract import Change, Post, TaskMove
+from stepward.store.contract import Post, TaskMove
 from stepward.workflow.decisions import Failed
 from stepward.workflow.undo import has_begun, may_have_acted
 
@@ -57,14 +58,12 @@ class Ends:
 
     def broken(self, resident: Resident, message: str, now: float) -> None:
         """The replay does not fit the record: nothing of this turn is written but the error itself."""
-        born = resident.changed().born
-        resident.change = Change(task=resident.task.uid, born=born)
+        resident.begin_anew(now)
         self.error(resident, rows.error_object(message, "NonDeterministic"), "non_deterministic", now)
 
     def internal(self, resident: Resident, fault: Exception, now: float) -> None:
         """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
-        born = resident.changed().born
-        resident.change = Change(task=resident.task.uid, born=born)
+        resident.begin_anew(now)
         message = f"expected to go on with its record, found {type(fault).__name__}: {fault}"
         self.error(resident, rows.error_object(message, "Internal"), "internal", now)
 
@@ -108,10 +107,12 @@ class Ends:
         resident.changed().move = self.move(
             resident.task, TaskState.UNDOING, now, undo_to=undo_to, error=error or resident.task.error
         )
+        resident.tell(Told.UNDOING, now, **ended_with(None, error))
         resident.leaving = resident.reload = True
 
     def suspended(self, resident: Resident, now: float) -> None:
         """Let the task go until an operator resumes it."""
+        resident.tell(Told.SUSPENDED, now)
         self._let_go(resident, TaskState.SUSPENDED, now)
 
     def evicted(self, resident: Resident, now: float) -> None:
@@ -144,6 +145,7 @@ class Ends:
         task = resident.task
         change = resident.changed()
         change.move = self.move(task, after, now, inbox=resident.inbox, release=True, output=output, error=error)
+        resident.tell(OF_STATE[after], now, **ended_with(output, error))
         if task.parent is not None:
             change.post(
                 Post(

@@ -10,6 +10,7 @@ import msgspec
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.status import Told, ended_with
 from stepward.scheduler import steps as rows
 from stepward.scheduler.desk import Desk
 from stepward.scheduler.ends import Ends
@@ -24,6 +25,7 @@ from stepward.workflow.undo import needs_undo, undo_key
 
 NEW_STEPS_PER_COMMIT = 1000
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
+ANSWERED = frozenset({StepState.COMPLETED, StepState.FAILED})
 
 
 class Forward:
@@ -52,6 +54,7 @@ class Forward:
             raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
         resident.open = {(s.run, s.key): s for s in history.steps if s.state in OPEN}
         resident.abandoned = [s for s in history.steps if s.state is StepState.ABANDONED]
+        resident.recorded = {s.key: s for s in history.steps if s.ordinal is None and s.state in ANSWERED}
         resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
         self._cleaning_of(resident, history, now)
         own = [step for step in history.steps if step.kind is not StepKind.UNDO]
@@ -78,6 +81,8 @@ class Forward:
         decisions = execution.take()
         ordinal = _ordinal(decisions, step.key)
         resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
+        if resident.task.reply_to is not None:
+            self._tell_outcome(resident, step, error, now)
         self._apply(resident, decisions, now, resolved=step.key)
 
     def gave_up(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
@@ -95,6 +100,7 @@ class Forward:
         resident.withdraw(step)
         self._desk.free(step)
         execution.resolve(step.key, output=reply.output, error=reply.error, at=committed_at)
+        self._tell_outcome(resident, step, reply.error, now)
         self._apply(resident, execution.take(), now)
 
     def signal(self, resident: Resident, number: int, name: str, body: bytes, now: float) -> None:
@@ -166,7 +172,7 @@ class Forward:
             self._ends.broken(resident, end.message, now)
             return
         if decisions.delivered:
-            self._deliver(resident, decisions, resolved)
+            self._deliver(resident, decisions, resolved, now)
         if decisions.recorded:
             self._record(resident, decisions)
         for call in decisions.calls:
@@ -179,11 +185,18 @@ class Forward:
         elif resident.bytes > self._settings.history_bytes:
             self._ends.too_long(resident, now)
 
-    def _deliver(self, resident: Resident, decisions: Decisions, resolved: str | None) -> None:
+    def _deliver(self, resident: Resident, decisions: Decisions, resolved: str | None, now: float) -> None:
         task = resident.task
         for delivered in decisions.delivered:
             if delivered.key != resolved:
                 resident.changed().deliver(Deliver(task.uid, task.run, delivered.key, delivered.ordinal))
+                step = resident.recorded.pop(delivered.key, None)
+                if step is not None:
+                    self._tell_outcome(resident, step, step.error if step.state is StepState.FAILED else None, now)
+
+    def _tell_outcome(self, resident: Resident, step: Step, error: bytes | None, now: float) -> None:
+        told = Told.STEP_COMPLETED if error is None else Told.STEP_FAILED
+        resident.tell(told, now, step=step.key, name=step.name, **ended_with(None, error))
 
     def _record(self, resident: Resident, decisions: Decisions) -> None:
         change = resident.changed()

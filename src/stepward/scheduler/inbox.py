@@ -7,6 +7,7 @@ import msgspec
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.status import Told, ended_with
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward, child_reply
 from stepward.scheduler.resident import Resident
@@ -37,6 +38,7 @@ class Inbox:
                 self._carry_out(resident, row, now)
             elif row.kind is InboxKind.STEP and not resident.leaving:
                 resident.changed().take(row.number)
+                self._tell_delay(resident, row.name, now)
         return resident.leaving
 
     def hand_over(self, resident: Resident, row: InboxRow, now: float) -> None:
@@ -77,6 +79,14 @@ class Inbox:
         else:
             undo_to = TaskState.UNDONE if row.kind is InboxKind.UNDO else TaskState.CANCELLED
             self._ends.undo(resident, undo_to, now, error=_cause(row.body))
+
+    def _tell_delay(self, resident: Resident, name: str, now: float) -> None:
+        """What the Supervisor has repeated is told when its owner first hears of it."""
+        run, _, key = name.partition("/")
+        step = _kept(resident, int(run), key)
+        if step is not None and step.state is StepState.TO_REPEAT and step.kind is not StepKind.UNDO:
+            more = {"failures": step.failure_count, "repeat_at": step.repeat_at, **ended_with(None, step.error)}
+            resident.tell(Told.STEP_DELAYED, now, step=key, name=step.name, **more)
 
     def _child(self, resident: Resident, row: InboxRow, now: float) -> None:
         run, _, key = row.name.partition("/")

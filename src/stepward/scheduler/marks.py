@@ -9,7 +9,8 @@ from stepward.store.contract import Change
 
 
 def crash_points(changes: Sequence[Change]) -> list[str]:
-    """The protocol's writes in these changes: W1 submit, W3 start, W5 watch, W6 outcome, C1 C3 C5 undo."""
+    """The protocol's writes in these changes: W1 submit, W3 start, W5 watch, W6 outcome, C1 C3 C5 undo,
+    E1 event."""
     found = {name for change in changes for name in _points(change)}
     return sorted(found)
 
@@ -31,4 +32,6 @@ def _points(change: Change) -> list[str]:
         points.append("C3")
     if change.move is not None and change.move.undo_to is not None and change.move.release:
         points.append("C5")
+    if change.telling is not None:
+        points.append("E1")
     return points

@@ -6,6 +6,7 @@ from stepward.events import Observers
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Audit, History, InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.status import Told
 from stepward.scheduler import steps as rows
 from stepward.scheduler.agenda import Agenda
 from stepward.scheduler.desk import Desk, Place
@@ -56,10 +57,13 @@ class Residence:
         """How many residents are not just waiting."""
         return len(self.tasks) - len(self.waiting) - len(self._for_children)
 
-    def admit(self, history: History, now: float) -> Resident:
-        """Take up a claimed task where its record ends."""
+    def admit(self, history: History, now: float, *, is_birth: bool = False) -> Resident:
+        """Take up a claimed task where its record ends; at its birth it has none."""
         task = history.task
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
+        if is_birth:
+            resident.changed().born = task
+            resident.tell_birth(now)
         self._rehearsal.begin(task, history.steps)
         try:
             self._admit(resident, history, now)
@@ -200,6 +204,8 @@ class Residence:
         resident.fresh.clear()
         if change is None:
             return
+        if change.telling is not None:
+            resident.task.events += len(change.telling.bodies)
         self._rehearsal.note(change)
         if change.move is None:
             return
@@ -337,6 +343,8 @@ class Residence:
             return
         waits_for = execution.waits_for
         self.waiting.enter(resident, now)
+        if task.state is not TaskState.WAITING:
+            resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
         if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
 

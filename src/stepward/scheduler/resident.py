@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from stepward.model.messages import Reply
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store.contract import Change
+from stepward.model.status import Told, status_event
+from stepward.store.contract import Change, Telling
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
 
@@ -32,6 +34,7 @@ class Resident:
         "open",
         "output",
         "overflow",
+        "recorded",
         "reload",
         "replies",
         "revoked",
@@ -52,6 +55,8 @@ class Resident:
         """Steps of this run that nobody awaits any more and that may have acted."""
         self.execution: Execution | None = None
         self.change: Change | None = None
+        self.recorded: dict[str, Step] = {}
+        """Steps of this run whose outcome stands in the record and was not delivered yet, by key."""
         self.fresh: set[StepId] = set()
         """Steps inserted by this turn's change: they are folded, not updated."""
         self.overflow: deque[StepCall] = deque()
@@ -85,6 +90,30 @@ class Resident:
         if self.change is None:
             self.change = Change(task=self.task.uid)
         return self.change
+
+    def tell(self, told: Told, now: float, **data: Any) -> None:
+        """Tell the task's private response queue, if it has one; it stands there once the change is committed."""
+        task = self.task
+        if task.reply_to is None:
+            return
+        change = self.changed()
+        telling = change.telling
+        if telling is None:
+            telling = change.telling = Telling(task.reply_to, task.events)
+        sequence = task.events + len(telling.bodies) + 1
+        telling.bodies.append(status_event(task, told, sequence, now, **data))
+
+    def begin_anew(self, now: float) -> None:
+        """Forget what this turn decided; a birth, and what is told of it, stays."""
+        born = self.changed().born
+        self.change = Change(task=self.task.uid, born=born)
+        if born is not None:
+            self.tell_birth(now)
+
+    def tell_birth(self, now: float) -> None:
+        """A task born claimed is received and started in one."""
+        self.tell(Told.RECEIVED, self.task.created_at)
+        self.tell(Told.STARTED, now)
 
     def withdraw(self, step: Step) -> None:
         """Take back what this turn's change says of a step that ends in it: a row is written once."""

@@ -54,6 +54,7 @@ class Scheduler:
         observers: Observers,
         capacities: Mapping[str, int],
         ended: Callable[[Task], None],
+        told: Callable[[], None],
         threads: bool = True,
     ) -> None:
         self.instance = instance
@@ -62,6 +63,8 @@ class Scheduler:
         self._environment = environment
         self._observers = observers
         self._ended = ended
+        self._told = told
+        self._has_told = False
         self._served = list(registry.workflows)
         self._alarm = Alarm()
         self._mail = Mail(transport, reply_queue(instance), settings, environment, observers, self._alarm.stir)
@@ -205,8 +208,7 @@ class Scheduler:
 
     def _bear(self, now: float) -> None:
         for task in self._births.begin(self.instance, now):
-            resident = self._residence.admit(History(task, [], []), now)
-            resident.changed().born = resident.task
+            self._residence.admit(History(task, [], []), now, is_birth=True)
 
     async def _commit(self) -> None:
         residence = self._residence
@@ -216,6 +218,9 @@ class Scheduler:
         missed = await self._commits.commit(touched)
         for resident in touched:
             self._conclude(resident, missed.get(resident.task.uid))
+        if self._has_told:
+            self._has_told = False
+            self._told()
         await self._dispatcher.send(self._store.now(), self._is_held)
         await self._after(touched, heard)
 
@@ -262,6 +267,8 @@ class Scheduler:
         if change is not None and (change.posts or change.children):
             # No hint tells of what this very connection put into inboxes or began.
             self._hinted = True
+        if change is not None and change.telling is not None:
+            self._has_told = True
         self._mail.again(resident.unheard)
         if resident.overflow and not resident.leaving:
             self._residence.touched[resident.task.uid] = resident

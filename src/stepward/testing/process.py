@@ -23,6 +23,7 @@ from stepward.testing.store import FaultyStore, Gate
 from stepward.testing.trace import Trace
 from stepward.testing.workload import AGENTS
 from stepward.transport.contract import Transport
+from stepward.transport.queues import StoreQueues
 from stepward.workflow.registry import Registry
 
 APP = "simulated"
@@ -152,6 +153,9 @@ class Process:
 
     def _parts(self) -> Parts:
         return Parts(
+            app=APP,
+            submissions=[],
+            queues=StoreQueues(self.store.messages, poll=self._world.settings.poll),
             registry=self._world.registry,
             agents=AGENTS,
             settings=self._world.settings,

@@ -121,6 +121,16 @@ class FaultyTransaction:
         await self._gate.enter("submit")
         return await self._transaction.submit(tasks)
 
+    async def known(self, ids: Any) -> Any:
+        """See ``Transaction.known``."""
+        await self._gate.enter("known")
+        return await self._transaction.known(ids)
+
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """See ``Transaction.savepoint``."""
+        savepoint: AbstractAsyncContextManager[None] = self._transaction.savepoint()
+        return savepoint
+
     async def finish(self, instance: str, finish: Finish) -> bool:
         """See ``Transaction.finish``."""
         await self._gate.enter("finish")

@@ -20,6 +20,7 @@ from stepward.store.contract.turn import (
     Post,
     StepMove,
     TaskMove,
+    Telling,
     Watch,
 )
 
@@ -48,6 +49,7 @@ __all__ = [
     "SupervisorStore",
     "TaskFilter",
     "TaskMove",
+    "Telling",
     "Transaction",
     "Watch",
 ]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.records import Alert, Audit, Instance, Step, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract.scheduler import Submitted, Transaction
 
@@ -101,6 +101,18 @@ class ClientStore(Protocol):
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
+        ...
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """Messages that nobody could use, newest first."""
+        ...
+
+    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """Put dead letters back into their queues, as new; the numbers of those that were there."""
+        ...
+
+    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """Throw dead letters away; the numbers of those that were there."""
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:

@@ -13,6 +13,8 @@ class StoredMessage(Struct, frozen=True):
 
     token: int
     body: bytes
+    tries: int
+    """How often it was taken, this time included."""
 
 
 class MessageStore(Protocol):
@@ -36,6 +38,15 @@ class MessageStore(Protocol):
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
         """Keep messages taken for another ``lease`` seconds."""
+        ...
+
+    async def reclaim(self, queue: str) -> int:
+        """Have everything in a queue free to be taken again, in its first order: its one reader begins anew."""
+        ...
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        """Move messages (tokens, each with the reason) to the dead letters; an operator is alerted, once per queue
+        until the alert is acknowledged."""
         ...
 
     async def adopt(self, queue: str, heir: str) -> int:

@@ -77,6 +77,14 @@ class Transaction(StepTransaction, Protocol):
         """As ``ClientStore.submit``, within this transaction."""
         ...
 
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """Those of the ids that a task has."""
+        ...
+
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """A part that is rolled back by itself when an exception leaves it."""
+        ...
+
     async def finish(self, instance: str, finish: Finish) -> bool:
         """Record a step's outcome (ordinal None); False, with nothing changed, if the attempt is no longer it."""
         ...

@@ -108,6 +108,15 @@ class Post(Struct, frozen=True, kw_only=True):
     sender: str = ""
 
 
+class Telling(Struct, gc=False):
+    """Status events for the task's private response queue, which stand there when the change is committed."""
+
+    queue: str
+    told: int
+    """How many events were told before; the change misses if it is not the row's count."""
+    bodies: list[bytes] = field(default_factory=list)
+
+
 class Change(Struct, kw_only=True):
     """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does.
 
@@ -132,6 +141,7 @@ class Change(Struct, kw_only=True):
     posts: Sequence[Post] = ()
     alerts: Sequence[Alert] = ()
     audits: Sequence[Audit] = ()
+    telling: Telling | None = None
 
     # What most turns have none of is no list until it is needed: this is made for every task of every turn.
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from stepward.errors import IllegalTransition, TaskNotFound
-from stepward.model.records import Alert, Audit, InboxKind, Instance, Step, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store.contract import Directive, Post, Submitted, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import directives, inbox, journal, retention, rows, submission
+from stepward.store.sqlite import directives, inbox, journal, letters, retention, rows, submission
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -99,6 +99,18 @@ class SqliteClient:
     async def purge_ended(self, before: float, limit: int, actor: str) -> int:
         """See ``ClientStore.purge_ended``."""
         return await self._database.write(_purge_ended, before, limit, actor, self._clock.now())
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """See ``ClientStore.dead_letters``."""
+        return await self._database.read(letters.listed, limit)
+
+    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """See ``ClientStore.put_back``."""
+        return await self._database.write(letters.put_back, numbers, actor, self._clock.now())
+
+    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """See ``ClientStore.discard``."""
+        return await self._database.write(letters.discard, numbers, actor, self._clock.now())
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """See ``ClientStore.audits``."""

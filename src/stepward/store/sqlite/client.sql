@@ -6,7 +6,7 @@ select {task} from stepward_task where id = ?1
 -- The columns of a listing: payloads stay where they are.
 select uid, id, workflow, version, state, priority, fairness_key, labels, run, x'5b5d', null, error, locked_by,
     complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
-    reply_to, created_at, started_at, finished_at
+    reply_to, created_at, started_at, finished_at, events
 from stepward_task
 
 -- name: steps

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import apsw
@@ -78,6 +79,20 @@ class Connection:
         """Forget the open transaction; SQLite may have done so itself."""
         if self.raw.in_transaction:
             self._control(ROLLBACK)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """A part of the open transaction that is rolled back by itself when an exception leaves it."""
+        self.rows("savepoint part")
+        try:
+            yield
+        except BaseException:
+            # SQLite may have rolled back the whole transaction itself.
+            if self.raw.in_transaction:
+                self.rows("rollback to part")
+                self.rows("release part")
+            raise
+        self.rows("release part")
 
     def keep_transactions_ours(self) -> None:
         """From now on refuse (apsw.AuthError) statements of others that begin or end a transaction."""

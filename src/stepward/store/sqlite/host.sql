@@ -1,6 +1,6 @@
 -- name: register_workflow
 -- What a program knows of a workflow; the latest registration stands.
-insert into stepward_workflow ({workflow}, registered_at) values (?1, ?2, ?3, ?4, ?5, ?6)
+insert into stepward_workflow ({workflow}, registered_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 on conflict (name, version) do update set
     schema = excluded.schema, policy = excluded.policy, complete_seconds = excluded.complete_seconds,
-    registered_at = excluded.registered_at
+    plan = excluded.plan, registered_at = excluded.registered_at

@@ -10,8 +10,10 @@ from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.status import OF_STATE, ended_with
 from stepward.store.contract import Post
 from stepward.store.queries import load_queries
+from stepward.store.sqlite import telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 from stepward.store.sqlite.rows import task as task_of
@@ -48,8 +50,10 @@ def insert(connection: Connection, post: Post, now: float) -> None:
 
 def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None) -> None:
     """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
-    if verdict.after is not task.state:
-        connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause))
+    if verdict.after is task.state:
+        return
+    if connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause)):
+        telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
 
 
 def _post(connection: Connection, task: Task, post: Post, now: float) -> None:

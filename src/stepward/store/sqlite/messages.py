@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from stepward.model.records import Alert
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
+from stepward.store.sqlite import journal
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.rows import FRAGMENTS
 
-Q = load_queries(__package__, "messages.sql")
+Q = load_queries(__package__, "messages.sql", FRAGMENTS)
 
 FORGET_LIMIT = 5_000
 
@@ -49,6 +54,14 @@ class SqliteMessages:
         many = [(token, queue, until) for token in tokens]
         await self._database.write(Connection.change_many, Q["extend"], many)
 
+    async def reclaim(self, queue: str) -> int:
+        """See ``MessageStore.reclaim``."""
+        return await self._database.write(Connection.change, Q["reclaim"], (queue,))
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        """See ``MessageStore.bury``."""
+        await self._database.write(_bury, queue, letters, self._clock.now())
+
     async def adopt(self, queue: str, heir: str) -> int:
         """See ``MessageStore.adopt``."""
         return await self._database.write(Connection.change, Q["adopt"], (queue, heir))
@@ -69,8 +82,17 @@ def _standing(connection: Connection, queue: str, limit: int, now: float) -> lis
 def _take(connection: Connection, queue: str, limit: int, lease: float, now: float) -> list[StoredMessage]:
     while True:
         found = _standing(connection, queue, limit, now)
-        expired = [(token, queue) for token, _, expires_at in found if expires_at is not None and expires_at <= now]
+        expired = [(token, queue) for token, _, expires_at, _ in found if expires_at is not None and expires_at <= now]
         if not expired:
-            connection.change_many(Q["hold"], [(token, now + lease) for token, _, _ in found])
-            return [StoredMessage(token, body) for token, body, _ in found]
+            connection.change_many(Q["hold"], [(token, now + lease) for token, *_ in found])
+            return [StoredMessage(token, body, tries + 1) for token, body, _, tries in found]
         connection.change_many(Q["delete"], expired)
+
+
+def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int, str]], now: float) -> None:
+    count = connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
+    connection.change_many(Q["delete"], [(token, queue) for token, _ in letters])
+    if count and connection.row(Q["is_told"], (queue,)) is None:
+        message = f"messages in {queue} cannot be used: {letters[0][1]}; see stepward dead-letters"
+        alert = Alert(at=now, kind="dead_letter", message=message, details=msgspec.json.encode({"queue": queue}))
+        journal.write_alerts(connection, [alert], now)

@@ -4,17 +4,17 @@ insert into stepward_message (queue, body, expires_at, taken_until) values (?1, 
 
 -- name: returned
 -- Messages whose taker let its lease run out; they come first.
-select token, body, expires_at from stepward_message
+select token, body, expires_at, tries from stepward_message
 where queue = ?1 and taken_until > 0.0 and taken_until <= ?2 order by taken_until, token limit ?3
 
 -- name: fresh
 -- Messages that nobody has taken yet, in order.
-select token, body, expires_at from stepward_message
+select token, body, expires_at, tries from stepward_message
 where queue = ?1 and taken_until = 0.0 order by token limit ?2
 
 -- name: hold
 -- Taken until its lease ends.
-update stepward_message set taken_until = ?2 where token = ?1
+update stepward_message set taken_until = ?2, tries = tries + 1 where token = ?1
 
 -- name: extend
 -- Taken for longer.
@@ -23,6 +23,33 @@ update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2
 -- name: delete
 -- Dealt with, or expired.
 delete from stepward_message where token = ?1 and queue = ?2
+
+-- name: reclaim
+-- All of a queue is free to be taken again, in its first order.
+update stepward_message set taken_until = 0.0 where queue = ?1 and taken_until > 0.0
+
+-- name: bury
+-- A message that nobody can use goes to the dead letters.
+insert into stepward_dead_letter (queue, body, reason, tries, buried_at)
+select queue, body, ?3, tries, ?4 from stepward_message where token = ?1 and queue = ?2
+
+-- name: is_told
+-- Whether an alert of dead letters in that queue waits for an operator already.
+select 1 from stepward_alert
+where acknowledged_at is null and kind = 'dead_letter' and json_extract(cast(details as text), '$.queue') = ?1
+
+-- name: dead_letters
+-- What operators look at, newest first.
+select {dead_letter} from stepward_dead_letter order by number desc limit ?1
+
+-- name: put_back
+-- A dead letter stands in its queue again, as new.
+insert into stepward_message (queue, body, expires_at, taken_until)
+select queue, body, null, 0.0 from stepward_dead_letter where number = ?1
+
+-- name: discard
+-- The letter is no dead letter any more.
+delete from stepward_dead_letter where number = ?1 returning queue
 
 -- name: adopt
 -- What stands in one queue stands in another, free to be taken.

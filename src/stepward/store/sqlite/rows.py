@@ -7,6 +7,7 @@ import msgspec
 from stepward.model.records import (
     Alert,
     Audit,
+    DeadLetter,
     InboxKind,
     InboxRow,
     Instance,
@@ -42,6 +43,7 @@ FRAGMENTS = {
     "alert": columns(Alert),
     "audit": columns(Audit),
     "workflow": columns(WorkflowRecord),
+    "dead_letter": columns(DeadLetter),
     "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
@@ -89,6 +91,7 @@ def task(row: Row) -> Task:
         created_at=row[24],
         started_at=row[25],
         finished_at=row[26],
+        events=row[27],
     )
 
 
@@ -155,3 +158,8 @@ def audit(row: Row) -> Audit:
 def workflow(row: Row) -> WorkflowRecord:
     """A row of ``{workflow}``."""
     return WorkflowRecord(**dict(zip(WorkflowRecord.__struct_fields__, row, strict=True)))
+
+
+def dead_letter(row: Row) -> DeadLetter:
+    """A row of ``{dead_letter}``."""
+    return DeadLetter(**dict(zip(DeadLetter.__struct_fields__, row, strict=True)))

@@ -12,9 +12,11 @@ import msgspec
 from stepward.errors import InstanceFenced, Refused
 from stepward.model.messages import Reply
 from stepward.model.records import History, InboxRow, Step, Task
+from stepward.model.states import TaskState
+from stepward.model.status import Told
 from stepward.store.contract import Change, Committed
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import leases, rows, stray, turn
+from stepward.store.sqlite import leases, rows, stray, telling, turn
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
@@ -115,6 +117,9 @@ def _claim(
     if not picked:
         return []
     claimed = [rows.task(row) for row in connection.rows(Q["claim"], (_json(picked), instance, now))]
+    for task in claimed:
+        if task.started_at == now and task.state is TaskState.PROCESSING:
+            telling.tell(connection, task, Told.STARTED, now)
     claimed.sort(key=lambda task: (-task.priority, task.uid))
     return _histories(connection, claimed)
 

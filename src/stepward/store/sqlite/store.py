@@ -115,6 +115,9 @@ class SqliteStore:
         self.acknowledge = client.acknowledge
         self.purge_ended = client.purge_ended
         self.audits = client.audits
+        self.dead_letters = client.dead_letters
+        self.put_back = client.put_back
+        self.discard = client.discard
 
     def _give_host_verbs(self, host: SqliteHost) -> None:
         self.register = host.register

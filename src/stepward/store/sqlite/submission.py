@@ -10,6 +10,7 @@ from msgspec.structs import astuple
 from stepward.model.records import Task
 from stepward.store.contract import Submitted
 from stepward.store.queries import load_queries
+from stepward.store.sqlite import telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
@@ -32,5 +33,6 @@ def submit(connection: Connection, tasks: Sequence[Task]) -> list[Submitted]:
             uid, workflow, input = found
             same = workflow == task.workflow and input in (None, task.input)
             answers.append(Submitted(uid, task.id, created=False, same=same))
+    telling.tell_received(connection, new)
     connection.change_many(Q["insert"], map(astuple, new))
     return answers

@@ -10,7 +10,7 @@ import apsw
 import msgspec
 from msgspec.structs import astuple, replace
 
-from stepward.errors import Refused
+from stepward.errors import Refused, StoreUnavailable
 from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted
 from stepward.store.queries import load_queries
@@ -18,9 +18,13 @@ from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.rows import FRAGMENTS
 from stepward.store.sqlite.scheduler import check_alive
+from stepward.store.sqlite.submission import Q as SUBMISSION
 from stepward.store.sqlite.submission import submit
 
 Q = load_queries(__package__, "turn.sql", FRAGMENTS)
+
+
+GONE = "transaction: expected it open, found it rolled back by an earlier statement; leave it"
 
 
 class SqliteTransaction:
@@ -32,7 +36,7 @@ class SqliteTransaction:
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """See ``StepTransaction.execute``."""
         if not self._connection.raw.in_transaction:
-            raise Refused("transaction: expected it open, found it rolled back by an earlier statement; leave it")
+            raise Refused(GONE)
         try:
             return self._connection.rows(sql, parameters)
         except apsw.AuthError:
@@ -42,7 +46,28 @@ class SqliteTransaction:
 
     async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
         """See ``Transaction.submit``."""
+        self._check_open()
         return submit(self._connection, tasks)
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """See ``Transaction.known``."""
+        wanted = msgspec.json.encode(list(ids)).decode()
+        return {row[0] for row in self._connection.rows(SUBMISSION["existing"], (wanted,))}
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """See ``Transaction.savepoint``."""
+        self._check_open()
+        try:
+            with self._connection.savepoint():
+                yield
+        except BaseException:
+            self._check_open()
+            raise
+
+    def _check_open(self) -> None:
+        if not self._connection.raw.in_transaction:
+            raise StoreUnavailable(GONE)
 
     async def finish(self, instance: str, finish: Finish) -> bool:
         """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""

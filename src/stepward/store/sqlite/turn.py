@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal
+from stepward.store.sqlite import inbox, journal, telling
 from stepward.store.sqlite.connection import Connection, Values
 from stepward.store.sqlite.faults import DATA, detail
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -30,6 +30,9 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
     _check_held(connection, instance, changes)
     for what, sql, rows_of in PARTS:
         _run(connection, what, Q[sql], rows_of(changes))
+    tellings = [(change.task, change.telling) for change in changes if change.telling is not None]
+    if tellings and not telling.tell_all(connection, tellings, now):
+        raise Missed("events: somebody else told of the task since it was read")
     moves = [_move_values(change.task, change.move, instance) for change in changes if change.move is not None]
     _run(connection, "the task is not as read", Q["move_task"], moves)
     children = [astuple(child) for change in changes for child in change.children]
@@ -47,16 +50,13 @@ def apply_each(connection: Connection, instance: str, changes: Sequence[Change],
     missed: dict[str, str] = {}
     # Those that post come last: a post must not make another task of this very turn miss its release.
     for change in sorted(changes, key=lambda change: bool(change.posts)):
-        connection.rows("savepoint change")
         try:
-            apply(connection, instance, [change], now)
+            with connection.savepoint():
+                apply(connection, instance, [change], now)
         except Missed as reason:
             missed[change.task] = str(reason)
-            connection.rows("rollback to change")
         except (*DATA, TypeError) as error:
             missed[change.task] = f"refused: {detail(error)}"
-            connection.rows("rollback to change")
-        connection.rows("release change")
     return missed
 
 
@@ -95,6 +95,7 @@ def _is_owners(change: Change) -> bool:
         or change.step_moves
         or change.taken
         or change.children
+        or change.telling
     )
 
 

@@ -1,0 +1,98 @@
+"""Status events as applications read them: in order, from where they left off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from stepward.errors import InvalidPayload, TransportError
+from stepward.model.cloudevents import data_of, decode_event
+from stepward.transport.queues import AppQueues, Stored
+
+BATCH = 100
+EVER = 10 * 365 * 86_400.0
+"""What was taken stays taken until its reader begins anew."""
+PAUSE = 0.5
+"""Seconds between tries while the queue cannot be reached."""
+
+
+class StatusEvent(Struct, frozen=True, kw_only=True):
+    """What a task told its private response queue."""
+
+    id: str
+    """The same whenever the event comes again."""
+    type: str
+    """For example ``stepward.task.completed``."""
+    subject: str
+    """The id of the task."""
+    sequence: int
+    """1, 2, 3, … within the task."""
+    time: datetime
+    data: dict[str, Any]
+
+
+class StatusEvents:
+    """The events of one private response queue, which has one reader at a time.
+
+    An event counts as dealt with once the next one is asked for; what was not comes again, in order, when the
+    queue is read anew. While the queue cannot be reached the reader waits. Ends with TransportError when closed.
+    """
+
+    def __init__(self, queues: AppQueues, queue: str) -> None:
+        self._queues = queues
+        self._queue = queue
+        self._begun = False
+        self._ready: deque[tuple[int, StatusEvent]] = deque()
+        self._dealt_with: list[int] = []
+
+    def __aiter__(self) -> StatusEvents:
+        return self
+
+    async def __anext__(self) -> StatusEvent:
+        while not self._ready:
+            try:
+                await self._fetch()
+            except TransportError:
+                if self._queues.closed:
+                    raise
+                await asyncio.sleep(PAUSE)
+        token, event = self._ready.popleft()
+        self._dealt_with.append(token)
+        return event
+
+    async def _fetch(self) -> None:
+        if not self._begun:
+            await self._queues.reclaim(self._queue)
+            self._begun = True
+        if self._dealt_with:
+            await self._queues.settle(self._queue, self._dealt_with)
+            self._dealt_with = []
+        stored = await self._queues.take(self._queue, BATCH, EVER)
+        foreign: list[tuple[int, str]] = []
+        for item in stored:
+            try:
+                self._ready.append((item.token, _read(item)))
+            except InvalidPayload as error:
+                foreign.append((item.token, str(error)))
+        if foreign:
+            await self._queues.bury(self._queue, foreign)
+
+
+def _read(stored: Stored) -> StatusEvent:
+    event = decode_event(stored.body)
+    try:
+        sequence = int(event.sequence or "")
+    except ValueError:
+        raise InvalidPayload(f"event {event.id[:100]!r}: expected a sequence, found {event.sequence!r}") from None
+    return StatusEvent(
+        id=event.id,
+        type=event.type,
+        subject=event.subject or "",
+        sequence=sequence,
+        time=event.time or datetime.fromtimestamp(0, UTC),
+        data=data_of(event, dict[str, Any]),
+    )

@@ -1,0 +1,104 @@
+"""Making the record of a submission: every part checked before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from stepward.client import accept
+from stepward.clock import Environment
+from stepward.durations import Duration, seconds
+from stepward.model.records import Task, WorkflowRecord
+from stepward.store.contract import ClientStore
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
+
+Known = Workflow[Any, Any] | WorkflowRecord
+"""A workflow by its code, or by what a Scheduler registered of it."""
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What a submission says beside the workflow and its arguments; see ``Client.submit``."""
+
+    id: str | None = None
+    priority: int = 5
+    complete_by: datetime | Duration | None = None
+    delay: Duration | None = None
+    reply_to: str | None = None
+    labels: Mapping[str, str] | None = None
+    fairness_key: str | None = None
+
+
+class Preparation:
+    """Makes task records for one application."""
+
+    def __init__(
+        self, store: ClientStore, app: str, registry: Registry, environment: Environment, payload_bytes: int
+    ) -> None:
+        self._store = store
+        self._app = app
+        self._registry = registry
+        self._environment = environment
+        self._limit = payload_bytes
+
+    async def known(self, workflow: Workflow[Any, Any] | str) -> Known:
+        """The workflow that is meant. Raises UnknownWorkflow."""
+        name = accept.workflow_name(workflow)
+        declared = self._registry.newest(name)
+        if declared is not None:
+            return workflow if isinstance(workflow, Workflow) else declared
+        records = await self._store.workflow(name)
+        if not records:
+            raise accept.unknown(name, [record.name for record in await self._store.workflows()])
+        return workflow if isinstance(workflow, Workflow) else records[0]
+
+    def task(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
+        """The record of one submission. Raises what does not fit as Refused."""
+        now = self._store.now()
+        uid = self._environment.new_uid()
+        return Task(
+            uid=uid,
+            id=uid if options.id is None else accept.task_id(options.id),
+            workflow=known.name,
+            version=known.version,
+            priority=accept.priority(options.priority),
+            fairness_key=accept.fairness_key(options.fairness_key),
+            labels=accept.labels(options.labels),
+            input=self._pack(known, args, kwargs),
+            complete_by=accept.deadline(options.complete_by, known.complete_seconds, now),
+            wake_at=None if options.delay is None else now + seconds(options.delay, "delay", zero=True),
+            reply_to=accept.reply_queue(options.reply_to, self._app),
+            created_at=now,
+        )
+
+    def tasks(
+        self, known: Known, arguments: Sequence[Sequence[Any]], ids: Sequence[str] | None, face: Options
+    ) -> list[Task]:
+        """A record for each tuple of arguments, alike in all else."""
+        now = self._store.now()
+        priority, labels = accept.priority(face.priority), accept.labels(face.labels)
+        complete_by = accept.deadline(None, known.complete_seconds, now)
+        made = []
+        for n, each in enumerate(arguments):
+            uid = self._environment.new_uid()
+            task = Task(
+                uid=uid,
+                id=uid if ids is None else accept.task_id(ids[n]),
+                workflow=known.name,
+                version=known.version,
+                priority=priority,
+                labels=labels,
+                input=self._pack(known, tuple(each), {}),
+                complete_by=complete_by,
+                created_at=now,
+            )
+            made.append(task)
+        return made
+
+    def _pack(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        if isinstance(known, Workflow):
+            return accept.by_declaration(known, args, kwargs, self._limit)
+        return accept.by_schema(known, args, kwargs, self._limit)

@@ -1,0 +1,85 @@
+"""The door of processes that know queues alone: they post what they want done, and hear what became of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from stepward.client import accept
+from stepward.client.events import StatusEvents
+from stepward.clock import Environment
+from stepward.errors import Refused
+from stepward.events import Hints
+from stepward.model.cloudevents import CloudEvent, encode_event, instant
+from stepward.model.messages import submission_queue
+from stepward.payload import PAYLOAD_BYTES, encode
+from stepward.store.opening import open_store
+from stepward.store.watcher import Watcher
+from stepward.transport.queues import StoreQueues
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+TYPE = "stepward.submission"
+POLL = 1.0
+
+
+class Queues:
+    """An application's queues by their address; use it as ``async with Queues(address, app=name)``.
+
+    With SQLite the queues stand in the state store's file, whose address this is.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        app: str,
+        environment: Environment | None = None,
+        payload_bytes: int = PAYLOAD_BYTES,
+    ) -> None:
+        self._app = app
+        self._environment = environment or Environment()
+        self._limit = payload_bytes
+        self._store = open_store(address, app=app, environment=self._environment)
+        self._queues = StoreQueues(self._store.messages, poll=POLL)
+        hints = Hints()
+        hints.listen(self._queues.wake)
+        self._watcher = Watcher(self._store, hints)
+
+    async def __aenter__(self) -> Queues:
+        await self._store.open()
+        self._watcher.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._watcher.stop()
+        await self._queues.close()
+        await self._store.close()
+
+    async def post(self, queue: str, data: Any, *, id: str | None = None, reply_to: str | None = None) -> str:
+        """Post what is to be done to a submission queue; returns the message's id once it is durable.
+
+        The id becomes the task's; a message that is posted again under it is accepted once. Word of the task comes
+        to ``reply_to``, a private response queue. Raises Refused for what no submission would take, TransportError
+        while the queue cannot be reached.
+        """
+        if not isinstance(queue, str) or not NAME.fullmatch(queue):
+            raise Refused(f"queue: expected a name of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}")
+        known = self._environment.new_uid() if id is None else accept.task_id(id)
+        event = CloudEvent(
+            id=known,
+            source=f"/stepward/{self._app}",
+            type=TYPE,
+            time=instant(self._store.now()),
+            replyto=accept.reply_queue(reply_to, self._app),
+            datacontenttype="application/json",
+            data=msgspec.Raw(encode(data, f"message {known}", limit=self._limit)),
+            specversion="1.0",
+        )
+        await self._queues.put(submission_queue(self._app, queue), [(encode_event(event), None)])
+        return known
+
+    def events(self, queue: str) -> StatusEvents:
+        """The status events of a private response queue, from where its last reader left off."""
+        return StatusEvents(self._queues, accept.own_queue(queue, self._app))

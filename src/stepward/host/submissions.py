@@ -1,0 +1,49 @@
+"""The submission actors of a process, each given what it needs of the client and the store."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stepward.client import Options, Preparation
+from stepward.errors import StoreUnusable
+from stepward.host.parts import Parts
+from stepward.model.messages import submission_queue
+from stepward.model.records import Task
+from stepward.submission import Accepted, Message, Submission, Submitter
+
+
+def submitter(parts: Parts, submission: Submission) -> Submitter:
+    """The actor of one submission."""
+    preparation = Preparation(parts.store, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes)
+
+    async def prepare(message: Message, accepted: Accepted) -> Task:
+        options = Options(id=message.id, reply_to=message.reply_to, **accepted.options)
+        known = await preparation.known(accepted.workflow)
+        return preparation.task(known, accepted.args, accepted.kwargs, options)
+
+    def submitted() -> None:
+        parts.hints.hint()
+        parts.queues.wake()
+
+    return Submitter(
+        submission,
+        parts.queues,
+        submission_queue(parts.app, submission.queue),
+        transaction=parts.store.transaction,
+        prepare=prepare,
+        submitted=submitted,
+        environment=parts.environment,
+        observers=parts.observers,
+    )
+
+
+async def keep(actor: Submitter, parts: Parts) -> None:
+    """Run it until cancelled; it remembers nothing that the queue does not hold, so a bug costs a pause."""
+    while not actor.is_draining:
+        try:
+            await actor.run()
+        except StoreUnusable:
+            raise
+        except Exception as error:
+            parts.observers.tell("submission.broke", error=repr(error))
+            await asyncio.sleep(parts.settings.poll)

@@ -1,0 +1,72 @@
+"""CloudEvents 1.0 in JSON: the form of what applications post to queues and are told through them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from stepward.errors import InvalidPayload
+
+SEQUENCE_DIGITS = 10
+LONGEST_ATTRIBUTE = 1_000
+
+
+class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An event as it travels; attributes that we do not know are let pass and dropped."""
+
+    id: str
+    source: str
+    type: str
+    subject: str | None = None
+    time: datetime | None = None
+    sequence: str | None = None
+    """The place of the event among those of its subject, from 1: digits, so that texts sort like numbers."""
+    correlationid: str | None = None
+    replyto: str | None = None
+    """The private response queue for word of what is asked."""
+    datacontenttype: str | None = None
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    specversion: Literal["1.0"]
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(CloudEvent)
+
+
+def encode_event(event: CloudEvent) -> bytes:
+    """The event as JSON in structured mode."""
+    return _encoder.encode(event)
+
+
+def decode_event(body: bytes) -> CloudEvent:
+    """The event in a message's body. Raises InvalidPayload with one line that says what is wrong."""
+    try:
+        event = _decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        start = body[:60].decode(errors="replace")
+        raise InvalidPayload(f"message: expected a CloudEvent 1.0 in JSON, found {start!r}: {error}") from None
+    for name in ("id", "source", "type"):
+        if not 0 < len(getattr(event, name)) <= LONGEST_ATTRIBUTE:
+            raise InvalidPayload(f"message: expected 1 to {LONGEST_ATTRIBUTE:,} characters as its {name}, found other")
+    return event
+
+
+def instant(seconds: float) -> datetime:
+    """An instant of the store's clock as events tell it."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def sequence_text(sequence: int) -> str:
+    """A sequence number as the attribute's text."""
+    return f"{sequence:0{SEQUENCE_DIGITS}d}"
+
+
+def data_of(event: CloudEvent, kind: Any = Any) -> Any:
+    """What the event carries, as ``kind``. Raises InvalidPayload with one line that says what does not fit."""
+    try:
+        return msgspec.json.decode(event.data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidPayload(f"message {event.id[:100]!r}: expected data that fits, found: {error}") from None

@@ -1,0 +1,6 @@
+"""The submission process: messages from a queue become tasks, once each, together with the application's own rows."""
+
+from stepward.submission.declaration import Accepted, Message, Submission
+from stepward.submission.submitter import Submitter
+
+__all__ = ["Accepted", "Message", "Submission", "Submitter"]

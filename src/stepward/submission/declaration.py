@@ -1,0 +1,96 @@
+"""What applications declare of a submission: the queue, and what they accept from it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar, overload
+
+from stepward.durations import Duration
+from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
+from stepward.model.cloudevents import CloudEvent, data_of
+from stepward.store.contract import Transaction
+from stepward.workflow.definition import Workflow
+
+T = TypeVar("T")
+
+QUEUE = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+class Message:
+    """A message from a submission queue, before anything is made of it."""
+
+    def __init__(self, event: CloudEvent, tries: int) -> None:
+        self._event = event
+        self.id: str = event.id
+        """Becomes the task's id; the same id never makes two tasks."""
+        self.reply_to: str | None = event.replyto
+        """The private response queue that hears of the task."""
+        self.time: datetime | None = event.time
+        self.tries = tries
+        """1, more when it comes again after a failure."""
+
+    def __repr__(self) -> str:
+        return f"<Message {self.id}>"
+
+    @overload
+    def read(self) -> Any: ...
+    @overload
+    def read(self, kind: type[T]) -> T: ...
+    def read(self, kind: Any = Any) -> Any:
+        """What the message carries, as ``kind``. Raises Unacceptable for what does not fit."""
+        try:
+            return data_of(self._event, kind)
+        except InvalidPayload as error:
+            raise Unacceptable(str(error)) from None
+
+
+class Accepted:
+    """What an accepted message asks for: a workflow with its arguments; the rest is as in ``Client.submit``.
+
+    The task's id is the message's.
+    """
+
+    def __init__(
+        self,
+        workflow: Workflow[Any, Any] | str,
+        *args: Any,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.workflow = workflow
+        self.args = args
+        self.kwargs = kwargs
+        self.options: dict[str, Any] = {
+            "priority": priority,
+            "complete_by": complete_by,
+            "delay": delay,
+            "labels": labels,
+            "fairness_key": fairness_key,
+        }
+
+
+Accept = Callable[[Message, Transaction], Awaitable[Accepted]]
+
+
+class Submission:
+    """A queue, and the function that makes tasks of its messages."""
+
+    def __init__(self, queue: str, accept: Accept) -> None:
+        if not isinstance(queue, str) or not QUEUE.fullmatch(queue):
+            raise DeclarationError(
+                f"submission: expected a queue of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}; rename it"
+            )
+        if not inspect.iscoroutinefunction(accept):
+            raise DeclarationError(
+                f"submission {queue}: expected accept to be an async def of (message, transaction), "
+                f"found {getattr(accept, '__name__', accept)!r}; write async def"
+            )
+        self.queue = queue
+        self.accept = accept

@@ -1,0 +1,190 @@
+"""Queues of plain bytes: what transports and the applications' own queues stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from stepward.errors import StoreError, TransportError
+from stepward.transport.bell import Bell
+
+
+class Stored(Protocol):
+    """A message as a queue gives it."""
+
+    @property
+    def token(self) -> int:
+        """What settles it."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """What was put."""
+        ...
+
+    @property
+    def tries(self) -> int:
+        """How often it was taken, this time included."""
+        ...
+
+
+class AppQueues(Protocol):
+    """Queues that outlive every process; ``take`` is the only verb that waits. All raise TransportError."""
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """Append messages, each with the instant at which it expires; durable when it returns."""
+        ...
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """Wait for messages and take from 1 to ``limit``, in order; unsettled ones return after ``lease`` seconds."""
+        ...
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """These were dealt with and never return."""
+        ...
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """Keep these for another ``lease`` seconds."""
+        ...
+
+    async def reclaim(self, queue: str) -> None:
+        """Have all that was taken and not settled free to be taken again, in its first order."""
+        ...
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        """Move messages to the dead letters, each with the reason."""
+        ...
+
+    def wake(self) -> None:
+        """Something was put: whoever waits looks again."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over for good: else what failed may be tried again."""
+        ...
+
+    async def close(self) -> None:
+        """Refuse everything from now on, and end the takes that wait."""
+        ...
+
+
+class Messages(Protocol):
+    """The queues of a state store as these queues need them; the store's contract says more."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """Append messages with the instants at which they expire."""
+        ...
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """Take messages without waiting for any."""
+        ...
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """Delete messages."""
+        ...
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """Keep messages taken."""
+        ...
+
+    async def reclaim(self, queue: str) -> int:
+        """Free what was taken."""
+        ...
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        """Move messages to the dead letters."""
+        ...
+
+    async def adopt(self, queue: str, heir: str) -> int:
+        """Move a queue."""
+        ...
+
+
+class StoreQueues:
+    """``AppQueues`` in the state store.
+
+    Whoever waits looks when woken, when ``hint`` says that the store changed, and every ``poll`` seconds.
+    """
+
+    def __init__(self, messages: Messages, *, poll: float, hint: Callable[[], bool] | None = None) -> None:
+        self._messages = messages
+        self._bell = Bell(poll, hint)
+        self._closed = False
+
+    def wake(self) -> None:
+        """See ``AppQueues.wake``."""
+        self._bell.ring()
+
+    @property
+    def closed(self) -> bool:
+        """See ``AppQueues.closed``."""
+        return self._closed
+
+    def check_open(self, queue: str) -> None:
+        """Raise TransportError once closed."""
+        if self._closed:
+            raise TransportError(f"queue {queue}: expected an open transport, found it closed; open another")
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """See ``AppQueues.put``."""
+        with self._reaching(queue):
+            await self._messages.put(queue, bodies)
+        self._bell.ring()
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """See ``AppQueues.take``."""
+        while True:
+            rung = self._bell.rung
+            with self._reaching(queue):
+                stored = await self._messages.take(queue, limit, lease)
+            if stored:
+                return stored
+            await self._bell.heard(rung)
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """See ``AppQueues.settle``."""
+        with self._reaching(queue):
+            await self._messages.settle(queue, tokens)
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """See ``AppQueues.extend``."""
+        with self._reaching(queue):
+            await self._messages.extend(queue, tokens, lease)
+
+    async def reclaim(self, queue: str) -> None:
+        """See ``AppQueues.reclaim``."""
+        with self._reaching(queue):
+            await self._messages.reclaim(queue)
+        self._bell.ring()
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        """See ``AppQueues.bury``."""
+        with self._reaching(queue):
+            await self._messages.bury(queue, letters)
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """Move what stands in one queue to another."""
+        with self._reaching(queue):
+            await self._messages.adopt(queue, heir)
+        self._bell.ring()
+
+    async def close(self) -> None:
+        """See ``AppQueues.close``; the store is its owner's to close."""
+        self._closed = True
+        self._bell.ring()
+
+    @contextmanager
+    def _reaching(self, queue: str) -> Iterator[None]:
+        self.check_open(queue)
+        try:
+            yield
+        except StoreError as error:
+            raise TransportError(
+                f"queue {queue}: expected the store to take or give messages, found: {error}"
+            ) from error
