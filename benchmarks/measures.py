@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from benchmarks import floor
+from benchmarks import floor, queues
 from benchmarks.application import make_app, ten, waiting
 from benchmarks.looking import until
 from benchmarks.takeover import takeover
@@ -131,6 +131,8 @@ MEASURES: dict[str, Callable[[Path], Coroutine[Any, Any, Figures]]] = {
     "throughput": throughput,
     "latency": latency,
     "submission": submission,
+    "accepting": queues.accepting,
+    "telling": queues.telling,
     "idle": idle,
     "memory, resident": memory_resident,
     "memory, evicted": memory_evicted,

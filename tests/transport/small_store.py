@@ -54,12 +54,11 @@ class SmallStore:
             if row.queue == queue and row.token in tokens:
                 row.taken_until = self.now() + lease
 
-    async def reclaim(self, queue: str) -> int:
+    async def read(self, queue: str, after: int, limit: int) -> list[Row]:
         self._check()
-        taken = [row for row in self.rows if row.queue == queue and row.taken_until]
-        for row in taken:
-            row.taken_until = 0.0
-        return len(taken)
+        now = self.now()
+        live = [row for row in self.rows if row.expires_at is None or row.expires_at > now]
+        return [row for row in live if row.queue == queue and row.token > after and not row.taken_until][:limit]
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
         self._check()

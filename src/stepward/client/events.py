@@ -13,9 +13,7 @@ from stepward.errors import InvalidPayload, TransportError
 from stepward.model.cloudevents import data_of, decode_event
 from stepward.transport.queues import AppQueues, Stored
 
-BATCH = 100
-EVER = 10 * 365 * 86_400.0
-"""What was taken stays taken until its reader begins anew."""
+BATCH = 250
 PAUSE = 0.5
 """Seconds between tries while the queue cannot be reached."""
 
@@ -45,7 +43,8 @@ class StatusEvents:
     def __init__(self, queues: AppQueues, queue: str) -> None:
         self._queues = queues
         self._queue = queue
-        self._begun = False
+        self._last = 0
+        """The token that was given last; 0 begins with what no reader has settled."""
         self._ready: deque[tuple[int, StatusEvent]] = deque()
         self._dealt_with: list[int] = []
 
@@ -65,13 +64,11 @@ class StatusEvents:
         return event
 
     async def _fetch(self) -> None:
-        if not self._begun:
-            await self._queues.reclaim(self._queue)
-            self._begun = True
         if self._dealt_with:
             await self._queues.settle(self._queue, self._dealt_with)
             self._dealt_with = []
-        stored = await self._queues.take(self._queue, BATCH, EVER)
+        stored = await self._queues.read(self._queue, self._last, BATCH)
+        self._last = stored[-1].token
         foreign: list[tuple[int, str]] = []
         for item in stored:
             try:

@@ -24,7 +24,6 @@ class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     time: datetime | None = None
     sequence: str | None = None
     """The place of the event among those of its subject, from 1: digits, so that texts sort like numbers."""
-    correlationid: str | None = None
     replyto: str | None = None
     """The private response queue for word of what is asked."""
     datacontenttype: str | None = None

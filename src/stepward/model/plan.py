@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +32,10 @@ class PlannedStage(Struct, frozen=True, kw_only=True):
 
 Plan = Sequence[PlannedStage]
 """In an order in which each stage comes after those that it waits for."""
+
+Plans = Mapping[tuple[str, str], Plan]
+"""By the name and version of the workflow; one that is code has none."""
+NO_PLANS: Plans = MappingProxyType({})
 
 
 def to_json(plan: Plan) -> bytes:

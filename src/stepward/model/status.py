@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from stepward.model.cloudevents import CloudEvent, encode_event, instant, sequence_text
+from stepward.model.cloudevents import instant, sequence_text
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 
@@ -45,26 +45,24 @@ OF_STATE = {
     TaskState.CANCELLED: Told.CANCELLED,
 }
 """What is told of a task that comes into a state; into ``pending`` an operator brings it back."""
-LAST = frozenset(OF_STATE[state] for state in (TaskState.PROCESSED, TaskState.UNDONE, TaskState.CANCELLED))
-"""After these nothing more is told unless an operator opens the task again."""
+
+_encoder = msgspec.json.Encoder()
 
 
 def status_event(task: Task, told: Told, sequence: int, at: float, **data: Any) -> bytes:
     """The event as it stands in the queue; the same task and sequence make the same id for ever."""
-    app = (task.reply_to or "").split(".")[1]
-    return encode_event(
-        CloudEvent(
-            id=f"{task.uid}/{sequence}",
-            source=f"/stepward/{app}",
-            type=told.value,
-            subject=task.id,
-            time=instant(at),
-            sequence=sequence_text(sequence),
-            correlationid=task.id,
-            datacontenttype="application/json",
-            data=msgspec.Raw(msgspec.json.encode({"task": task.id, "workflow": task.workflow, **data})),
-            specversion="1.0",
-        )
+    return _encoder.encode(
+        {
+            "specversion": "1.0",
+            "id": f"{task.uid}/{sequence}",
+            "source": f"/stepward/{(task.reply_to or '').split('.')[1]}",
+            "type": told.value,
+            "subject": task.id,
+            "time": instant(at),
+            "sequence": sequence_text(sequence),
+            "datacontenttype": "application/json",
+            "data": {"workflow": task.workflow, **data},
+        }
     )
 
 

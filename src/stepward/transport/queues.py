@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -48,8 +48,11 @@ class AppQueues(Protocol):
         """Keep these for another ``lease`` seconds."""
         ...
 
-    async def reclaim(self, queue: str) -> None:
-        """Have all that was taken and not settled free to be taken again, in its first order."""
+    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """Wait for messages of a queue that has one reader; up to ``limit``, in order, that follow token ``after``.
+
+        With ``after`` 0 the reader begins anew with all that is not settled.
+        """
         ...
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
@@ -93,8 +96,8 @@ class Messages(Protocol):
         """Keep messages taken."""
         ...
 
-    async def reclaim(self, queue: str) -> int:
-        """Free what was taken."""
+    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """Messages that follow, without waiting for any."""
         ...
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
@@ -139,13 +142,7 @@ class StoreQueues:
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
         """See ``AppQueues.take``."""
-        while True:
-            rung = self._bell.rung
-            with self._reaching(queue):
-                stored = await self._messages.take(queue, limit, lease)
-            if stored:
-                return stored
-            await self._bell.heard(rung)
+        return await self._wait(queue, lambda: self._messages.take(queue, limit, lease))
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
         """See ``AppQueues.settle``."""
@@ -157,11 +154,9 @@ class StoreQueues:
         with self._reaching(queue):
             await self._messages.extend(queue, tokens, lease)
 
-    async def reclaim(self, queue: str) -> None:
-        """See ``AppQueues.reclaim``."""
-        with self._reaching(queue):
-            await self._messages.reclaim(queue)
-        self._bell.ring()
+    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """See ``AppQueues.read``."""
+        return await self._wait(queue, lambda: self._messages.read(queue, after, limit))
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
         """See ``AppQueues.bury``."""
@@ -178,6 +173,15 @@ class StoreQueues:
         """See ``AppQueues.close``; the store is its owner's to close."""
         self._closed = True
         self._bell.ring()
+
+    async def _wait(self, queue: str, look: Callable[[], Awaitable[Sequence[Stored]]]) -> Sequence[Stored]:
+        while True:
+            rung = self._bell.rung
+            with self._reaching(queue):
+                stored = await look()
+            if stored:
+                return stored
+            await self._bell.heard(rung)
 
     @contextmanager
     def _reaching(self, queue: str) -> Iterator[None]:

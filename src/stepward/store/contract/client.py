@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract.scheduler import Submitted, Transaction
@@ -44,8 +45,11 @@ class ClientStore(Protocol):
         """The store's clock."""
         ...
 
-    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
-        """Insert tasks in one transaction; an id that exists is left alone and reported."""
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """Insert tasks in one transaction; an id that exists is left alone and reported.
+
+        A task whose workflow has a plan is recorded with a planned step for each stage.
+        """
         ...
 
     async def task(self, id: str) -> Task | None:

@@ -40,8 +40,11 @@ class MessageStore(Protocol):
         """Keep messages taken for another ``lease`` seconds."""
         ...
 
-    async def reclaim(self, queue: str) -> int:
-        """Have everything in a queue free to be taken again, in its first order: its one reader begins anew."""
+    async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
+        """Messages of a queue that has one reader, in order, from the token after ``after`` on; none is taken by it.
+
+        With ``after`` 0 the reader begins anew, else it is the last token that it was given. ``settle`` deletes.
+        """
         ...
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from stepward.model.messages import Reply
+from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import History, InboxRow, Task
 from stepward.store.contract.turn import Change, Committed, Finish
 
@@ -73,7 +74,7 @@ class SchedulerStore(Protocol):
 class Transaction(StepTransaction, Protocol):
     """An open transaction in which application rows and Stepward's own commit together."""
 
-    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """As ``ClientStore.submit``, within this transaction."""
         ...
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
+from stepward.model.plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import StepState, TaskState
 
@@ -120,7 +121,7 @@ class Telling(Struct, gc=False):
 class Change(Struct, kw_only=True):
     """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does.
 
-    Steps are inserted first, then moved, then finished: one given up and answered in the same turn is abandoned with
+    Steps are inserted and filled first, then moved, then finished: one given up and answered in the same turn is abandoned with
     its late result.
     """
 
@@ -128,6 +129,8 @@ class Change(Struct, kw_only=True):
     born: Task | None = None
     """A submission born claimed: ``locked_by`` is the committing instance. Misses if the id or uid exists."""
     inserts: list[Step] = field(default_factory=list)
+    fills: Sequence[Step] = ()
+    """Planned steps that the workflow asked for, whole; misses where the row is not planned any more."""
     finishes: list[Finish] = field(default_factory=list)
     delivers: Sequence[Deliver] = ()
     dispatches: Sequence[Dispatch] = ()
@@ -138,12 +141,27 @@ class Change(Struct, kw_only=True):
     """Numbers of inbox rows that are used up; they are deleted."""
     children: Sequence[Task] = ()
     """New tasks, pending; one that exists already (same uid) is left alone."""
+    plans: Plans = NO_PLANS
+    """The plans with which ``born`` and ``children`` are recorded."""
     posts: Sequence[Post] = ()
     alerts: Sequence[Alert] = ()
     audits: Sequence[Audit] = ()
     telling: Telling | None = None
 
+    @property
+    def begun(self) -> Sequence[Task]:
+        """The tasks that come into being."""
+        return self.children if self.born is None else (self.born, *self.children)
+
     # What most turns have none of is no list until it is needed: this is made for every task of every turn.
+
+    def fill(self, step: Step) -> None:
+        """Add one."""
+        self.fills = (*self.fills, step)
+
+    def plan(self, workflow: str, version: str, plan: Plan) -> None:
+        """Record tasks of that workflow that come into being with a planned step for each stage."""
+        self.plans = {**self.plans, (workflow, version): plan}
 
     def deliver(self, deliver: Deliver) -> None:
         """Add one."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stepward.errors import IllegalTransition, TaskNotFound
+from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store.contract import Directive, Post, Submitted, TaskFilter
@@ -43,9 +44,9 @@ class SqliteClient:
         self._database = database
         self._clock = clock
 
-    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``ClientStore.submit``."""
-        return await self._database.write(submission.submit, tasks)
+        return await self._database.write(submission.submit, tasks, plans)
 
     async def task(self, id: str) -> Task | None:
         """See ``ClientStore.task``."""

@@ -18,7 +18,8 @@ from stepward.store.sqlite.schema import check_owner, use_log
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PAUSE_SECONDS = (0.0005, 0.01)
+FIRST_PAUSE = 0.0004
+LONGEST_PAUSE = 0.01
 
 
 class Database:
@@ -94,17 +95,19 @@ class Database:
         Who holds the second connection waits for other processes alone, never for its own transaction.
         """
         until: float | None = None
+        pause = FIRST_PAUSE
         while True:
             try:
                 return work()
             except BUSY:
-                until = await self._pause(until, holds_second=holds_second)
+                until = await self._pause(pause, until, holds_second=holds_second)
+                pause = min(2 * pause, LONGEST_PAUSE)
             except DATA as error:
                 raise refused(error, self.path) from error
             except apsw.Error as error:
                 raise translated(error, self.path) from error
 
-    async def _pause(self, until: float | None, *, holds_second: bool) -> float:
+    async def _pause(self, pause: float, until: float | None, *, holds_second: bool) -> float:
         now = self.environment.clock.boot()
         if until is None:
             until = now + self._busy_seconds
@@ -113,7 +116,7 @@ class Database:
         if self._second_used.locked() and not holds_second:
             await self._second_free(until - now)
         else:
-            await asyncio.sleep(self.environment.random.uniform(*PAUSE_SECONDS))
+            await asyncio.sleep(self.environment.random.uniform(pause / 2, pause))
         return until
 
     async def _second_free(self, seconds: float) -> None:

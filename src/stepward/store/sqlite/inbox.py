@@ -13,7 +13,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.status import OF_STATE, ended_with
 from stepward.store.contract import Post
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import telling
+from stepward.store.sqlite import planned, telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 from stepward.store.sqlite.rows import task as task_of
@@ -54,6 +54,8 @@ def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, 
         return
     if connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause)):
         telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+        if verdict.after is TaskState.CANCELLED:
+            planned.skip(connection, task, now)
 
 
 def _post(connection: Connection, task: Task, post: Post, now: float) -> None:

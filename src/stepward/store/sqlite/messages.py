@@ -54,9 +54,11 @@ class SqliteMessages:
         many = [(token, queue, until) for token in tokens]
         await self._database.write(Connection.change_many, Q["extend"], many)
 
-    async def reclaim(self, queue: str) -> int:
-        """See ``MessageStore.reclaim``."""
-        return await self._database.write(Connection.change, Q["reclaim"], (queue,))
+    async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
+        """See ``MessageStore.read``."""
+        values = (queue, after, limit, self._clock.now())
+        found = await self._database.read(Connection.rows, Q["read"], values)
+        return [StoredMessage(token, body, 1) for token, body in found]
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
         """See ``MessageStore.bury``."""

@@ -24,9 +24,11 @@ update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2
 -- Dealt with, or expired.
 delete from stepward_message where token = ?1 and queue = ?2
 
--- name: reclaim
--- All of a queue is free to be taken again, in its first order.
-update stepward_message set taken_until = 0.0 where queue = ?1 and taken_until > 0.0
+-- name: read
+-- What stands in a queue that has one reader, after what it was given.
+select token, body from stepward_message
+where queue = ?1 and taken_until = 0.0 and token > ?2 and (expires_at is null or expires_at > ?4)
+order by token limit ?3
 
 -- name: bury
 -- A message that nobody can use goes to the dead letters.

@@ -30,6 +30,12 @@ def places(record: type[msgspec.Struct]) -> str:
     return ", ".join("?" for _ in record.__struct_fields__)
 
 
+def filled(record: type[msgspec.Struct], key: int) -> str:
+    """The fields of a record after the first ``key`` ones, set to the parameters of their places."""
+    fields = enumerate(record.__struct_fields__, 1)
+    return ", ".join(f"{name} = ?{place}" for place, name in fields if place > key)
+
+
 FRAGMENTS = {
     "task": columns(Task),
     "t_task": columns(Task, "t."),
@@ -37,6 +43,7 @@ FRAGMENTS = {
     "step": columns(Step),
     "s_step": columns(Step, "s."),
     "step_places": places(Step),
+    "step_filled": filled(Step, 3),
     "inbox": columns(InboxRow),
     "i_inbox": columns(InboxRow, "i."),
     "instance": columns(Instance),

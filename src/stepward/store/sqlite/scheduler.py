@@ -12,7 +12,6 @@ import msgspec
 from stepward.errors import InstanceFenced, Refused
 from stepward.model.messages import Reply
 from stepward.model.records import History, InboxRow, Step, Task
-from stepward.model.states import TaskState
 from stepward.model.status import Told
 from stepward.store.contract import Change, Committed
 from stepward.store.queries import load_queries
@@ -116,9 +115,10 @@ def _claim(
     picked = [rowid for rowid, _, _ in nsmallest(limit, _claimable(connection, workflows, limit), key=_precedence)]
     if not picked:
         return []
+    unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (_json(picked),))}
     claimed = [rows.task(row) for row in connection.rows(Q["claim"], (_json(picked), instance, now))]
     for task in claimed:
-        if task.started_at == now and task.state is TaskState.PROCESSING:
+        if task.uid in unstarted:
             telling.tell(connection, task, Told.STARTED, now)
     claimed.sort(key=lambda task: (-task.priority, task.uid))
     return _histories(connection, claimed)

@@ -13,6 +13,11 @@ where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1
 select * from (select rowid, priority, uid from stepward_task
     where {claimable} and workflow = ? and version = ? order by priority desc, uid limit ?)
 
+-- name: unstarted
+-- Those of the rows (a JSON array of rowids) whose start is to be told.
+select t.uid from json_each(?1) as wanted cross join stepward_task as t on t.rowid = wanted.value
+where t.reply_to is not null and t.started_at is null and t.state = 'pending'
+
 -- name: claim
 -- Take the rows (a JSON array of rowids) for the instance.
 update stepward_task

@@ -7,18 +7,19 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import astuple
 
+from stepward.model.plan import Plans
 from stepward.model.records import Task
 from stepward.store.contract import Submitted
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import telling
+from stepward.store.sqlite import planned, telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "submission.sql", FRAGMENTS)
 
 
-def submit(connection: Connection, tasks: Sequence[Task]) -> list[Submitted]:
-    """Insert tasks whose ids are new, the first of each id; tell for each what became of it."""
+def submit(connection: Connection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+    """Insert tasks whose ids are new, the first of each id, with their plans; tell for each what became of it."""
     ids = msgspec.json.encode([task.id for task in tasks]).decode()
     known = {id: (uid, workflow, input) for id, uid, workflow, input in connection.rows(Q["existing"], (ids,))}
     new: list[Task] = []
@@ -35,4 +36,5 @@ def submit(connection: Connection, tasks: Sequence[Task]) -> list[Submitted]:
             answers.append(Submitted(uid, task.id, created=False, same=same))
     telling.tell_received(connection, new)
     connection.change_many(Q["insert"], map(astuple, new))
+    planned.record(connection, new, plans)
     return answers

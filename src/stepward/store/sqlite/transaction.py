@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from stepward.errors import Refused, StoreUnavailable
+from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted
 from stepward.store.queries import load_queries
@@ -44,10 +45,10 @@ class SqliteTransaction:
                 "transaction: expected statements within it, found one that ends it; leave that to Stepward"
             ) from None
 
-    async def submit(self, tasks: Sequence[Task]) -> list[Submitted]:
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``Transaction.submit``."""
         self._check_open()
-        return submit(self._connection, tasks)
+        return submit(self._connection, tasks, plans)
 
     async def known(self, ids: Sequence[str]) -> set[str]:
         """See ``Transaction.known``."""

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal, telling
+from stepward.store.sqlite import inbox, journal, planned, telling
 from stepward.store.sqlite.connection import Connection, Values
 from stepward.store.sqlite.faults import DATA, detail
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -27,6 +27,9 @@ class Missed(Exception):
 def apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:
     """Apply changes, by kind; raises Missed, or what SQLite raises, with some of them applied."""
     _apply_births(connection, instance, changes)
+    for change in changes:
+        if change.plans:
+            planned.record(connection, change.begun, change.plans)
     _check_held(connection, instance, changes)
     for what, sql, rows_of in PARTS:
         _run(connection, what, Q[sql], rows_of(changes))
@@ -87,6 +90,7 @@ def _is_owners(change: Change) -> bool:
     """Whether the change is one that only the task's owner may make; anybody may post."""
     return bool(
         change.inserts
+        or change.fills
         or change.finishes
         or change.move
         or change.dispatches
@@ -106,6 +110,10 @@ def _run(connection: Connection, what: str, sql: str, rows: Sequence[Values]) ->
 
 def _inserts(changes: Sequence[Change]) -> list[Values]:
     return [astuple(step) for change in changes for step in change.inserts]
+
+
+def _fills(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(step) for change in changes for step in change.fills]
 
 
 def _finishes(changes: Sequence[Change]) -> list[Values]:
@@ -134,6 +142,7 @@ def _taken(changes: Sequence[Change]) -> list[Values]:
 
 PARTS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [
     ("insert: nothing was inserted", "insert_step", _inserts),
+    ("fill: the step is not planned", "fill_step", _fills),
     # A step can be given up and answered in one turn: its late result is recorded on the abandoned row.
     ("step move: the step is not in the state that it leaves", "move_step", _step_moves),
     ("finish: the step is not running at that attempt", "finish", _finishes),

@@ -15,6 +15,12 @@ insert into stepward_task ({task}) values ({task_places}) on conflict (uid) do n
 -- A new step.
 insert into stepward_step ({step}) values ({step_places})
 
+-- name: fill_step
+-- A planned step that the workflow asked for: the row becomes what an insert would have made.
+update stepward_step
+set {step_filled}
+where task = ?1 and run = ?2 and key = ?3 and state = 'not_started' and input = x''
+
 -- name: finish
 -- The outcome of a running attempt; an abandoned step keeps its state and records a late result once.
 update stepward_step

@@ -1,0 +1,27 @@
+"""Planned steps on the rows: recorded whole with their task, in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple
+
+from stepward.model.plan import Plans, planned_steps
+from stepward.model.records import Task
+from stepward.store.queries import load_queries
+from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.rows import FRAGMENTS
+
+Q = load_queries(__package__, "planned.sql", FRAGMENTS)
+
+
+def record(connection: Connection, tasks: Sequence[Task], plans: Plans) -> None:
+    """Record the plans of those tasks that have one."""
+    if plans:
+        steps = (step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ())))
+        connection.change_many(Q["record"], map(astuple, steps))
+
+
+def skip(connection: Connection, task: Task, now: float) -> None:
+    """The task is over before it began."""
+    connection.change(Q["skip"], (task.uid, now))
