@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepward.agent.declaration import Agent
 from stepward.app import App
-from stepward.client import UNSET, Client, TaskHandle, TaskStatus
+from stepward.client import UNSET, Client, Queues, StatusEvent, TaskHandle, TaskStatus
 from stepward.errors import (
     NonDeterministic,
     StepFailed,
@@ -16,10 +16,12 @@ from stepward.errors import (
     TaskCancelled,
     TaskFailed,
     TaskUndone,
+    Unacceptable,
     Unrecoverable,
 )
 from stepward.model.current import current_step
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
+from stepward.submission import Accepted, Message
 from stepward.sync import SyncClient
 from stepward.workflow.definition import step, workflow
 from stepward.workflow.functions import (
@@ -32,6 +34,8 @@ from stepward.workflow.functions import (
     wait_for,
     workflow_logger,
 )
+from stepward.workflow.pipeline import Pipeline
+from stepward.workflow.stages import From, Given, Stage
 
 if TYPE_CHECKING:
     # Type checkers see what __getattr__ imports when it is asked for.
@@ -41,15 +45,23 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNSET",
+    "Accepted",
     "Agent",
     "App",
     "Backoff",
     "CircuitBreaker",
     "Client",
+    "From",
+    "Given",
     "HttpAgent",
     "LongWait",
+    "Message",
     "NonDeterministic",
+    "Pipeline",
+    "Queues",
     "Retry",
+    "Stage",
+    "StatusEvent",
     "StepFailed",
     "StepwardError",
     "Supervision",
@@ -59,6 +71,7 @@ __all__ = [
     "TaskHandle",
     "TaskStatus",
     "TaskUndone",
+    "Unacceptable",
     "Unrecoverable",
     "__version__",
     "continue_as_new",

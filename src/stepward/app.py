@@ -12,6 +12,7 @@ from typing import Any
 
 from stepward.agent.declaration import Agent
 from stepward.client import Client, Endings
+from stepward.client.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
 from stepward.errors import DeclarationError
@@ -20,6 +21,7 @@ from stepward.host import Host, Parts, Roles
 from stepward.model.action import Action
 from stepward.observers.logs import LogObserver, LogSink
 from stepward.observers.webhook import WebhookSink
+from stepward.schedules import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
@@ -65,6 +67,7 @@ class App:
         self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
         self.observers = Observers(LogObserver())
         self._submissions: dict[str, Submission] = {}
+        self._recurring: dict[str, Recurring] = {}
         self._running: Running | None = None
 
     def __repr__(self) -> str:
@@ -85,6 +88,33 @@ class App:
         if queue in self._submissions:
             raise DeclarationError(f"submission {queue}: expected one declaration, found two; rename one queue")
         self._submissions[queue] = declared
+
+    def schedule(
+        self,
+        name: str,
+        workflow: Workflow[Any, Any],
+        cron: str,
+        timezone: str = "UTC",
+        *,
+        args: Sequence[Any] = (),
+        priority: int = 5,
+        catch_up: CatchUp = "one",
+    ) -> None:
+        """Run a workflow at every nominal time of a cron expression in a time zone, each exactly once.
+
+        The task's id is the name and the nominal time in UTC: ``nightly@2026-11-22T01:00:00Z``. ``catch_up`` says what
+        becomes of nominal times that an outage has swallowed: the last ``one`` is fired, ``all`` are, or ``none``.
+        """
+        if name in self._recurring:
+            raise DeclarationError(f"schedule {name}: expected one declaration, found two; rename one")
+        self._recurring[name] = Recurring(
+            name, workflow, cron, timezone, args=args, priority=priority, catch_up=catch_up, registry=self.registry
+        )
+
+    @property
+    def schedules(self) -> Sequence[Recurring]:
+        """The recurring tasks."""
+        return tuple(self._recurring.values())
 
     @asynccontextmanager
     async def running(
@@ -175,6 +205,7 @@ class App:
             registry=self.registry,
             agents=self.agents,
             submissions=self.submissions,
+            schedules=self.schedules,
             queues=queues,
             settings=settings,
             environment=self.environment,

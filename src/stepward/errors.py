@@ -12,6 +12,7 @@ StepwardError
 │   ├── UnknownWorkflow      no instance ever registered that workflow
 │   ├── UnknownOperation     no Agent offers that operation
 │   ├── TaskNotFound         no task has that id
+│   ├── ScheduleNotFound     no recurring task has that name
 │   ├── Unacceptable         a message that no submission can accept
 │   ├── TaskConflict         the id is taken by a task with other arguments
 │   └── IllegalTransition    the task's state does not allow what was asked for
@@ -83,6 +84,10 @@ class UnknownOperation(Refused):
 
 class TaskNotFound(Refused):
     """No task has that id."""
+
+
+class ScheduleNotFound(Refused):
+    """No recurring task has that name."""
 
 
 class TaskConflict(Refused):

@@ -110,6 +110,11 @@ class Signature:
         """The declared return type."""
         return self._result.type
 
+    @property
+    def parameters(self) -> Sequence[inspect.Parameter]:
+        """The parameters with their annotations resolved; one without an annotation takes anything."""
+        return tuple(self._signature.parameters.values())
+
     def text(self) -> str:
         """The parameters as Python writes them."""
         return str(self._signature)

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from stepward.store.sqlite.schema import migrations
+
 from .conftest import SHOP, Stepward, one_line
 from .stores import as_json, instance, register
+
+NEWEST = migrations()[-1][0]
 
 
 def test_check_shows_every_setting_with_its_source(store: Path, stepward: Stepward) -> None:
@@ -17,7 +21,7 @@ def test_check_shows_every_setting_with_its_source(store: Path, stepward: Stepwa
     assert result.exit_code == 0
     assert re.search(r"^lease +20s +stepward.toml$", result.stdout, re.MULTILINE)
     assert re.search(r"^poll +2s +STEPWARD_POLL$", result.stdout, re.MULTILINE)
-    assert "Store of shop, schema version 1 of 1" in result.stdout
+    assert f"Store of shop, schema version {NEWEST} of {NEWEST}" in result.stdout
     assert "hush" not in result.stdout
 
 

@@ -35,6 +35,7 @@ TASK = {
     "started_at",
     "finished_at",
 }
+SHOWN = {"progress", "steps_total", "steps_done", "input", "output", "plan", "steps", "open_alerts"}
 STEP = {
     "key",
     "name",
@@ -74,7 +75,7 @@ def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:
     assert set(as_json(stepward, "tasks")[0]) == TASK
     assert set(as_json(stepward, "steps", "failed")[0]) == STEP
     shown = as_json(stepward, "show", "failed")
-    assert set(shown) == TASK | {"steps_total", "steps_done", "input", "output", "steps", "open_alerts"}
+    assert set(shown) == TASK | SHOWN
     assert set(shown["steps"][0]) == STEP
     assert set(shown["open_alerts"][0]) == ALERT
     assert set(as_json(stepward, "alerts")[0]) == ALERT

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.errors import StoreUnavailable
-from stepward.model.records import Alert, Audit, Instance, Role
+from stepward.model.records import Alert, Audit, Instance, Role, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
 
@@ -32,6 +32,8 @@ class FakeStore:
         self.decisions: list[Decision] = []
         self.expiries: list[tuple[Post, Audit]] = []
         self.graces: list[float] = []
+        self.recurring: dict[str, Schedule] = {}
+        self.fired: list[Task] = []
 
     def now(self) -> float:
         return self.time
@@ -50,6 +52,7 @@ class FakeStore:
             tasks=len(self.tasks),
             unserved=self.unserved_kinds,
             alerts=len(self._due_alerts()),
+            schedules=len(self._due_schedules()),
         )
 
     async def forgive(self, term: int, grace: float) -> bool:
@@ -97,6 +100,22 @@ class FakeStore:
         self.tasks = [row for row in self.tasks if row.task != task]
         self.expiries.append((post, audit))
         return True
+
+    async def due_schedules(self, limit: int) -> list[Schedule]:
+        self._call("due_schedules")
+        return self._due_schedules()[:limit]
+
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+        self._call("fire")
+        if term != self.valid_term or self.recurring[schedule.name].next_at != schedule.next_at:
+            return False
+        self.recurring[schedule.name] = msgspec.structs.replace(schedule, next_at=next_at)
+        self.fired.extend(tasks)
+        return True
+
+    def _due_schedules(self) -> list[Schedule]:
+        found = self.recurring.values()
+        return [each for each in found if each.next_at is not None and each.next_at <= self.time]
 
     async def unserved(self, term: int, after: float) -> int:
         self._call("unserved")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
-from stepward.model.records import Alert, InboxKind
+from stepward.model.records import Alert, InboxKind, Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
@@ -102,6 +103,25 @@ async def test_a_task_past_its_own_complete_by_is_told(bench: Bench) -> None:
     await bench.supervisor().turn()
     ((post, audit),) = bench.store.expiries
     assert (post.task, post.kind, audit.actor) == ("uid-1", InboxKind.FAIL, "supervisor/s1")
+
+
+async def test_a_schedule_that_cannot_be_read_is_told_and_holds_up_no_other(bench: Bench) -> None:
+    good = Schedule(
+        name="good",
+        workflow="w",
+        version="1",
+        input=b"[]",
+        cron="* * * * *",
+        timezone="UTC",
+        catch_up="one",
+        priority=5,
+        next_at=960.0,
+    )
+    bad = msgspec.structs.replace(good, name="bad", cron="every full moon")
+    bench.store.recurring = {"bad": bad, "good": good}
+    await bench.supervisor().turn()
+    assert [task.id for task in bench.store.fired] == ["good@1970-01-01T00:16:00Z"]
+    assert "schedule.unreadable" in bench.names()
 
 
 async def test_a_task_that_is_undoing_is_left_alone(bench: Bench) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stepward.model.records import Instance, Role, WorkflowRecord
 
-PARTS = ("schema", "policy", "complete_seconds")
+PARTS = ("schema", "policy", "complete_seconds", "plan")
 
 
 def between_schedulers(instances: Sequence[Instance]) -> list[str]:

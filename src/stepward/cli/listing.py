@@ -17,7 +17,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 
 LIMIT = 50
 MOST = 10_000
-COUNTS = ("steps", "steps_done")
+COUNTS = ("steps", "steps_done", "progress")
 """What a listing does not know."""
 
 COLUMNS = (

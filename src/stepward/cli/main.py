@@ -14,6 +14,7 @@ from stepward.cli.failures import exit_code
 from stepward.cli.listing import tasks
 from stepward.cli.reports import agents, audit, instances
 from stepward.cli.running import agent, run, scheduler, supervisor
+from stepward.cli.schedules import schedules
 from stepward.cli.showing import show
 from stepward.cli.steps import steps
 from stepward.cli.submitting import signal, submit
@@ -22,7 +23,7 @@ from stepward.cli.upkeep import migrate, purge, version
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (run, scheduler, agent, supervisor),
     "Give": (submit, signal),
-    "Look": (tasks, show, steps, alerts, instances, agents, audit),
+    "Look": (tasks, show, steps, alerts, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
     "Keep": (check, purge, migrate, version),
 }

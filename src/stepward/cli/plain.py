@@ -42,6 +42,8 @@ def print_json(value: object) -> None:
 
 
 def _value(name: str, value: object) -> Any:
+    if isinstance(value, Struct):
+        return plain(value)
     if name in INSTANTS and isinstance(value, float):
         return instant(value)
     return json.loads(value) if isinstance(value, bytes) else value

@@ -16,6 +16,7 @@ from stepward.cli.alerts import ALERT_COLUMNS, alert_row
 from stepward.cli.cells import clean, cut_middle
 from stepward.cli.operator import json_option, with_client
 from stepward.cli.plain import keys, plain, print_json
+from stepward.cli.plans import plan_fields, print_plan
 from stepward.cli.screen import print_table, screen, state_cell
 from stepward.cli.steps import STEP_COLUMNS, step_row
 from stepward.cli.times import full, took
@@ -24,7 +25,7 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 
 ALERTS = 1_000
-MORE = ("steps_total", "input", "output", "steps", "open_alerts")
+MORE = ("steps_total", "input", "output", "plan", "steps", "open_alerts")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
@@ -38,17 +39,20 @@ Lines = list[tuple[str, Text | str]]
 @json_option
 @with_client
 async def show(client: Client, id: str, as_json: bool) -> None:
-    """Show task ID: where it stands, its steps, its open alerts, and what to do next."""
+    """Show task ID: where it stands, its plan, its steps, its open alerts, and what to do next."""
     record = await client.record(id)
     status, steps = await client.task(id).status(), await client.task(id).steps()
+    plan = await client.plan(record.workflow, record.version)
     alerts = [alert for alert in await client.alerts(ALERTS) if alert.task == record.uid]
     if as_json:
         more = {"steps": [plain(step) for step in steps], "open_alerts": [plain(alert) for alert in alerts]}
-        print_json(_fields(record, status) | more)
+        print_json(_fields(record, status) | {"plan": plan and plan_fields(plan, steps)} | more)
         return
     now, console = client.store.now(), screen()
     console.print(_header(_lines(record, status, now), status, console.width))
     print_advice(console, record, status)
+    if plan:
+        print_plan(plan, steps)
     if steps:
         print_table(STEP_COLUMNS, [step_row(step, now) for step in steps], "", title="Steps")
     if alerts:
@@ -98,7 +102,9 @@ def _lines(record: Task, status: TaskStatus, now: float) -> Lines:
 def _stage(status: TaskStatus) -> str:
     waits = f", waits for {status.waits_for}" if status.state is TaskState.WAITING and status.waits_for else ""
     run = f", run {status.run}" if status.run > 1 else ""
-    return clean(f"{status.steps_done} of {status.steps} steps done{run}{waits}")
+    steps = f"{status.steps_done} of {status.steps} steps"
+    done = steps if status.progress.total is None else f"{status.progress} stages"
+    return clean(f"{done} done{run}{waits}")
 
 
 def _circumstances(record: Task, status: TaskStatus, now: float) -> Lines:

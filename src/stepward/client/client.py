@@ -18,12 +18,14 @@ from stepward.client.preparation import Known, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.durations import Duration
-from stepward.errors import Refused, TaskConflict, TaskNotFound
+from stepward.errors import Refused, ScheduleNotFound, TaskConflict, TaskNotFound
 from stepward.events import Hints
 from stepward.model.action import current_caller
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
+from stepward.model.plan import Plan
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
+from stepward.schedules import timetable
 from stepward.store.contract import Directive, Store, Submitted, TaskFilter, Transaction
 from stepward.store.opening import open_store
 from stepward.store.watcher import Watcher
@@ -64,6 +66,7 @@ class Client:
         self.limit = payload_bytes
         self._preparation = Preparation(self.store, app, registry or Registry([], []), self._environment, payload_bytes)
         self._hints = hints or Hints()
+        self._owns_queues = queues is None
         self._queues = queues or self._own_queues()
         self._birth = birth
         self._lookout = Lookout(self.store, endings or Endings(), self._hints, POLL)
@@ -81,6 +84,8 @@ class Client:
         await self._lookout.stop()
         if self._watcher is not None:
             await self._watcher.stop()
+        if self._owns_queues:
+            await self._queues.close()
         if self._owns_store:
             await self.store.close()
 
@@ -128,7 +133,7 @@ class Client:
         labels: Mapping[str, str] | None = None,
         transaction: Transaction | None = None,
     ) -> list[TaskHandle[R]]:
-        """Submit a task for each tuple of arguments, 10,000 to a transaction; nothing if one of them does not fit."""
+        """Submit a task for each tuple of arguments, 10,000 rows a transaction; nothing if one of them does not fit."""
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
         _refuse_in_workflow("client.submit()")
@@ -136,9 +141,11 @@ class Client:
         face = Options(priority=priority, labels=labels)
         tasks = self._preparation.tasks(known, arguments, ids, face)
         submitted: list[Submitted] = []
-        for start in range(0, len(tasks), BATCH):
+        plans = self._preparation.plans
+        size = BATCH // (1 + len(plans.get((known.name, known.version), ())))
+        for start in range(0, len(tasks), size):
             target = self.store if transaction is None else transaction
-            submitted += await target.submit(tasks[start : start + BATCH])
+            submitted += await target.submit(tasks[start : start + size], plans)
         self._hints.hint()
         return [self._handle(each, known) for each in submitted]
 
@@ -182,6 +189,26 @@ class Client:
         """Mark an alert as seen."""
         return await self.store.acknowledge(number, actor())
 
+    async def schedules(self) -> list[Schedule]:
+        """The recurring tasks, by name."""
+        return await self.store.schedules()
+
+    async def pause(self, schedule: str) -> bool:
+        """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
+        await self._schedule(schedule)
+        return await self.store.pause(schedule, actor())
+
+    async def go_on(self, schedule: str) -> bool:
+        """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
+        found = await self._schedule(schedule)
+        next_at = timetable(found.cron, found.timezone).after(self.store.now())
+        return await self.store.go_on(schedule, next_at, actor())
+
+    async def unschedule(self, schedule: str) -> None:
+        """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
+        await self._schedule(schedule)
+        await self.store.unschedule(schedule, actor())
+
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """Messages that nobody could use, newest first."""
         return await self.store.dead_letters(limit)
@@ -212,6 +239,10 @@ class Client:
             raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
         return task
 
+    async def plan(self, workflow: str, version: str) -> Plan | None:
+        """The plan of a pipeline; None for workflow code."""
+        return await self._preparation.plan(workflow, version)
+
     async def wait_for_end(self, uid: str) -> Task:
         """The task once it has ended."""
         return await self._lookout.ended(uid)
@@ -232,6 +263,12 @@ class Client:
         self._hints.hint()
         return fresh
 
+    async def _schedule(self, name: str) -> Schedule:
+        for schedule in await self.store.schedules():
+            if schedule.name == name:
+                return schedule
+        raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")
+
     def _own_queues(self) -> AppQueues:
         queues = StoreQueues(self.store.messages, poll=POLL)
         self._hints.listen(queues.wake)
@@ -239,13 +276,13 @@ class Client:
 
     async def _submit(self, task: Task, transaction: Transaction | None) -> Submitted:
         if transaction is not None:
-            return (await transaction.submit([task]))[0]
+            return (await transaction.submit([task], self._preparation.plans))[0]
         if self._birth is not None and task.wake_at is None:
             born = self._birth(msgspec.structs.replace(task))
             submitted = await born if born is not None else None
             if submitted is not None:
                 return submitted
-        submitted = (await self.store.submit([task]))[0]
+        submitted = (await self.store.submit([task], self._preparation.plans))[0]
         self._hints.hint()
         return submitted
 

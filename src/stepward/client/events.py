@@ -68,15 +68,18 @@ class StatusEvents:
             await self._queues.settle(self._queue, self._dealt_with)
             self._dealt_with = []
         stored = await self._queues.read(self._queue, self._last, BATCH)
-        self._last = stored[-1].token
+        events: list[tuple[int, StatusEvent]] = []
         foreign: list[tuple[int, str]] = []
         for item in stored:
             try:
-                self._ready.append((item.token, _read(item)))
+                events.append((item.token, _read(item)))
             except InvalidPayload as error:
                 foreign.append((item.token, str(error)))
         if foreign:
             await self._queues.bury(self._queue, foreign)
+        # Only now: what could not be buried is read again.
+        self._ready.extend(events)
+        self._last = stored[-1].token
 
 
 def _read(stored: Stored) -> StatusEvent:

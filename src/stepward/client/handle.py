@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 import msgspec
 from msgspec import Struct
 
+from stepward.client.progress import Progress, progress_of
 from stepward.durations import Duration, seconds
 from stepward.errors import TaskCancelled, TaskFailed, TaskUndone
+from stepward.model.plan import Plan
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.payload import decode, encode
@@ -41,6 +43,10 @@ class Door(Protocol):
 
     async def record(self, id: str) -> Task:
         """The task's record. Raises TaskNotFound."""
+        ...
+
+    async def plan(self, workflow: str, version: str) -> Plan | None:
+        """The plan of a pipeline; None for workflow code."""
         ...
 
     async def wait_for_end(self, uid: str) -> Task:
@@ -96,6 +102,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
     steps_done: int
     steps: int
+    progress: Progress
     created_at: float
     started_at: float | None
     finished_at: float | None
@@ -116,6 +123,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     finished_at: float | None
     in_doubt: bool
     input: Any
+    """None while a step is only planned."""
     output: Any
     error: Any
     agent: str | None
@@ -148,10 +156,10 @@ class TaskHandle(Generic[R]):
         """Where the task stands now."""
         task = await self._client.record(self.id)
         steps = await self._client.store.steps(self.id)
-        return status_of(task, steps)
+        return status_of(task, steps, await self._client.plan(task.workflow, task.version))
 
     async def steps(self) -> list[StepRecord]:
-        """Every step that was asked for, in order."""
+        """Every step that was asked for or that a plan names, in order."""
         await self._client.record(self.id)
         return [_step(step) for step in await self._client.store.steps(self.id)]
 
@@ -217,7 +225,7 @@ def actor() -> str:
         return "unknown"
 
 
-def status_of(task: Task, steps: list[Step]) -> TaskStatus:
+def status_of(task: Task, steps: list[Step], plan: Plan | None = None) -> TaskStatus:
     """The status that a task's record and its steps make."""
     running = [s.complete_by for s in steps if s.state is StepState.RUNNING and s.complete_by is not None]
     return TaskStatus(
@@ -235,6 +243,7 @@ def status_of(task: Task, steps: list[Step]) -> TaskStatus:
         waits_for=task.waits_for,
         error=msgspec.json.decode(task.error) if task.error else None,
         labels=msgspec.json.decode(task.labels),
+        progress=progress_of(steps, plan),
         steps_done=sum(s.state in (StepState.COMPLETED, StepState.UNDONE) for s in steps),
         steps=len(steps),
         created_at=task.created_at,
@@ -256,7 +265,7 @@ def _step(step: Step) -> StepRecord:
         started_at=step.started_at,
         finished_at=step.finished_at,
         in_doubt=step.in_doubt,
-        input=msgspec.json.decode(step.input),
+        input=msgspec.json.decode(step.input) if step.input else None,
         output=msgspec.json.decode(step.output) if step.output is not None else None,
         error=msgspec.json.decode(step.error) if step.error else None,
         agent=step.agent,

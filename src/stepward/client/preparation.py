@@ -11,6 +11,7 @@ from msgspec import Struct
 from stepward.client import accept
 from stepward.clock import Environment
 from stepward.durations import Duration, seconds
+from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task, WorkflowRecord
 from stepward.store.contract import ClientStore
 from stepward.workflow.definition import Workflow
@@ -43,9 +44,32 @@ class Preparation:
         self._registry = registry
         self._environment = environment
         self._limit = payload_bytes
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    @property
+    def plans(self) -> Plans:
+        """The plans of the workflows that were meant so far."""
+        return self._plans
 
     async def known(self, workflow: Workflow[Any, Any] | str) -> Known:
         """The workflow that is meant. Raises UnknownWorkflow."""
+        known = await self._known(workflow)
+        plan, key = _plan_of(known), (known.name, known.version)
+        if plan is not None:
+            self._plans[key] = plan
+        else:
+            self._plans.pop(key, None)
+        return known
+
+    async def plan(self, name: str, version: str) -> Plan | None:
+        """The plan of a workflow; None for one that is code, or that nobody knows any more."""
+        declared = self._registry.workflow(name, version)
+        if declared is not None:
+            return declared.plan
+        found = [record for record in await self._store.workflow(name) if record.version == version]
+        return _plan_of(found[0]) if found else None
+
+    async def _known(self, workflow: Workflow[Any, Any] | str) -> Known:
         name = accept.workflow_name(workflow)
         declared = self._registry.newest(name)
         if declared is not None:
@@ -102,3 +126,9 @@ class Preparation:
         if isinstance(known, Workflow):
             return accept.by_declaration(known, args, kwargs, self._limit)
         return accept.by_schema(known, args, kwargs, self._limit)
+
+
+def _plan_of(known: Known) -> Plan | None:
+    if isinstance(known, Workflow):
+        return known.plan
+    return None if known.plan is None else from_json(known.plan)

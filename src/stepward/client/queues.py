@@ -15,6 +15,7 @@ from stepward.events import Hints
 from stepward.model.cloudevents import CloudEvent, encode_event, instant
 from stepward.model.messages import submission_queue
 from stepward.payload import PAYLOAD_BYTES, encode
+from stepward.store.contract import Store
 from stepward.store.opening import open_store
 from stepward.store.watcher import Watcher
 from stepward.transport.queues import StoreQueues
@@ -27,12 +28,13 @@ POLL = 1.0
 class Queues:
     """An application's queues by their address; use it as ``async with Queues(address, app=name)``.
 
-    With SQLite the queues stand in the state store's file, whose address this is.
+    With SQLite the queues stand in the state store's file, whose address this is. A store that is open already may
+    be given in its place.
     """
 
     def __init__(
         self,
-        address: str,
+        address: str | Store,
         *,
         app: str,
         environment: Environment | None = None,
@@ -41,21 +43,26 @@ class Queues:
         self._app = app
         self._environment = environment or Environment()
         self._limit = payload_bytes
-        self._store = open_store(address, app=app, environment=self._environment)
+        self._owns_store = isinstance(address, str)
+        self._store: Store = (
+            open_store(address, app=app, environment=self._environment) if isinstance(address, str) else address
+        )
         self._queues = StoreQueues(self._store.messages, poll=POLL)
         hints = Hints()
         hints.listen(self._queues.wake)
         self._watcher = Watcher(self._store, hints)
 
     async def __aenter__(self) -> Queues:
-        await self._store.open()
+        if self._owns_store:
+            await self._store.open()
         self._watcher.start()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         await self._watcher.stop()
         await self._queues.close()
-        await self._store.close()
+        if self._owns_store:
+            await self._store.close()
 
     async def post(self, queue: str, data: Any, *, id: str | None = None, reply_to: str | None = None) -> str:
         """Post what is to be done to a submission queue; returns the message's id once it is durable.

@@ -66,6 +66,9 @@ class Host:
         """Register and begin; what cannot be registered raises here."""
         parts = self._parts
         await parts.store.register_workflows(parts.registry.records())
+        if parts.schedules:
+            now = parts.store.now()
+            await parts.store.register_schedules([schedule.record(now) for schedule in parts.schedules])
         if self._agents:
             await self._register_agents()
             self._start_agents()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stepward.agent.declaration import Agent
+from stepward.client.recurring import Recurring
 from stepward.client.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
@@ -24,6 +25,7 @@ class Parts:
     registry: Registry
     agents: Sequence[Agent]
     submissions: Sequence[Submission]
+    schedules: Sequence[Recurring]
     app: str
     settings: Settings
     environment: Environment

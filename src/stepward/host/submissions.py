@@ -9,7 +9,7 @@ from stepward.errors import StoreUnusable
 from stepward.host.parts import Parts
 from stepward.model.messages import submission_queue
 from stepward.model.records import Task
-from stepward.submission import Accepted, Message, Submission, Submitter
+from stepward.submission import Acceptance, Accepted, Message, Submission, Submitter
 
 
 def submitter(parts: Parts, submission: Submission) -> Submitter:
@@ -25,12 +25,21 @@ def submitter(parts: Parts, submission: Submission) -> Submitter:
         parts.hints.hint()
         parts.queues.wake()
 
-    return Submitter(
+    queue = submission_queue(parts.app, submission.queue)
+    acceptance = Acceptance(
         submission,
-        parts.queues,
-        submission_queue(parts.app, submission.queue),
+        queue,
         transaction=parts.store.transaction,
         prepare=prepare,
+        plans=preparation.plans,
+        environment=parts.environment,
+        observers=parts.observers,
+        payload_bytes=parts.settings.payload_bytes,
+    )
+    return Submitter(
+        acceptance,
+        parts.queues,
+        queue,
         submitted=submitted,
         environment=parts.environment,
         observers=parts.observers,

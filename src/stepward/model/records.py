@@ -199,6 +199,25 @@ class WorkflowRecord(Struct, frozen=True, kw_only=True):
     """The stages of a declared plan as JSON; None for workflow code."""
 
 
+class Schedule(Struct, frozen=True, kw_only=True):
+    """A recurring task: its workflow is run at every nominal time of its cron expression."""
+
+    name: str
+    workflow: str
+    version: str
+    input: bytes
+    cron: str
+    timezone: str
+    catch_up: str
+    priority: int
+    complete_seconds: float | None = None
+    next_at: float | None = None
+    """The next nominal time to be fired; None when there is none any more."""
+    fired_at: float | None = None
+    """The last nominal time that was fired."""
+    paused_at: float | None = None
+
+
 class DeadLetter(Struct, frozen=True, kw_only=True):
     """A message that nobody could use, kept for an operator."""
 

@@ -89,7 +89,9 @@ class Commits:
         rows = 0
         for change in changes:
             batch.append(change)
-            rows += len(change.inserts) + len(change.finishes) + len(change.children) + 1
+            rows += len(change.inserts) + len(change.finishes) + len(change.children) + len(change.fills) + 1
+            if change.plans:
+                rows += sum(map(change.stages_of, change.begun))
             if rows >= self._settings.commit_rows:
                 yield batch
                 batch, rows = [], 0

@@ -178,6 +178,7 @@ class Ends:
         for step in unsent:
             self._desk.free(step)
         change.inserts = [step for step in change.inserts if step not in unsent]
+        change.fills = [step for step in change.fills if step not in unsent]
         change.children = ()
 
 

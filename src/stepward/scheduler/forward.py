@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stepward.model.messages import Outcome, Reply
+from stepward.model.plan import is_planned
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.status import Told, ended_with
@@ -16,7 +17,7 @@ from stepward.scheduler.desk import Desk
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.resident import Resident
 from stepward.settings import Settings
-from stepward.store.contract import Deliver, Dispatch, Post
+from stepward.store.contract import Deliver, Dispatch, Post, StepMove
 from stepward.workflow.decisions import Broken, Completed, Continued, Decisions, Failed, StepCall
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
@@ -46,18 +47,27 @@ class Forward:
         self._start = start
         """Called with each step that is to leave once the commit is through."""
 
+    def plan(self, resident: Resident) -> None:
+        """A task that is born here is recorded with the plan of its workflow, if that has one."""
+        task = resident.task
+        workflow = self._registry.workflow(task.workflow, task.version)
+        if workflow is not None and workflow.plan is not None:
+            resident.changed().plan(task.workflow, task.version, workflow.plan)
+            resident.planned = {(task.run, stage.key) for stage in workflow.plan}
+
     def admit(self, resident: Resident, history: History, now: float) -> None:
         """Replay a task's record, and go on from its end."""
         task = resident.task
         workflow = self._registry.workflow(task.workflow, task.version)
         if workflow is None:
             raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
-        resident.open = {(s.run, s.key): s for s in history.steps if s.state in OPEN}
+        reached = self._reached(resident, history.steps)
+        resident.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
         resident.abandoned = [s for s in history.steps if s.state is StepState.ABANDONED]
         resident.recorded = {s.key: s for s in history.steps if s.ordinal is None and s.state in ANSWERED}
         resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
         self._cleaning_of(resident, history, now)
-        own = [step for step in history.steps if step.kind is not StepKind.UNDO]
+        own = [step for step in reached if step.kind is not StepKind.UNDO]
         resident.execution = self._execution(workflow, task, own)
         resident.execution.start(now)
         for row in history.inbox:
@@ -157,6 +167,14 @@ class Forward:
             max_steps=self._settings.history_steps,
         )
 
+    def _reached(self, resident: Resident, steps: list[Step]) -> list[Step]:
+        """What is planned and nothing more is no history."""
+        planned = {(step.run, step.key) for step in steps if is_planned(step)}
+        if not planned:
+            return steps
+        resident.planned = planned
+        return [step for step in steps if not is_planned(step)]
+
     def _cleaning_of(self, resident: Resident, history: History, now: float) -> None:
         """Undos that were begun go on; what an operator undid by hand is undone."""
         undos = {step.key: step for step in history.steps if step.kind is StepKind.UNDO}
@@ -218,7 +236,11 @@ class Forward:
         resident.open[step_id] = step
         resident.fresh.add(step_id)
         resident.bytes += len(call.input)
-        resident.changed().inserts.append(step)
+        if resident.planned and step_id in resident.planned:
+            resident.planned.remove(step_id)
+            resident.changed().fill(step)
+        else:
+            resident.changed().inserts.append(step)
         if step.kind is StepKind.CHILD:
             self._begin_child(resident, step, call, now)
         else:
@@ -231,6 +253,8 @@ class Forward:
         if task.complete_by is not None:
             limit = task.complete_by if limit is None else min(limit, task.complete_by)
         version = action.version if isinstance(action, Workflow) else "1"
+        if isinstance(action, Workflow) and action.plan is not None:
+            resident.changed().plan(action.name, version, action.plan)
         resident.changed().begin_child(rows.child_task(task, call, version, limit, now))
         step.state, step.attempt, step.started_at = StepState.RUNNING, 1, now
         step.complete_seconds = None
@@ -286,7 +310,11 @@ class Forward:
         self._leave_run(resident, now)
 
     def _leave_run(self, resident: Resident, now: float) -> None:
-        """What nobody awaited any more is undone before the run is left."""
+        """What nobody awaited any more is undone before the run is left; what it never asked for is skipped."""
+        for run, key in sorted(resident.planned or ()):
+            # Its plan was another when the task was submitted.
+            skip = StepMove(resident.task.uid, run, key, StepState.NOT_STARTED, StepState.SKIPPED, now)
+            resident.changed().move_step(skip)
         if any(needs_undo(step) for step in resident.abandoned):
             resident.cleaning = True
             known = {step.key for step in resident.steps}

@@ -84,7 +84,9 @@ class Inbox:
         """What the Supervisor has repeated is told when its owner first hears of it."""
         run, _, key = name.partition("/")
         step = _kept(resident, int(run), key)
-        if step is not None and step.state is StepState.TO_REPEAT and step.kind is not StepKind.UNDO:
+        if step is None or step.kind is StepKind.UNDO or resident.is_undoing:
+            return
+        if step.state is StepState.TO_REPEAT:
             more = {"failures": step.failure_count, "repeat_at": step.repeat_at, **ended_with(None, step.error)}
             resident.tell(Told.STEP_DELAYED, now, step=key, name=step.name, **more)
 

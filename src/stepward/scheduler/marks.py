@@ -20,7 +20,7 @@ def _points(change: Change) -> list[str]:
     undo = [step for step in change.inserts if step.kind is StepKind.UNDO]
     if change.born is not None:
         points.append("W1")
-    if change.dispatches or any(step.state is StepState.RUNNING for step in change.inserts):
+    if change.dispatches or any(step.state is StepState.RUNNING for step in (*change.inserts, *change.fills)):
         points.append("W3")
     if change.watches:
         points.append("W5")

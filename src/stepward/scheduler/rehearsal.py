@@ -30,7 +30,7 @@ class Rehearsal:
         record = self._records.get(change.task)
         if record is None:
             return
-        record.update({(step.run, step.key): step for step in change.inserts})
+        record.update({(step.run, step.key): step for step in (*change.inserts, *change.fills)})
         for finish in change.finishes:
             step = record.get((finish.run, finish.key))
             if step is not None:

@@ -63,6 +63,7 @@ class Residence:
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
         if is_birth:
             resident.changed().born = task
+            self._forward.plan(resident)
             resident.tell_birth(now)
         self._rehearsal.begin(task, history.steps)
         try:
@@ -338,15 +339,22 @@ class Residence:
             return
         if not resident.all_wait():
             self.waiting.leave(resident)
-            if task.state is TaskState.WAITING or (task.recovery_count and _made_progress(resident)):
+            waited = task.state is TaskState.WAITING or task.waits_for is not None
+            if waited or (task.recovery_count and _made_progress(resident)):
                 resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now)
             return
         waits_for = execution.waits_for
         self.waiting.enter(resident, now)
-        if task.state is not TaskState.WAITING:
-            resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
         if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
+            if _waits_anew(resident, waits_for):
+                resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
+
+
+def _waits_anew(resident: Resident, waits_for: str | None) -> bool:
+    """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
+    task = resident.task
+    return task.state is TaskState.WAITING or task.waits_for != waits_for or _made_progress(resident)
 
 
 def _may_start(resident: Resident, step: Step) -> bool:

@@ -34,6 +34,7 @@ class Resident:
         "open",
         "output",
         "overflow",
+        "planned",
         "recorded",
         "reload",
         "replies",
@@ -58,7 +59,9 @@ class Resident:
         self.recorded: dict[str, Step] = {}
         """Steps of this run whose outcome stands in the record and was not delivered yet, by key."""
         self.fresh: set[StepId] = set()
-        """Steps inserted by this turn's change: they are folded, not updated."""
+        """Steps inserted or filled by this turn's change: they are folded, not updated."""
+        self.planned: set[StepId] | None = None
+        """Steps whose rows were recorded with the task's plan and are still to be filled."""
         self.overflow: deque[StepCall] = deque()
         """Calls over the limit of new steps per commit; they have no row yet."""
         self.inbox = task.inbox
@@ -105,8 +108,9 @@ class Resident:
 
     def begin_anew(self, now: float) -> None:
         """Forget what this turn decided; a birth, and what is told of it, stays."""
-        born = self.changed().born
-        self.change = Change(task=self.task.uid, born=born)
+        before = self.changed()
+        born = before.born
+        self.change = Change(task=self.task.uid, born=born, plans=before.plans)
         if born is not None:
             self.tell_birth(now)
 

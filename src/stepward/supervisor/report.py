@@ -17,6 +17,8 @@ class PassReport:
     judged: int = 0
     """Steps decided on: repeated, failed, or their task undone."""
     expired_tasks: int = 0
+    fired: int = 0
+    """Tasks of schedules."""
     unserved: int = 0
     delivered: int = 0
     refused: int = 0
@@ -36,6 +38,7 @@ class PassReport:
             freed=self.freed + other.freed,
             judged=self.judged + other.judged,
             expired_tasks=self.expired_tasks + other.expired_tasks,
+            fired=self.fired + other.fired,
             unserved=self.unserved + other.unserved,
             delivered=self.delivered + other.delivered,
             refused=self.refused + other.refused,

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stepward.clock import Environment
-from stepward.errors import CommitUnknown, StoreUnavailable
+from stepward.errors import CommitUnknown, DeclarationError, StoreUnavailable
 from stepward.events import AlertSink, Observers
 from stepward.policies import grown
+from stepward.schedules import due_times
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, SupervisorStore
 from stepward.supervisor.delivery import Delivery
+from stepward.supervisor.firing import tasks_of
 from stepward.supervisor.judge import judge, judge_task
 from stepward.supervisor.report import PassReport
 
@@ -47,6 +49,7 @@ class Supervisor:
         self._settings = settings
         self._observers = observers
         self._failpoint = environment.failpoint
+        self._new_uid = environment.new_uid
         self._delivery = Delivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
         self._expected_by: float | None = None
@@ -139,6 +142,7 @@ class Supervisor:
         freed = await self._free(term) if due.dead_instances or due.free_tasks else 0
         judged = await self._judge_steps(term) if due.steps else 0
         expired = await self._judge_tasks(term) if due.tasks else 0
+        fired = await self._fire(term) if due.schedules else 0
         unserved = await self._store.unserved(term, UNSERVED_AFTER) if due.unserved else 0
         delivered, refused = await self._alert(due, unserved, in_background=in_background)
         return PassReport(
@@ -147,6 +151,7 @@ class Supervisor:
             freed=freed,
             judged=judged,
             expired_tasks=expired,
+            fired=fired,
             unserved=unserved,
             delivered=delivered,
             refused=refused,
@@ -193,6 +198,22 @@ class Supervisor:
                 expired += 1
                 self._observers.tell("task.expired", task=task.task_id, act=verdict.audit.act)
         return expired
+
+    async def _fire(self, term: int) -> int:
+        fired = 0
+        for schedule in await self._store.due_schedules(BATCH):
+            now = self._store.now()
+            try:
+                times, next_at = due_times(schedule, now)
+            except DeclarationError as error:
+                # Written by a program that knows more than this one; the others go on.
+                self._observers.tell("schedule.unreadable", schedule=schedule.name, error=str(error))
+                continue
+            tasks = tasks_of(schedule, times, now, self._new_uid)
+            if await self._store.fire(term, schedule, tasks, next_at):
+                fired += len(tasks)
+                self._observers.tell("schedule.fired", schedule=schedule.name, tasks=len(tasks))
+        return fired
 
     async def _alert(self, due: Due, unserved: int, *, in_background: bool) -> tuple[int, int]:
         if not due.alerts and not unserved:

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, over
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.action import Action
+from stepward.model.plan import Plan
 from stepward.model.states import StepKind
 from stepward.policies import Supervision
 
@@ -30,12 +31,22 @@ class Workflow(Action[P, R]):
         *,
         name: str,
         version: str,
-        complete_seconds: float | None,
+        complete_by: Duration | None,
         supervision: Supervision,
     ) -> None:
-        super().__init__(fn, name=name, kind=StepKind.CHILD, complete_seconds=complete_seconds)
-        self.version = version
+        if not isinstance(supervision, Supervision):
+            raise DeclarationError(
+                f"workflow {name}: expected a Supervision, found {supervision!r}; pass Supervision(…)"
+            )
+        limit = None if complete_by is None else seconds(complete_by, f"{name}.complete_by")
+        super().__init__(fn, name=name, kind=StepKind.CHILD, complete_seconds=limit)
+        self.version = checked(version, f"version of workflow {name}")
         self.supervision = supervision
+
+    @property
+    def plan(self) -> Plan | None:
+        """The stages of a pipeline; None for workflow code, whose steps show as it reaches them."""
+        return None
 
 
 class _WorkflowDecorator(Protocol):
@@ -84,17 +95,7 @@ def workflow(
         known = _name(fn, name, "workflow")
         if not inspect.iscoroutinefunction(fn):
             raise DeclarationError(f"workflow {known}: expected an async def, found {_sort(fn)}; write async def")
-        if not isinstance(supervision, Supervision):
-            raise DeclarationError(
-                f"workflow {known}: expected a Supervision, found {supervision!r}; pass Supervision(…)"
-            )
-        return Workflow(
-            fn,
-            name=known,
-            version=_checked(version, f"version of workflow {known}"),
-            complete_seconds=None if complete_by is None else seconds(complete_by, f"{known}.complete_by"),
-            supervision=supervision,
-        )
+        return Workflow(fn, name=known, version=version, complete_by=complete_by, supervision=supervision)
 
     return declare if fn is None else declare(fn)
 
@@ -135,13 +136,18 @@ def step(*, complete_by: Duration = "30s", transaction: bool = False, name: str 
 def _name(fn: Callable[..., Any], name: str | None, what: str) -> str:
     if not callable(fn):
         raise DeclarationError(f"{what}: expected a function, found {fn!r}; put the decorator above a def")
-    known = _checked(getattr(fn, "__name__", "") if name is None else name, f"name of {what}")
-    if OURS.fullmatch(known):
-        raise DeclarationError(f"name of {what}: expected one that is not the engine's own, found {known!r}; rename it")
-    return known
+    return checked_name(getattr(fn, "__name__", "") if name is None else name, what)
 
 
-def _checked(text: str, what: str) -> str:
+def checked_name(name: str, what: str) -> str:
+    """A name under which steps may be recorded. Raises DeclarationError."""
+    if OURS.fullmatch(checked(name, f"name of {what}")):
+        raise DeclarationError(f"name of {what}: expected one that is not the engine's own, found {name!r}; rename it")
+    return name
+
+
+def checked(text: str, what: str) -> str:
+    """A name or version within its characters. Raises DeclarationError."""
     if not isinstance(text, str) or not NAME.fullmatch(text):
         raise DeclarationError(f"{what}: expected 1-200 of A-Z a-z 0-9 . _ : -, found {text!r}; give one that fits")
     return text

@@ -36,7 +36,9 @@ else:
 class Engine(Protocol):
     """Whom the loop serves."""
 
-    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+    def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
         """Ask for a durable step."""
         ...
 
@@ -54,7 +56,9 @@ class Engine(Protocol):
 class Nobody:
     """Whom the loop of an execution that is over serves: code that still asks is told to leave."""
 
-    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+    def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
         """See ``Engine.call``."""
         raise GeneratorExit
 
@@ -129,9 +133,11 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
 
     # ------------------------------------------------------------ for workflow code and asyncio
 
-    def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+    def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
         """See ``Caller.call``."""
-        return self.engine.call(action, args, kwargs)
+        return self.engine.call(action, args, kwargs, key)
 
     def time(self) -> float:
         """The stored time of the last outcome delivered."""

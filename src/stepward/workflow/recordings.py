@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
+from stepward.model.plan import NO_INPUT
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.workflow.handles import Timer
@@ -74,11 +75,12 @@ def has_outcome(step: Step) -> bool:
 def difference(step: Step, kind: StepKind, input: bytes) -> str | None:
     """How the record differs from what the workflow asks for, if it does.
 
-    A step resubmitted by an operator (``generation``) may hold edited input.
+    A step resubmitted by an operator (``generation``) may hold edited input; a planned one that was marked as done
+    holds none.
     """
     if step.kind != kind:
         return f"the record holds a step of kind {step.kind}, the workflow asked for one of kind {kind}"
-    if step.input != input and step.generation == 0:
+    if step.input != input and step.generation == 0 and step.input != NO_INPUT:
         return f"the record holds the input {shown(step.input)}, the workflow asked for it with {shown(input)}"
     return None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from stepward.errors import DeclarationError
 from stepward.model.action import Action
+from stepward.model.plan import to_json
 from stepward.model.records import WorkflowRecord
 from stepward.payload import encode
 from stepward.workflow.definition import Workflow
@@ -46,6 +47,7 @@ class Registry:
                 schema=encode(workflow.signature.schema(), f"schema of {workflow.name}"),
                 policy=workflow.supervision.to_json(),
                 complete_seconds=workflow.complete_seconds,
+                plan=None if workflow.plan is None else to_json(workflow.plan),
             )
             for workflow in self.workflows.values()
         ]

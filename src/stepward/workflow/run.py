@@ -92,13 +92,16 @@ class Run:
             output = encode(at, SETTING_OUT)
             self.ledger.record(StepKind.VALUE, SETTING_OUT, input=NULL, output=output, at=at)
 
-    async def call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Any:
         """Ask for a step and wait for its outcome; see ``Caller.call``."""
         future = self._new_future()
         if self.loop.halted:
             await self._stay(future)
         input = action.signature.pack(args, kwargs, limit=self.payload_limit)
-        key = self.ledger.next_key(action.name)
+        if key is None:
+            key = self.ledger.next_key(action.name)
         step = None if self.recordings is None else self._recorded(key, action.kind, input)
         if step is not None:
             self._meet(step, future)

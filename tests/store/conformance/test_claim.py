@@ -70,7 +70,7 @@ async def test_a_sleeping_task_wakes_by_its_timer_and_takes_its_place_by_priorit
     await store.submit([world.task("c")])
     histories = await store.claim("s1", SERVED, 10)
     assert ids(histories) == [task.id, "c"]
-    assert (histories[0].task.wake_at, histories[0].task.waits_for) == (None, None)
+    assert (histories[0].task.wake_at, histories[0].task.waits_for) == (None, "a timer")
     assert histories[0].task.started_at == task.started_at
 
 

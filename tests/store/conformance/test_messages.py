@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stepward.store.contract import Store
+from stepward.store.contract import Store, StoredMessage
 from tests.store.conformance.world import World
 
 
@@ -60,3 +60,54 @@ async def test_an_heir_adopts_what_stands_in_a_queue(world: World, store: Store)
     assert await store.messages.adopt("q", "heir") == 2
     assert await take(store, queue="heir") == [b"1", b"2"]
     assert await take(store) == []
+
+
+async def test_every_take_is_counted(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"1", None), (b"2", None)])
+    tries = []
+    for _ in range(3):
+        (message,) = await store.messages.take("q", 1, 10)
+        tries.append((message.body, message.tries))
+        world.clock.advance(10)
+    # What returned first was taken first: its neighbour's turn has not come yet.
+    assert tries == [(b"1", 1), (b"1", 2), (b"1", 3)]
+    # And it comes alone, for it may be what ended its last taker.
+    assert [(m.body, m.tries) for m in await store.messages.take("q", 9, 10)] == [(b"1", 4)]
+    assert [(m.body, m.tries) for m in await store.messages.take("q", 9, 10)] == [(b"2", 1)]
+
+
+async def read(store: Store, after: int = 0, limit: int = 9) -> list[StoredMessage]:
+    return await store.messages.read("q", after, limit)
+
+
+async def test_a_reader_is_given_what_follows_in_order_and_takes_nothing(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"1", None), (b"2", None), (b"3", None)])
+    await store.messages.put("other", [(b"x", None)])
+    first = await read(store, limit=2)
+    assert [message.body for message in first] == [b"1", b"2"]
+    assert [message.body for message in await read(store, first[-1].token)] == [b"3"]
+    other = await world.open()
+    assert [message.body for message in await read(other)] == [b"1", b"2", b"3"]
+
+
+async def test_a_reader_begins_anew_with_all_that_is_not_settled(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"1", None), (b"2", None), (b"3", None)])
+    first, second, third = await read(store)
+    await store.messages.settle("q", [second.token])
+    assert await read(store) == [first, third]
+    await store.messages.settle("other", [first.token])
+    assert await read(store, first.token) == [third]
+
+
+async def test_what_is_put_after_all_was_settled_follows_the_last_that_was_read(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"1", None)])
+    (last,) = await read(store)
+    await store.messages.settle("q", [last.token])
+    await store.messages.put("q", [(b"2", None)])
+    assert [message.body for message in await read(store, last.token)] == [b"2"]
+
+
+async def test_expired_messages_are_not_read(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"old", store.now() + 5), (b"new", store.now() + 6)])
+    world.clock.advance(5)
+    assert [message.body for message in await read(store)] == [b"new"]

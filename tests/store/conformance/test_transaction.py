@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from stepward.errors import InstanceFenced
+from stepward.errors import InstanceFenced, Refused, StoreUnavailable
 from stepward.model.states import StepState
-from stepward.store.contract import Store
+from stepward.store.contract import Store, TaskFilter
 from tests.store.conformance.world import DONE, World, add_steps, claimed, finish, read_step, scheduler, step
 
 
@@ -105,5 +105,90 @@ async def test_a_fenced_instance_finishes_nothing(world: World, cart: Store) -> 
     await cart.retire("s1")
     with pytest.raises(InstanceFenced):
         async with cart.transaction() as transaction:
+            await transaction.finish("s1", finish(step(task)))
+    assert (await read_step(cart, task)).state is StepState.RUNNING
+
+
+async def test_a_transaction_knows_the_ids_of_tasks_its_own_too(world: World, store: Store) -> None:
+    await store.submit([world.task("a")])
+    async with store.transaction() as transaction:
+        assert await transaction.known(["a", "b", "c"]) == {"a"}
+        await transaction.submit([world.task("b")])
+        assert await transaction.known(["a", "b", "c"]) == {"a", "b"}
+        assert await transaction.known([]) == set()
+
+
+async def test_a_savepoint_rolls_back_only_its_own_part(world: World, cart: Store) -> None:
+    async with cart.transaction() as transaction:
+        await transaction.execute("insert into cart values ('before')")
+        with pytest.raises(KeyError):
+            async with transaction.savepoint():
+                await transaction.execute("insert into cart values ('within')")
+                await transaction.submit([world.task("within")])
+                raise KeyError
+        async with transaction.savepoint():
+            await transaction.execute("insert into cart values ('kept')")
+            await transaction.submit([world.task("kept")])
+        await transaction.execute("insert into cart values ('after')")
+    assert await rows(cart) == [("after",), ("before",), ("kept",)]
+    assert [task.id for task in await cart.tasks(TaskFilter())] == ["kept"]
+
+
+async def test_savepoints_stand_within_one_another(world: World, cart: Store) -> None:
+    async with cart.transaction() as transaction, transaction.savepoint():
+        await transaction.execute("insert into cart values ('outer')")
+        with pytest.raises(KeyError):
+            async with transaction.savepoint():
+                await transaction.execute("insert into cart values ('inner')")
+                raise KeyError
+    assert await rows(cart) == [("outer",)]
+
+
+async def test_a_cancelled_savepoint_is_rolled_back(world: World, cart: Store) -> None:
+    async with cart.transaction() as transaction:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0), transaction.savepoint():
+                await transaction.execute("insert into cart values ('pen')")
+                await asyncio.Event().wait()
+    assert await rows(cart) == []
+
+
+async def test_a_savepoint_that_is_left_after_the_whole_was_rolled_back_says_so(world: World, cart: Store) -> None:
+    with pytest.raises(StoreUnavailable, match="rolled back by an earlier statement"):
+        async with cart.transaction() as transaction:
+            await transaction.execute("create unique index one on cart (name)")
+            await transaction.submit([world.task("neighbour")])
+            async with transaction.savepoint():
+                await transaction.execute("insert into cart values ('pen')")
+                await transaction.execute("insert or rollback into cart values ('pen')")
+    assert (await cart.tasks(TaskFilter()), await rows(cart)) == ([], [])
+
+
+async def test_nothing_more_is_done_in_a_transaction_that_is_rolled_back(world: World, cart: Store) -> None:
+    async with cart.transaction() as transaction:
+        await transaction.execute("create unique index one on cart (name)")
+        await transaction.execute("insert into cart values ('pen')")
+    with pytest.raises(StoreUnavailable, match="rolled back by an earlier statement"):
+        async with cart.transaction() as transaction:
+            with pytest.raises(Exception, match="UNIQUE"):
+                await transaction.execute("insert or rollback into cart values ('pen')")
+            with pytest.raises(Refused, match="found it rolled back"):
+                await transaction.execute("insert into cart values ('pencil')")
+            with pytest.raises(StoreUnavailable, match="found it rolled back"):
+                await transaction.submit([world.task("a")])
+            async with transaction.savepoint():
+                pytest.fail("a part of what is over")
+    assert (await cart.tasks(TaskFilter()), await rows(cart)) == ([], [("pen",)])
+
+
+async def test_no_outcome_is_recorded_in_a_transaction_that_is_rolled_back(world: World, cart: Store) -> None:
+    task = await claimed(world, cart)
+    await add_steps(cart, task, step(task))
+    with pytest.raises(StoreUnavailable):
+        async with cart.transaction() as transaction:
+            await transaction.execute("create unique index one on cart (name)")
+            await transaction.execute("insert into cart values ('pen')")
+            with pytest.raises(Exception, match="UNIQUE"):
+                await transaction.execute("insert or rollback into cart values ('pen')")
             await transaction.finish("s1", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING

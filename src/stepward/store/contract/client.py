@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.model.plan import NO_PLANS, Plans
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Step, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract.scheduler import Submitted, Transaction
 
@@ -105,6 +105,22 @@ class ClientStore(Protocol):
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
+        ...
+
+    async def schedules(self) -> list[Schedule]:
+        """All recurring tasks, by name."""
+        ...
+
+    async def pause(self, name: str, actor: str) -> bool:
+        """Fire that recurring task no more; False if there is none of that name, or it is paused already."""
+        ...
+
+    async def go_on(self, name: str, next_at: float | None, actor: str) -> bool:
+        """Fire that recurring task again, from ``next_at`` on; False if there is none such that is paused."""
+        ...
+
+    async def unschedule(self, name: str, actor: str) -> bool:
+        """Forget that recurring task; False if there is none of that name."""
         ...
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:

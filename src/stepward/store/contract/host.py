@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from stepward.model.records import Instance, WorkflowRecord
+from stepward.model.records import Instance, Schedule, WorkflowRecord
 
 
 class HostStore(Protocol):
@@ -21,6 +21,10 @@ class HostStore(Protocol):
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
         """Record what this program knows of its workflows."""
+        ...
+
+    async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
+        """Record recurring tasks; one whose timetable stays as it was keeps its next nominal time and its pause."""
         ...
 
     async def renew(self, instances: Sequence[str], lease: float) -> set[str]:

@@ -29,7 +29,11 @@ class MessageStore(Protocol):
         ...
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
-        """Take up to ``limit`` messages that are neither expired nor taken; they return after ``lease`` seconds."""
+        """Take up to ``limit`` messages that are neither expired nor taken; they return after ``lease`` seconds.
+
+        One that returned comes before fresh ones and alone: it may be what ended its last taker, and must not have
+        others counted with it.
+        """
         ...
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.records import Alert, Audit, Instance
+from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract.turn import Post
 
@@ -22,6 +22,8 @@ class Due(Struct, frozen=True, kw_only=True):
     tasks: int
     unserved: int
     alerts: int
+    schedules: int
+    """Recurring tasks whose next nominal time has come."""
 
 
 class ExpiredStep(Struct, frozen=True, kw_only=True):
@@ -111,6 +113,15 @@ class SupervisorStore(Protocol):
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
         """Clear the task's complete-by and post what follows, by compare-and-set on both."""
+        ...
+
+    async def due_schedules(self, limit: int) -> list[Schedule]:
+        """Recurring tasks whose next nominal time has come, the longest due first."""
+        ...
+
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+        """Insert the tasks (an id that exists is left alone) and go on to ``next_at``, by compare-and-set on the
+        nominal time that was read; False if somebody else fired, paused or changed it."""
         ...
 
     async def unserved(self, term: int, after: float) -> int:

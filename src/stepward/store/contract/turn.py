@@ -121,8 +121,8 @@ class Telling(Struct, gc=False):
 class Change(Struct, kw_only=True):
     """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does.
 
-    Steps are inserted and filled first, then moved, then finished: one given up and answered in the same turn is abandoned with
-    its late result.
+    Steps are inserted and filled first, then moved, then finished: one given up and answered in the same turn is
+    abandoned with its late result.
     """
 
     task: str
@@ -152,6 +152,10 @@ class Change(Struct, kw_only=True):
     def begun(self) -> Sequence[Task]:
         """The tasks that come into being."""
         return self.children if self.born is None else (self.born, *self.children)
+
+    def stages_of(self, task: Task) -> int:
+        """How many planned steps a task that comes into being is recorded with."""
+        return len(self.plans.get((task.workflow, task.version), ()))
 
     # What most turns have none of is no list until it is needed: this is made for every task of every turn.
 

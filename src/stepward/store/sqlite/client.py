@@ -9,11 +9,11 @@ import msgspec
 
 from stepward.errors import IllegalTransition, TaskNotFound
 from stepward.model.plan import NO_PLANS, Plans
-from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Step, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store.contract import Directive, Post, Submitted, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import directives, inbox, journal, letters, retention, rows, submission
+from stepward.store.sqlite import directives, inbox, journal, letters, recurring, retention, rows, submission
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -100,6 +100,22 @@ class SqliteClient:
     async def purge_ended(self, before: float, limit: int, actor: str) -> int:
         """See ``ClientStore.purge_ended``."""
         return await self._database.write(_purge_ended, before, limit, actor, self._clock.now())
+
+    async def schedules(self) -> list[Schedule]:
+        """See ``ClientStore.schedules``."""
+        return await self._database.read(recurring.listed)
+
+    async def pause(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.pause``."""
+        return await self._database.write(recurring.pause, name, actor, self._clock.now())
+
+    async def go_on(self, name: str, next_at: float | None, actor: str) -> bool:
+        """See ``ClientStore.go_on``."""
+        return await self._database.write(recurring.go_on, name, next_at, actor, self._clock.now())
+
+    async def unschedule(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.unschedule``."""
+        return await self._database.write(recurring.unschedule, name, actor, self._clock.now())
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
         """See ``ClientStore.dead_letters``."""

@@ -32,6 +32,7 @@ class Connection:
         self.raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENTS_KEPT)
         self.raw.set_busy_timeout(0)
         self.statements = 0
+        self._savepoints = 0
         self._ours = False
 
     def tune(self, synchronous: str) -> None:
@@ -83,16 +84,19 @@ class Connection:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """A part of the open transaction that is rolled back by itself when an exception leaves it."""
-        self.rows("savepoint part")
+        # Under a name of its own: what is left late, or ends a savepoint of its own, must not end another's.
+        self._savepoints += 1
+        name = f"stepward_part_{self._savepoints}"
+        self._once(f"savepoint {name}")
         try:
             yield
         except BaseException:
             # SQLite may have rolled back the whole transaction itself.
             if self.raw.in_transaction:
-                self.rows("rollback to part")
-                self.rows("release part")
+                self._once(f"rollback to {name}")
+                self._once(f"release {name}")
             raise
-        self.rows("release part")
+        self._once(f"release {name}")
 
     def keep_transactions_ours(self) -> None:
         """From now on refuse (apsw.AuthError) statements of others that begin or end a transaction."""
@@ -106,6 +110,11 @@ class Connection:
     def close(self) -> None:
         """Let go of the file."""
         self.raw.close()
+
+    def _once(self, sql: str) -> None:
+        """Run a statement that never comes again: it would drive others out of the cache."""
+        self.statements += 1
+        self.raw.execute(sql, can_cache=False)
 
     def _control(self, sql: str) -> None:
         self.statements += 1

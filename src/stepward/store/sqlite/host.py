@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.records import Instance, WorkflowRecord
+from stepward.model.records import Instance, Schedule, WorkflowRecord
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import leases
+from stepward.store.sqlite import leases, recurring
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -33,6 +33,10 @@ class SqliteHost:
         now = self._clock.now()
         many = [(*astuple(workflow), now) for workflow in workflows]
         await self._database.write(Connection.change_many, Q["register_workflow"], many)
+
+    async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
+        """See ``HostStore.register_schedules``."""
+        await self._database.write(recurring.register, schedules)
 
     async def renew(self, instances: Sequence[str], lease: float) -> set[str]:
         """See ``HostStore.renew``."""

@@ -22,7 +22,7 @@ def listed(connection: Connection, limit: int) -> list[DeadLetter]:
 
 def put_back(connection: Connection, numbers: Sequence[int], actor: str, now: float) -> list[int]:
     """Put them into their queues again, as new; those that were there."""
-    for number in numbers:
+    for number in dict.fromkeys(numbers):
         connection.change(Q["put_back"], (number,))
     return _remove(connection, "put_back", numbers, actor, now)
 

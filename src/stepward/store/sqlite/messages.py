@@ -75,10 +75,8 @@ def forget_expired(connection: Connection, now: float) -> int:
 
 
 def _standing(connection: Connection, queue: str, limit: int, now: float) -> list[Row]:
-    found = connection.rows(Q["returned"], (queue, now, limit))
-    if len(found) < limit:
-        found += connection.rows(Q["fresh"], (queue, limit - len(found)))
-    return found
+    returned = connection.rows(Q["returned"], (queue, now))
+    return returned or connection.rows(Q["fresh"], (queue, limit))
 
 
 def _take(connection: Connection, queue: str, limit: int, lease: float, now: float) -> list[StoredMessage]:

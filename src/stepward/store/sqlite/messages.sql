@@ -3,9 +3,9 @@
 insert into stepward_message (queue, body, expires_at, taken_until) values (?1, ?2, ?3, 0.0)
 
 -- name: returned
--- Messages whose taker let its lease run out; they come first.
+-- The first message whose taker let its lease run out; it comes alone, for it may be what ended that one.
 select token, body, expires_at, tries from stepward_message
-where queue = ?1 and taken_until > 0.0 and taken_until <= ?2 order by taken_until, token limit ?3
+where queue = ?1 and taken_until > 0.0 and taken_until <= ?2 order by taken_until, token limit 1
 
 -- name: fresh
 -- Messages that nobody has taken yet, in order.

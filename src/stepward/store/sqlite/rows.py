@@ -12,6 +12,7 @@ from stepward.model.records import (
     InboxRow,
     Instance,
     Role,
+    Schedule,
     Step,
     Task,
     WorkflowRecord,
@@ -51,6 +52,8 @@ FRAGMENTS = {
     "audit": columns(Audit),
     "workflow": columns(WorkflowRecord),
     "dead_letter": columns(DeadLetter),
+    "schedule": columns(Schedule),
+    "schedule_places": places(Schedule),
     "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
@@ -170,3 +173,8 @@ def workflow(row: Row) -> WorkflowRecord:
 def dead_letter(row: Row) -> DeadLetter:
     """A row of ``{dead_letter}``."""
     return DeadLetter(**dict(zip(DeadLetter.__struct_fields__, row, strict=True)))
+
+
+def schedule(row: Row) -> Schedule:
+    """A row of ``{schedule}``."""
+    return Schedule(**dict(zip(Schedule.__struct_fields__, row, strict=True)))

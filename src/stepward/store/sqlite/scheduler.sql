@@ -3,9 +3,10 @@
 select 1 from stepward_instance where id = ?1 and alive = 1
 
 -- name: wake
--- What slept until now is pending like the rest: the claim then goes by priority and age alone.
+-- What slept until now is pending like the rest: the claim then goes by priority and age alone. What it waited for
+-- stays: a wait that goes on is told once.
 update stepward_task
-set state = case state when 'waiting' then 'pending' else state end, wake_at = null, waits_for = null
+set state = case state when 'waiting' then 'pending' else state end, wake_at = null
 where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
 
 -- name: claimable

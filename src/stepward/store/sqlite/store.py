@@ -94,6 +94,8 @@ class SqliteStore:
         self.decide = supervisor.decide
         self.expired_tasks = supervisor.expired_tasks
         self.expire_task = supervisor.expire_task
+        self.due_schedules = supervisor.due_schedules
+        self.fire = supervisor.fire
         self.unserved = supervisor.unserved
         self.undelivered_alerts = supervisor.undelivered_alerts
         self.alert_delivered = supervisor.alert_delivered
@@ -115,12 +117,17 @@ class SqliteStore:
         self.acknowledge = client.acknowledge
         self.purge_ended = client.purge_ended
         self.audits = client.audits
+        self.schedules = client.schedules
+        self.pause = client.pause
+        self.go_on = client.go_on
+        self.unschedule = client.unschedule
         self.dead_letters = client.dead_letters
         self.put_back = client.put_back
         self.discard = client.discard
 
     def _give_host_verbs(self, host: SqliteHost) -> None:
         self.register = host.register
+        self.register_schedules = host.register_schedules
         self.register_workflows = host.register_workflows
         self.renew = host.renew
         self.retire = host.retire

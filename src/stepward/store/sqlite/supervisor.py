@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stepward.model.records import Alert, Audit, InboxKind, Instance
+from stepward.model.records import Alert, Audit, InboxKind, Instance, Schedule, Task
 from stepward.model.states import StepKind, TaskState
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal, messages, retention, rows
+from stepward.store.sqlite import inbox, journal, messages, recurring, retention, rows
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
@@ -98,6 +98,14 @@ class SqliteSupervisor:
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
         """See ``SupervisorStore.expire_task``."""
         return await self._database.write(_expire_task, term, task, post, audit, self._clock.now())
+
+    async def due_schedules(self, limit: int) -> list[Schedule]:
+        """See ``SupervisorStore.due_schedules``."""
+        return await self._database.read(recurring.due, self._clock.now(), limit)
+
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+        """See ``SupervisorStore.fire``."""
+        return await self._database.write(_fire, term, schedule, tasks, next_at)
 
     async def unserved(self, term: int, after: float) -> int:
         """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long all wait."""
@@ -213,6 +221,10 @@ def _expire_task(connection: Connection, term: int, task: str, post: Post, audit
     inbox.post_all(connection, [post], now)
     journal.write_audits(connection, [audit], now)
     return True
+
+
+def _fire(connection: Connection, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+    return leads(connection, term) and recurring.fire(connection, schedule, tasks, next_at)
 
 
 def _unserved(connection: Connection, term: int, after: float, now: float) -> int:

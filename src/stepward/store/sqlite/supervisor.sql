@@ -16,7 +16,8 @@ select
         where not {served} and not {alerted})
     + (select count(*) from (select 1 from stepward_task where {waking} and wake_at <= ?3 limit 1)),
     (select count(*) from (
-        select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2))
+        select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2)),
+    (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1)
 
 -- name: silence
 -- Whether all fell silent since the last grace: noted by the first to renew, or all leases are past.
@@ -55,7 +56,7 @@ where dead_at < ?1 and not exists (select 1 from stepward_task where locked_by =
 -- name: free
 -- Take tasks from dead instances: one failure and one recovery more.
 update stepward_task
-set locked_by = null, wake_at = null, waits_for = null,
+set locked_by = null, wake_at = null,
     failure_count = failure_count + 1, recovery_count = recovery_count + 1,
     state = case when state in ('undoing', 'suspended') then state else 'pending' end
 where rowid in (

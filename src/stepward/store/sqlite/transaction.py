@@ -66,17 +66,18 @@ class SqliteTransaction:
             self._check_open()
             raise
 
-    def _check_open(self) -> None:
-        if not self._connection.raw.in_transaction:
-            raise StoreUnavailable(GONE)
-
     async def finish(self, instance: str, finish: Finish) -> bool:
         """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
+        self._check_open()
         check_alive(self._connection, instance)
         held = self._connection.row(Q["held"], (msgspec.json.encode([finish.task]).decode(), instance))
         if held is None or held[0] != 1:
             return False
         return self._connection.change(Q["finish"], astuple(replace(finish, ordinal=None))) == 1
+
+    def _check_open(self) -> None:
+        if not self._connection.raw.in_transaction:
+            raise StoreUnavailable(GONE)
 
 
 @asynccontextmanager

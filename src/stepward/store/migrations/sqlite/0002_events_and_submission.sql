@@ -18,3 +18,21 @@ create table stepward_dead_letter (
     tries integer not null,
     buried_at real not null
 ) strict;
+
+-- Recurring tasks: the next nominal time of each is fired once, by whoever leads.
+create table stepward_schedule (
+    name text not null primary key,
+    workflow text not null,
+    version text not null,
+    input blob not null,
+    cron text not null,
+    timezone text not null,
+    catch_up text not null check (catch_up in ('one', 'all', 'none')),
+    priority integer not null,
+    complete_seconds real,
+    next_at real,
+    fired_at real,
+    paused_at real
+) strict, without rowid;
+
+create index stepward_schedule_due on stepward_schedule (next_at) where paused_at is null and next_at is not null;

@@ -1,0 +1,30 @@
+"""How far a task is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from stepward.model.plan import Plan
+from stepward.model.records import Step
+from stepward.model.states import StepKind, StepState
+
+
+class Progress(Struct, frozen=True):
+    """How many stages are completed, and of how many; as text ``3 of 7``."""
+
+    done: int
+    total: int | None
+    """None for workflow code: nobody knows how many steps are still to come."""
+
+    def __str__(self) -> str:
+        return f"{self.done}" if self.total is None else f"{self.done} of {self.total}"
+
+
+def progress_of(steps: Sequence[Step], plan: Plan | None) -> Progress:
+    """The progress that a task's steps make; what was undone counts no more."""
+    done = {step.key for step in steps if step.state is StepState.COMPLETED and step.kind is not StepKind.UNDO}
+    if plan is None:
+        return Progress(len(done), None)
+    return Progress(sum(stage.key in done for stage in plan), len(plan))

@@ -1,0 +1,98 @@
+"""When recurring tasks are due: cron expressions in a time zone, computed by ``cronsim`` as Debian's cron would.
+
+A nominal time that a change of the clocks skips is fired when the clocks have moved; one that comes twice is fired
+once. Pure: instants in, instants out, in seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from stepward.errors import DeclarationError
+from stepward.model.records import Schedule
+
+CatchUp = Literal["one", "all", "none"]
+"""What becomes of the nominal times that an outage has swallowed: the last one is fired, all are, or none."""
+CATCH_UPS = ("one", "all", "none")
+LATE_SECONDS = 60.0
+"""A nominal time older than this was missed."""
+MOST_AT_ONCE = 1_000
+CHANGE_SECONDS = 3 * 3600.0
+"""No change of the clocks is longer."""
+
+
+class Timetable:
+    """The nominal times of a cron expression. Raises DeclarationError for one that cannot be read."""
+
+    def __init__(self, cron: str, timezone: str) -> None:
+        self._cron = cron
+        try:
+            self._zone = ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):
+            raise DeclarationError(
+                f"timezone: expected a name such as Europe/Berlin or UTC, found {timezone!r:.100}"
+            ) from None
+        try:
+            CronSim(cron, datetime.fromtimestamp(0, self._zone))
+        except (CronSimError, AttributeError, TypeError) as error:
+            raise DeclarationError(
+                f"cron: expected five fields such as '0 2 * * *', found {cron!r:.100}: {error}"
+            ) from None
+
+    def after(self, instant: float) -> float | None:
+        """The first nominal time after ``instant``; None if there is none within half a century."""
+        return next(self._times(instant), None)
+
+    def last(self, instant: float) -> float | None:
+        """The last nominal time up to ``instant``."""
+        # Backwards from the second after, because the start itself is never yielded. Where the clocks are changed,
+        # backwards finds other times than forwards: those that are fired are the ones found forwards.
+        near = next(self._times(math.floor(instant) + 1, backwards=True), None)
+        if near is None:
+            return None
+        first = self.after(near - CHANGE_SECONDS)
+        found = list(self.between(first, instant)) if first is not None else []
+        return found[-1] if found else near
+
+    def between(self, first: float, until: float) -> Iterator[float]:
+        """The nominal times from ``first``, which is one, up to ``until``."""
+        instant: float | None = first
+        while instant is not None and instant <= until:
+            yield instant
+            instant = self.after(instant)
+
+    def _times(self, instant: float, *, backwards: bool = False) -> Iterator[float]:
+        start = datetime.fromtimestamp(instant, UTC).astimezone(self._zone)
+        return (each.timestamp() for each in CronSim(self._cron, start, reverse=backwards))
+
+
+@lru_cache(maxsize=1_000)
+def timetable(cron: str, timezone: str) -> Timetable:
+    """The timetable of an expression, read once."""
+    return Timetable(cron, timezone)
+
+
+def due_times(schedule: Schedule, now: float) -> tuple[list[float], float | None]:
+    """The nominal times to be fired now, at most 1,000, and the next one to be looked at after them."""
+    times = timetable(schedule.cron, schedule.timezone)
+    first = schedule.next_at
+    if first is None or first > now:
+        return [], first
+    if schedule.catch_up == "all":
+        due = [instant for instant, _ in zip(times.between(first, now), range(MOST_AT_ONCE), strict=False)]
+        return due, times.after(due[-1])
+    last = max(first, times.last(now) or first)
+    missed = schedule.catch_up == "none" and now - last > LATE_SECONDS
+    return ([] if missed else [last]), times.after(max(last, now) if missed else last)
+
+
+def task_id(name: str, instant: float) -> str:
+    """The id of the task of one nominal time: unique, so that it cannot be fired twice."""
+    return f"{name}@{datetime.fromtimestamp(instant, UTC):%Y-%m-%dT%H:%M:%SZ}"

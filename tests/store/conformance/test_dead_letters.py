@@ -1,0 +1,107 @@
+"""Messages that nobody can use: buried with the reason, told once, put back or thrown away by operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from stepward.store.contract import Store
+from tests.store.conformance.world import World
+
+
+async def bury(store: Store, *bodies: bytes, queue: str = "q", reason: str = "no such goods") -> list[int]:
+    """Put messages and bury them; the numbers of their letters, oldest first."""
+    await store.messages.put(queue, [(body, None) for body in bodies])
+    taken = await store.messages.take(queue, len(bodies), 10)
+    await store.messages.bury(queue, [(message.token, reason) for message in taken])
+    return [letter.number for letter in reversed(await store.dead_letters(len(bodies)))]
+
+
+async def taken(store: Store, queue: str = "q") -> list[tuple[bytes, int]]:
+    return [(message.body, message.tries) for message in await store.messages.take(queue, 9, 10)]
+
+
+async def audited(store: Store) -> list[tuple[str, str, Any]]:
+    return [(row.actor, row.act, msgspec.json.decode(row.details)) for row in reversed(await store.audits(None, 99))]
+
+
+async def test_a_buried_message_leaves_its_queue_with_the_reason(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"bad", None), (b"good", None)])
+    await store.messages.take("q", 1, 10)
+    world.clock.advance(10)
+    (bad,) = await store.messages.take("q", 1, 10)
+    await store.messages.bury("q", [(bad.token, "no such goods")])
+    (letter,) = await store.dead_letters(9)
+    assert (letter.queue, letter.body, letter.reason, letter.tries) == ("q", b"bad", "no such goods", 2)
+    assert letter.buried_at == store.now()
+    world.clock.advance(60)
+    assert await taken(store) == [(b"good", 1)]
+
+
+async def test_what_is_gone_is_not_buried(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"1", None), (b"2", None)])
+    first, second = await store.messages.take("q", 2, 10)
+    await store.messages.settle("q", [first.token])
+    await store.messages.bury("q", [(first.token, "gone")])
+    await store.messages.bury("other", [(second.token, "another queue's")])
+    assert (await store.dead_letters(9), await store.alerts(9, True)) == ([], [])
+
+
+async def test_letters_are_listed_newest_first(world: World, store: Store) -> None:
+    numbers = await bury(store, b"1", b"2", b"3")
+    assert [letter.body for letter in await store.dead_letters(2)] == [b"3", b"2"]
+    assert [letter.number for letter in await store.dead_letters(9)] == sorted(numbers, reverse=True)
+
+
+async def test_one_open_alert_tells_of_a_queue(world: World, store: Store) -> None:
+    await bury(store, b"1", b"2")
+    await bury(store, b"3")
+    await bury(store, b"4", queue="other")
+    alerts = await store.alerts(9, True)
+    assert [(alert.kind, msgspec.json.decode(alert.details)["queue"]) for alert in alerts] == [
+        ("dead_letter", "other"),
+        ("dead_letter", "q"),
+    ]
+    assert "no such goods" in alerts[0].message
+    await store.acknowledge(alerts[1].number, "ada")
+    await bury(store, b"5")
+    assert len(await store.alerts(9, True)) == 2
+
+
+async def test_a_letter_that_is_put_back_is_a_new_message(world: World, store: Store) -> None:
+    first, second = await bury(store, b"1", b"2")
+    assert await store.put_back([first], "ada") == [first]
+    assert await taken(store) == [(b"1", 1)]
+    assert [letter.number for letter in await store.dead_letters(9)] == [second]
+    assert (await audited(store))[-1] == ("ada", "put_back", {"dead_letter": first, "queue": "q"})
+
+
+async def test_letters_go_back_in_the_order_that_is_asked_for(world: World, store: Store) -> None:
+    first, second = await bury(store, b"1", b"2")
+    assert await store.put_back([second, first, second], "ada") == [second, first]
+    assert await taken(store) == [(b"2", 1), (b"1", 1)]
+
+
+async def test_a_letter_that_is_thrown_away_is_gone(world: World, store: Store) -> None:
+    first, second = await bury(store, b"1", b"2")
+    assert await store.discard([first, first], "ada") == [first]
+    assert [letter.number for letter in await store.dead_letters(9)] == [second]
+    assert await taken(store) == []
+    assert await audited(store) == [("ada", "discard", {"dead_letter": first, "queue": "q"})]
+
+
+async def test_numbers_that_are_no_letters_change_nothing(world: World, store: Store) -> None:
+    (known,) = await bury(store, b"1")
+    for act in (store.put_back, store.discard):
+        assert await act([known + 1, 0, -1], "ada") == []
+    assert (len(await store.dead_letters(9)), await taken(store), await audited(store)) == (1, [], [])
+    assert await store.put_back([known + 1, known], "ada") == [known]
+    assert await store.put_back([known], "ada") == []
+
+
+async def test_numbers_of_letters_are_never_used_again(world: World, store: Store) -> None:
+    (first,) = await bury(store, b"1")
+    await store.discard([first], "ada")
+    (second,) = await bury(store, b"2")
+    assert second > first

@@ -1,0 +1,130 @@
+"""When recurring tasks are due (failures row 71): time zones, changes of the clocks, outages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from msgspec.structs import replace
+
+from stepward.errors import DeclarationError
+from stepward.model.records import Schedule
+from stepward.schedules import MOST_AT_ONCE, Timetable, due_times, task_id
+
+BERLIN = "Europe/Berlin"
+HOURLY = Schedule(
+    name="hourly",
+    workflow="report",
+    version="1",
+    input=b"[]",
+    cron="0 * * * *",
+    timezone="UTC",
+    catch_up="one",
+    priority=5,
+)
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def shown(instants: list[float]) -> list[str]:
+    return [datetime.fromtimestamp(instant, UTC).strftime("%m-%dT%H:%M") for instant in instants]
+
+
+def times(cron: str, timezone: str, start: str, count: int) -> list[str]:
+    table, instant, found = Timetable(cron, timezone), at(start), []
+    for _ in range(count):
+        instant = table.after(instant) or 0.0
+        found.append(instant)
+    return shown(found)
+
+
+def test_nominal_times_are_of_the_time_zone() -> None:
+    assert times("30 8 * * MON", BERLIN, "2026-03-16T00:00:00Z", 3) == ["03-16T07:30", "03-23T07:30", "03-30T06:30"]
+
+
+def test_a_time_that_the_clocks_skip_is_fired_once_they_have_moved() -> None:
+    assert times("30 2 * * *", BERLIN, "2026-03-28T12:00:00Z", 2) == ["03-29T01:00", "03-30T00:30"]
+
+
+def test_a_time_that_comes_twice_is_fired_once() -> None:
+    assert times("30 2 * * *", BERLIN, "2026-10-24T12:00:00Z", 2) == ["10-25T00:30", "10-26T01:30"]
+
+
+def test_an_hourly_task_knows_every_hour_of_the_day_on_which_the_clocks_are_set_back() -> None:
+    found = times("0 * * * *", BERLIN, "2026-10-24T23:30:00Z", 4)
+    assert found == ["10-25T00:00", "10-25T01:00", "10-25T02:00", "10-25T03:00"]
+
+
+@pytest.mark.parametrize("instant", ["2026-11-21T12:00:00Z", "2026-11-21T12:00:00.500Z", "2026-11-21T12:59:59.999Z"])
+def test_the_last_nominal_time_may_be_now(instant: str) -> None:
+    assert Timetable("0 * * * *", "UTC").last(at(instant)) == at("2026-11-21T12:00:00Z")
+
+
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
+@pytest.mark.parametrize("cron", ["30 2 * * *", "15 * * * *", "*/20 1-3 * * *"])
+def test_the_last_time_is_one_that_would_have_been_fired(day: str, cron: str) -> None:
+    table = Timetable(cron, BERLIN)
+    begin, end = at(f"{day}T00:00:00Z") - 7200, at(f"{day}T06:00:00Z")
+    fired = list(table.between(table.after(begin) or 0, end))
+    for minute in range(int((end - fired[0]) // 60)):
+        now = fired[0] + 60 * minute + 0.5
+        assert table.last(now) == max(instant for instant in fired if instant <= now)
+
+
+def test_nothing_is_due_before_its_time() -> None:
+    schedule = replace(HOURLY, next_at=at("2026-11-21T13:00:00Z"))
+    assert due_times(schedule, at("2026-11-21T12:59:59Z")) == ([], schedule.next_at)
+
+
+def test_a_schedule_without_a_next_time_is_over() -> None:
+    assert due_times(HOURLY, at("2026-11-21T12:59:59Z")) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "fired"),
+    [("one", ["11-21T15:00"]), ("all", ["11-21T13:00", "11-21T14:00", "11-21T15:00"]), ("none", [])],
+)
+def test_after_an_outage(catch_up: str, fired: list[str]) -> None:
+    schedule = replace(HOURLY, next_at=at("2026-11-21T13:00:00Z"), catch_up=catch_up)
+    due, next_at = due_times(schedule, at("2026-11-21T15:20:00Z"))
+    assert shown(due) == fired
+    assert next_at == at("2026-11-21T16:00:00Z")
+
+
+@pytest.mark.parametrize("catch_up", ["one", "all", "none"])
+def test_in_ordinary_operation_all_are_alike(catch_up: str) -> None:
+    schedule = replace(HOURLY, next_at=at("2026-11-21T13:00:00Z"), catch_up=catch_up)
+    due, next_at = due_times(schedule, at("2026-11-21T13:00:01.500Z"))
+    assert shown(due) == ["11-21T13:00"]
+    assert next_at == at("2026-11-21T14:00:00Z")
+
+
+def test_after_a_long_outage_all_come_in_bounded_portions() -> None:
+    schedule = replace(HOURLY, cron="* * * * *", next_at=at("2026-11-01T00:00:00Z"), catch_up="all")
+    due, next_at = due_times(schedule, at("2026-11-21T00:00:00Z"))
+    assert len(due) == MOST_AT_ONCE
+    assert next_at == due[-1] + 60
+
+
+def test_an_outage_of_years_costs_one_step_to_catch_up_with_one() -> None:
+    schedule = replace(HOURLY, cron="* * * * *", next_at=at("1990-01-01T00:00:00Z"))
+    due, _ = due_times(schedule, at("2026-11-21T00:00:30Z"))
+    assert shown(due) == ["11-21T00:00"]
+
+
+def test_ids_name_the_nominal_time() -> None:
+    assert task_id("nightly", at("2026-11-22T02:00:00+01:00")) == "nightly@2026-11-22T01:00:00Z"
+
+
+@pytest.mark.parametrize("cron", ["", "61 * * * *", "* * * *", "0 0 30 2 *", "every hour", None, 5])
+def test_a_cron_expression_that_cannot_be_read_is_refused(cron: str) -> None:
+    with pytest.raises(DeclarationError, match="cron: expected five fields"):
+        Timetable(cron, "UTC")
+
+
+@pytest.mark.parametrize("timezone", ["", "Berlin", "../../etc/passwd", None, "Mars/Olympus"])
+def test_an_unknown_time_zone_is_refused(timezone: str) -> None:
+    with pytest.raises(DeclarationError, match="timezone: expected a name such as Europe/Berlin"):
+        Timetable("0 2 * * *", timezone)
