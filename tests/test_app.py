@@ -129,3 +129,16 @@ async def test_the_file_of_another_application_is_refused(app: App) -> None:
     with pytest.raises(StoreUnusable, match="tools"):
         async with App("others", store=app.settings.store).running():
             pass
+
+
+async def test_a_version_that_this_process_does_not_serve_waits_for_one_that_does(app: App, tmp_path: Path) -> None:
+    @workflow(name="threads", version="2")
+    async def newer() -> str:
+        return "newer"
+
+    async with app.running(), app.client() as client:
+        handle = await client.submit(newer)
+        assert (await handle.status()).state == "pending"
+    other = App("tools", workflows=[newer], store=f"sqlite:///{tmp_path / 'tools.db'}")
+    async with other.running(), other.client() as client:
+        assert await client.task(handle.id).result(timeout=20) == "newer"

@@ -35,7 +35,18 @@ TASK = {
     "started_at",
     "finished_at",
 }
-SHOWN = {"progress", "steps_total", "steps_done", "input", "output", "plan", "steps", "open_alerts"}
+SHOWN = {
+    "progress",
+    "steps_total",
+    "steps_done",
+    "input",
+    "output",
+    "reply_to",
+    "events",
+    "plan",
+    "steps",
+    "open_alerts",
+}
 STEP = {
     "key",
     "name",

@@ -11,9 +11,11 @@ from stepward.cli.alerts import alerts
 from stepward.cli.checking import check
 from stepward.cli.directing import cancel, mark_done, resubmit, resume, suspend, undo
 from stepward.cli.failures import exit_code
+from stepward.cli.letters import dead_letters
 from stepward.cli.listing import tasks
+from stepward.cli.queues import events, post
 from stepward.cli.reports import agents, audit, instances
-from stepward.cli.running import agent, run, scheduler, supervisor
+from stepward.cli.running import agent, run, scheduler, submission, supervisor
 from stepward.cli.schedules import schedules
 from stepward.cli.showing import show
 from stepward.cli.steps import steps
@@ -21,9 +23,9 @@ from stepward.cli.submitting import signal, submit
 from stepward.cli.upkeep import migrate, purge, version
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (run, scheduler, agent, supervisor),
-    "Give": (submit, signal),
-    "Look": (tasks, show, steps, alerts, instances, agents, schedules, audit),
+    "Run": (run, scheduler, agent, submission, supervisor),
+    "Give": (submit, post, signal),
+    "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
     "Keep": (check, purge, migrate, version),
 }

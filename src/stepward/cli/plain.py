@@ -15,6 +15,7 @@ INSTANTS = frozenset(
     {
         "acknowledged_at",
         "at",
+        "buried_at",
         "complete_by",
         "created_at",
         "delivered_at",

@@ -1,4 +1,4 @@
-"""``run``, ``scheduler``, ``agent``, ``supervisor``: actors at work in this process until a signal ends them."""
+"""``run``, ``scheduler``, ``agent``, ``submission``, ``supervisor``: actors at work until a signal ends them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 from stepward.app import App
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.operator import settings_for
-from stepward.cli.serving import serve
+from stepward.cli.serving import Actors, serve
 from stepward.cli.targets import app_or_store, load_app
-from stepward.errors import SettingsError
+from stepward.errors import DeclarationError, SettingsError
 from stepward.supervisor.report import PassReport
 
 app_argument = click.argument("target", metavar="APP")
@@ -21,7 +21,7 @@ app_argument = click.argument("target", metavar="APP")
 @app_argument
 def run(target: str) -> None:
     """Run every actor of APP in this process."""
-    serve(load_app(target))
+    serve(load_app(target), Actors(scheduler=True, agents=True, supervisor=True, submission=True))
 
 
 @click.command("scheduler")
@@ -31,7 +31,7 @@ def scheduler(target: str) -> None:
     app = load_app(target)
     if app.agents:
         _need_queues(app, "a Scheduler in a process of its own")
-    serve(app, agents=False, supervisor=False)
+    serve(app, Actors(scheduler=True))
 
 
 @click.command("agent")
@@ -41,7 +41,20 @@ def agent(target: str, only: tuple[str, ...]) -> None:
     """Run the Agents of APP alone."""
     app = load_app(target)
     _need_queues(app, "Agents in a process of their own")
-    serve(app, scheduler=False, agents=only or True, supervisor=False)
+    serve(app, Actors(agents=only or True))
+
+
+@click.command("submission")
+@app_argument
+def submission(target: str) -> None:
+    """Run the submissions of APP alone: messages from its queues become tasks."""
+    app = load_app(target)
+    if not app.submissions:
+        raise DeclarationError(
+            f"APP {target}: expected an App with a submission, found {app.name} without any; "
+            "declare one with app.submission(queue, accept=…)"
+        )
+    serve(app, Actors(submission=True))
 
 
 @click.command("supervisor")
@@ -51,7 +64,7 @@ def supervisor(target: str | None, once: bool) -> None:
     """Run a Supervisor alone; it needs no code of the application."""
     app = app_or_store(target or settings_for(None).store)
     if not once:
-        serve(app, scheduler=False, agents=False)
+        serve(app, Actors(supervisor=True))
         return
     log_to_stderr(app.settings.log_level)
     click.echo(_told(asyncio.run(app.supervise_once())))

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -22,18 +23,26 @@ SIGNALLED = 128
 LABEL = 12
 
 
-def serve(app: App, *, scheduler: bool = True, agents: bool | tuple[str, ...] = True, supervisor: bool = True) -> None:
+class Actors(NamedTuple):
+    """The actors that a process runs."""
+
+    scheduler: bool = False
+    agents: bool | tuple[str, ...] = False
+    supervisor: bool = False
+    submission: bool = False
+
+
+def serve(app: App, actors: Actors) -> None:
     """Run these actors of the application until a signal; what they do is logged to stderr."""
     log_to_stderr(app.settings.log_level)
     tune_process()
-    asyncio.run(_serve(app, scheduler=scheduler, agents=agents, supervisor=supervisor))
+    asyncio.run(_serve(app, actors))
 
 
-async def _serve(app: App, *, scheduler: bool, agents: bool | tuple[str, ...], supervisor: bool) -> None:
+async def _serve(app: App, actors: Actors) -> None:
     told = _Signals(app)
-    async with app.running(scheduler=scheduler, agents=agents, supervisor=supervisor) as running:
-        chosen = [a.name for a in app.agents if agents is True or (agents and a.name in agents)]
-        _tell(screen(), app, _roles(app, scheduler=scheduler, agents=chosen, supervisor=supervisor))
+    async with app.running(**actors._asdict()) as running:
+        _tell(screen(), app, _roles(app, actors))
         await _until_told(running, told.stop)
     _say("Ended in good order.")
 
@@ -70,14 +79,15 @@ async def _until_told(running: Running, stop: asyncio.Event) -> None:
         stopped.cancel()
 
 
-def _roles(app: App, *, scheduler: bool, agents: list[str], supervisor: bool) -> dict[str, str]:
+def _roles(app: App, actors: Actors) -> dict[str, str]:
     served = ", ".join(f"{name}@{version}" for name, version in app.registry.workflows)
-    rooms = ", ".join(f"{agent.name} ×{agent.concurrency}" for agent in app.agents if agent.name in agents)
+    chosen = [each for each in app.agents if actors.agents is True or (actors.agents and each.name in actors.agents)]
     every = durations.text(app.settings.supervisor_every)
     return {
-        "scheduler": (served or "no workflows") if scheduler else "",
-        "agents": rooms,
-        "supervisor": f"every {every}" if supervisor else "",
+        "scheduler": (served or "no workflows") if actors.scheduler else "",
+        "agents": ", ".join(f"{agent.name} ×{agent.concurrency}" for agent in chosen),
+        "supervisor": f"every {every}" if actors.supervisor else "",
+        "submission": ", ".join(each.queue for each in app.submissions) if actors.submission else "",
     }
 
 

@@ -26,6 +26,7 @@ from stepward.model.states import TaskState
 
 ALERTS = 1_000
 MORE = ("steps_total", "input", "output", "plan", "steps", "open_alerts")
+OF_RECORD = ("input", "output", "reply_to", "events")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
@@ -62,8 +63,8 @@ async def show(client: Client, id: str, as_json: bool) -> None:
 def _fields(record: Task, status: TaskStatus) -> dict[str, Any]:
     counts = {"steps_total": status.steps, "steps_done": status.steps_done}
     fields = {name: value for name, value in plain(status).items() if name != "steps"}
-    payloads = {name: value for name, value in plain(record).items() if name in ("input", "output")}
-    return fields | counts | payloads
+    more = {name: value for name, value in plain(record).items() if name in OF_RECORD}
+    return fields | counts | more
 
 
 def _header(lines: Lines, status: TaskStatus, width: int) -> Panel:
@@ -114,6 +115,8 @@ def _circumstances(record: Task, status: TaskStatus, now: float) -> Lines:
     lines.append(("failures", f"{status.failure_count}"))
     if status.labels:
         lines.append(("labels", ", ".join(f"{name}={value}" for name, value in status.labels.items())))
+    if record.reply_to is not None:
+        lines.append(("reply to", f"{record.reply_to}, events told: {record.events}"))
     if record.parent is not None:
         lines.append(("parent", f"{record.parent} {record.parent_step}"))
     return lines

@@ -38,11 +38,13 @@ class StatusEvents:
 
     An event counts as dealt with once the next one is asked for; what was not comes again, in order, when the
     queue is read anew. While the queue cannot be reached the reader waits. Ends with TransportError when closed.
+    One that only watches settles nothing, and may stand beside the reader.
     """
 
-    def __init__(self, queues: AppQueues, queue: str) -> None:
+    def __init__(self, queues: AppQueues, queue: str, *, watches: bool = False) -> None:
         self._queues = queues
         self._queue = queue
+        self._watches = watches
         self._last = 0
         """The token that was given last; 0 begins with what no reader has settled."""
         self._ready: deque[tuple[int, StatusEvent]] = deque()
@@ -60,7 +62,8 @@ class StatusEvents:
                     raise
                 await asyncio.sleep(PAUSE)
         token, event = self._ready.popleft()
-        self._dealt_with.append(token)
+        if not self._watches:
+            self._dealt_with.append(token)
         return event
 
     async def _fetch(self) -> None:
@@ -75,7 +78,7 @@ class StatusEvents:
                 events.append((item.token, _read(item)))
             except InvalidPayload as error:
                 foreign.append((item.token, str(error)))
-        if foreign:
+        if foreign and not self._watches:
             await self._queues.bury(self._queue, foreign)
         # Only now: what could not be buried is read again.
         self._ready.extend(events)

@@ -90,3 +90,7 @@ class Queues:
     def events(self, queue: str) -> StatusEvents:
         """The status events of a private response queue, from where its last reader left off."""
         return StatusEvents(self._queues, accept.own_queue(queue, self._app))
+
+    def watch(self, queue: str) -> StatusEvents:
+        """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen."""
+        return StatusEvents(self._queues, accept.own_queue(queue, self._app), watches=True)

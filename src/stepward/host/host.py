@@ -58,7 +58,9 @@ class Host:
         return self._scheduler
 
     def birth(self, task: Task) -> asyncio.Future[Submitted | None] | None:
-        """Let a submission be born claimed here, if there is a Scheduler with room."""
+        """Let a submission be born claimed here, if there is a Scheduler with room that serves its workflow."""
+        if self._parts.registry.workflow(task.workflow, task.version) is None:
+            return None
         scheduler = self._scheduler
         return scheduler.submit(task) if scheduler is not None and scheduler.has_room else None
 
