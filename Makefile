@@ -2,12 +2,17 @@
 PYTHON ?= python3
 SEEDS ?= 2000
 FROM ?= 0
+PORT_BASE ?= 8000
+FOLDER ?= build/shop
 
 RUN := .venv/bin/python
 PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
+COMPILE := build/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-annotate --no-header
+AS_TESTED := --upgrade --constraint requirements/dev.txt
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench check simulate lock clean
+.PHONY: help demo shop test programs bench check simulate lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -15,9 +20,15 @@ help: ## print these targets
 demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books
 	@$(RUN) -m examples.orders.demo
 
-test: check ## run every check, every test and a short simulation
+shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (PORT_BASE=8000 FOLDER=build/shop)
+	@$(RUN) -m examples.orders.shop --port-base $(PORT_BASE) --folder $(FOLDER)
+
+test: check programs ## run every check, every test and a short simulation
 	@$(RUN) -m pytest -n 2
 	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
+
+programs:
+	@tests/install-programs
 
 bench: .venv/ready.stamp ## run the benchmarks
 	@$(RUN) -m benchmarks
@@ -31,12 +42,13 @@ check: .venv/ready.stamp ## format, lint, types, import contracts
 simulate: .venv/ready.stamp ## simulate SEEDS=2000 seeds from FROM=0 on
 	@$(RUN) -m stepward.testing.simulate --seeds $(SEEDS) --from $(FROM)
 
-lock: ## choose the newest allowed versions anew for requirements/dev.txt
+lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(PYTHON) -m venv --clear build/lock
 	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
-	@build/lock/bin/uv --quiet pip compile --upgrade --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-annotate --no-header --extra http --group dev \
-		--output-file requirements/dev.txt pyproject.toml
+	@$(COMPILE) --upgrade --extra http --group dev --output-file requirements/dev.txt pyproject.toml
+	@$(COMPILE) $(AS_TESTED) --extra http --output-file requirements/runtime.txt pyproject.toml
+	@$(COMPILE) $(AS_TESTED) --group build --output-file requirements/build.txt
+	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

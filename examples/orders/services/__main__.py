@@ -10,7 +10,7 @@ import msgspec
 from examples.orders.services.mail import MAIL
 from examples.orders.services.parcel import PARCEL
 from examples.orders.services.payment import PAYMENT
-from examples.orders.services.server import serve
+from examples.orders.services.server import LOOPBACK, serve
 from examples.orders.services.service import Quantity
 from examples.orders.services.stock import INITIAL_QUANTITIES, stock
 
@@ -19,7 +19,8 @@ def main() -> None:
     """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="python -m examples.orders.services", description=__doc__)
     parser.add_argument("name", choices=["stock", "payment", "parcel", "mail"])
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--host", default=LOOPBACK, help=f"address to listen on; {LOOPBACK} unless given")
+    parser.add_argument("--port", type=int, default=0, help="port; 0 takes a free one")
     parser.add_argument("--ledger", type=Path, required=True, help="SQLite file of what the service did")
     parser.add_argument(
         "--stock",
@@ -31,7 +32,8 @@ def main() -> None:
     parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")
     arguments = parser.parse_args()
     services = {service.name: service for service in (stock(arguments.stock), PAYMENT, PARCEL, MAIL)}
-    serve(services[arguments.name], arguments.ledger, arguments.port, is_tethered=arguments.tethered)
+    place = (arguments.host, arguments.port)
+    serve(services[arguments.name], arguments.ledger, place, is_tethered=arguments.tethered)
 
 
 def _quantities(text: str) -> dict[str, int]:

@@ -19,16 +19,17 @@ from examples.orders.services.ledger import Ledger
 from examples.orders.services.service import Service
 from examples.orders.services.web import Endpoints, build
 
-HOST = "127.0.0.1"
+LOOPBACK = "127.0.0.1"
 KEEP_ALIVE_SECONDS = 120
 LONGEST_STOP_SECONDS = 5
 
 
-def serve(service: Service, ledger_path: Path, port: int, *, is_tethered: bool = False) -> None:
-    """Serve until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it.
+def serve(service: Service, ledger_path: Path, place: tuple[str, int], *, is_tethered: bool = False) -> None:
+    """Serve at host and port until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it.
 
     A tethered service also ends when its standard input is closed: when whoever started it is gone.
     """
+    host, port = place
     connection = open_database(ledger_path, service)
     endpoints = Endpoints(
         service=service,
@@ -37,7 +38,7 @@ def serve(service: Service, ledger_path: Path, port: int, *, is_tethered: bool =
     )
     config = uvicorn.Config(
         build(endpoints),
-        host=HOST,
+        host=host,
         port=port,
         http=Connection,
         ws="none",
@@ -68,7 +69,7 @@ class _Server(uvicorn.Server):
         if self._is_tethered:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_on)
         port = self.servers[0].sockets[0].getsockname()[1]
-        print(f"{self._endpoints.service.name} listening on http://{HOST}:{port}", flush=True)
+        print(f"{self._endpoints.service.name} listening on http://{self.config.host}:{port}", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._endpoints.stopping.set()

@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Mapping
 from functools import partial
 
+from examples.orders.catalogue import PRODUCTS
 from examples.orders.services.problem import Problem
 from examples.orders.services.service import Count, Details, OrderBody, Service, Text
 
-INITIAL_QUANTITIES: Mapping[str, int] = {"teapot": 100, "kettle": 100, "anvil": 0}
+INITIAL_QUANTITIES: Mapping[str, int] = dict.fromkeys(PRODUCTS, 100) | {"anvil": 0}
+"""So many of each at first; anvils are always just sold out."""
 
 
 class Reserve(OrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
