@@ -31,7 +31,7 @@ mail = _agent("mail", 8104)
 
 @stock.operation(complete_by=COMPLETE_BY)
 async def reserve(order_id: str, product: str, quantity: int) -> str:
-    """Put goods aside for an order; the reservation's number."""
+    """Put one product aside for an order; the reservation's number."""
     body = {"order_id": order_id, "product": product, "quantity": quantity}
     return await _reference(stock, "/reserve", body, "reservation_id")
 

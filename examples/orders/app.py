@@ -5,7 +5,7 @@ Its settings come from the environment: `STEPWARD_STORE`, `STEPWARD_TRANSPORT` a
 
 from __future__ import annotations
 
-from examples.orders import agents
+from examples.orders import agents, submission
 from examples.orders.workflows import WORKFLOWS
 from stepward import App
 
@@ -14,3 +14,4 @@ app = App(
     workflows=WORKFLOWS.values(),
     agents=[agents.stock, agents.payment, agents.parcel, agents.mail],
 )
+app.submission(submission.QUEUE, accept=submission.accept)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 
+from examples.orders.catalogue import MOST_OF_ONE
 from stepward.store.contract import StepTransaction
 
-SCHEMA = Path(__file__).with_name("schema.sql")
+SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 
 
 class OrderState(StrEnum):
@@ -31,18 +33,33 @@ class Care(StrEnum):
     PERSONAL = "personal"  # ask an operator
 
 
+class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """So many of one product."""
+
+    product: str
+    quantity: Annotated[int, msgspec.Meta(ge=1, le=MOST_OF_ONE)]
+
+
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the table."""
+    """One row of the table; its lines stand in it as JSON."""
 
     id: str
     customer: str
-    product: str
-    quantity: int
+    lines: tuple[Line, ...]
     amount_cents: int
     address: str
     care: Care = Care.NORMAL
     state: OrderState = OrderState.PENDING
     tracking: str | None = None
+
+
+class OpenOrder(msgspec.Struct, frozen=True):
+    """Where an order stands whose books are not closed: its task may not have ended."""
+
+    number: int
+    id: str
+    state: OrderState
+    closed: bool = False
 
 
 COLUMNS = ", ".join(Order.__struct_fields__)
@@ -51,15 +68,16 @@ PLACES = ", ".join("?" for _ in Order.__struct_fields__)
 
 async def create_table(transaction: StepTransaction) -> None:
     """Make the table, unless there is one."""
-    await transaction.execute(SCHEMA.read_text(encoding="utf-8"))
+    await transaction.execute(SCHEMA)
 
 
-async def insert_order(transaction: StepTransaction, order: Order) -> None:
-    """Insert an order; one that is there already stays as it is."""
-    await transaction.execute(
-        f"INSERT INTO customer_order ({COLUMNS}) VALUES ({PLACES}) ON CONFLICT DO NOTHING",
-        msgspec.structs.astuple(order),
+async def insert_order(transaction: StepTransaction, order: Order) -> bool:
+    """Insert an order; False if there is one of its id, which stays as it is."""
+    inserted = await transaction.execute(
+        f"INSERT INTO customer_order ({COLUMNS}) VALUES ({PLACES}) ON CONFLICT DO NOTHING RETURNING id",
+        [_value(each) for each in msgspec.structs.astuple(order)],
     )
+    return bool(inserted)
 
 
 async def read_order(transaction: StepTransaction, order_id: str) -> Order:
@@ -73,6 +91,22 @@ async def read_order(transaction: StepTransaction, order_id: str) -> Order:
 async def read_orders(transaction: StepTransaction) -> list[Order]:
     """Every order."""
     return [_order(row) for row in await transaction.execute(f"SELECT {COLUMNS} FROM customer_order ORDER BY id")]
+
+
+async def read_open(transaction: StepTransaction, after: int, limit: int) -> list[OpenOrder]:
+    """Orders that are not closed and numbered above `after`, oldest first."""
+    rows = await transaction.execute(
+        "SELECT rowid, id, state FROM customer_order WHERE NOT closed AND rowid > ? ORDER BY rowid LIMIT ?",
+        (after, limit),
+    )
+    return [OpenOrder(number, order_id, OrderState(state)) for number, order_id, state in rows]
+
+
+async def note(transaction: StepTransaction, order: OpenOrder) -> None:
+    """Write where an open order stands, and whether that is final."""
+    await transaction.execute(
+        "UPDATE customer_order SET state = ?, closed = ? WHERE id = ?", (order.state, order.closed, order.id)
+    )
 
 
 async def set_state(transaction: StepTransaction, order_id: str, state: OrderState) -> None:
@@ -90,5 +124,10 @@ async def set_address(transaction: StepTransaction, order_id: str, address: str)
     await transaction.execute("UPDATE customer_order SET address = ? WHERE id = ?", (address, order_id))
 
 
-def _order(row: tuple[object, ...]) -> Order:
-    return msgspec.convert(dict(zip(Order.__struct_fields__, row, strict=True)), Order)
+def _value(field: object) -> object:
+    return msgspec.json.encode(field).decode() if isinstance(field, tuple) else field
+
+
+def _order(row: tuple[Any, ...]) -> Order:
+    fields = dict(zip(Order.__struct_fields__, row, strict=True))
+    return msgspec.convert(fields | {"lines": msgspec.json.decode(fields["lines"])}, Order)

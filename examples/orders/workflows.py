@@ -51,7 +51,8 @@ WORKFLOWS = {
 
 async def _fulfil(order_id: str) -> str:
     order = await begin(order_id)
-    await agents.reserve(order_id, order.product, order.quantity)
+    for line in order.lines:
+        await agents.reserve(order_id, line.product, line.quantity)
     await agents.charge(order_id, order.amount_cents)
     tracking = await agents.create(order_id, order.address)
     await finish(order_id, tracking)

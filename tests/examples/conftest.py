@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from examples.orders.services.process import ServiceProcess
+from tests.examples.order_calls import AGENTS
 from tests.examples.service_calls import Start
 
 
@@ -26,3 +27,12 @@ async def start_service(tmp_path: Path) -> AsyncIterator[Start]:
 @pytest.fixture
 async def payment(start_service: Start) -> ServiceProcess:
     return await start_service("payment")
+
+
+@pytest.fixture
+async def services(start_service: Start, monkeypatch: pytest.MonkeyPatch) -> dict[str, ServiceProcess]:
+    """All four, which the application's Agents call."""
+    services = {agent.name: await start_service(agent.name) for agent in AGENTS}
+    for agent in AGENTS:
+        monkeypatch.setattr(agent, "base_url", services[agent.name].url)
+    return services

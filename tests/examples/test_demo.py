@@ -32,9 +32,11 @@ def test_the_demo_proves_itself(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= WIDTH
     assert "…" not in done.stdout
     rows = [line for line in lines if line[:2].isdigit()]
-    assert len(rows) == 24
+    assert len(rows) == 25
     assert sum("processed" in row for row in rows) == 17
     assert "✘" not in done.stdout
+    assert all(f"{name}-" in done.stdout for name in ("kill -9 submission", "kill -9 agents", "kill -9 scheduler"))
+    assert "0 dead letters" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,9 +53,8 @@ async def test_a_stopped_demo_leaves_nothing_behind(tmp_path: Path, number: sign
     assert process.stdout is not None
     while b"Placing" not in (line := await process.stdout.readline()):
         assert line, "the demo ended before it placed orders"
-    # Ctrl-C reaches the whole foreground group, the services included.
+    # As Ctrl-C: it reaches the whole foreground group.
     os.killpg(process.pid, number)
-    # The pipe is shared by the services: it ends when the last of them has ended.
     said = await process.stdout.read()
     assert await process.wait() == 130
     assert b"nothing of the demo is left running" in said

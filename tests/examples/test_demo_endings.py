@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from examples.orders.demo import __main__ as demo
-from examples.orders.demo.processes import Worker, WorkerDied
+from examples.orders.demo.front_door import FormRefused, FrontDoor
+from examples.orders.demo.processes import Processes
+from examples.orders.demo.stories import orders
 from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
+from examples.orders.processes.process import ProcessDied
 from examples.orders.proof import Finding
 from stepward.events import Hints
 
@@ -61,10 +66,56 @@ async def test_a_demo_that_hangs_says_what_it_waited_for(
     assert said.endswith("order-4 to end, and 2 more")
 
 
+@pytest.mark.parametrize("error", [ProcessDied("agents-1 exited with 1, unasked"), FormRefused("form of order-01")])
+async def test_a_demo_that_breaks_down_says_where(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+        raise error
+
+    monkeypatch.setattr(demo, "run", run)
+    assert await demo._demo() == 1
+    assert str(error) in capsys.readouterr().out
+
+
 async def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
-    worker = Worker("scheduler-1", ["juggler"], os.environ, tmp_path / "scheduler-1.log")
-    with pytest.raises(WorkerDied, match=r"scheduler-1 exited with 2, unasked.*invalid choice: 'juggler'"):
-        await worker.start()
+    processes = Processes(tmp_path)
+    with pytest.raises(ProcessDied, match=r"juggler-1 exited with 2 before it was ready.*invalid choice: 'juggler'"):
+        await processes.start_worker("juggler-1", "juggler")
+    await processes.stop()
+
+
+async def test_a_worker_that_dies_by_itself_ends_the_play(tmp_path: Path) -> None:
+    processes = Processes(tmp_path)
+    await processes.start_worker("supervisor", "supervisor")
+    os.kill(processes.worker("supervisor").pid, signal.SIGTERM)
+    with pytest.raises(ProcessDied, match="supervisor exited with 0, unasked"):
+        await processes.watch()
+    await processes.stop()
+
+
+async def test_a_form_that_is_refused_is_told(tmp_path: Path) -> None:
+    storefront = Processes(tmp_path).storefront
+    order, _ = next(orders())
+    async with storefront, FrontDoor(storefront.url) as door:
+        with pytest.raises(FormRefused, match="expected to be led to its page, found 400 Bad Request"):
+            await door.order(replace(order, customer=""))
+        await door.order(order)
+        assert (dict(door.accepted), await door.heard(order.id)) == ({"order-01": 1}, [])
+        await storefront.kill()
+        with pytest.raises(FormRefused, match="form of order-01: expected an answer, found ConnectError"):
+            await door.order(order)
+
+
+async def test_waiting_asks_again_what_nobody_announces() -> None:
+    waits = Waits(Hints())
+    answers = iter([False, False, True])
+
+    async def look() -> bool:
+        return next(answers)
+
+    await waits.soon("a third answer", look)
+    assert list(answers) == []
 
 
 async def test_waiting_looks_again_at_each_change() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from examples.orders.processes.process import Upkeep
 from examples.orders.services.process import ServiceProcess
 from tests.examples.service_calls import CHARGE, Start, assert_problem, hits, post
 
@@ -115,7 +116,7 @@ async def test_a_crash_keeps_the_effect(payment: ServiceProcess) -> None:
 
 
 async def test_what_is_left_of_a_crash_fault_survives_the_crash(start_service: Start) -> None:
-    payment = await start_service("payment", restarting=True)
+    payment = await start_service("payment", upkeep=Upkeep(restarting=True))
     await payment.put_faults([{"kind": "crash", "times": 2}])
     for starts in (2, 3):
         with pytest.raises(httpx.TransportError):

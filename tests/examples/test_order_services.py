@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from examples.orders.processes.process import Process, ProcessDied, Upkeep
 from examples.orders.services.process import ServiceProcess
 from tests.examples.service_calls import CHARGE, Start, assert_problem, post
 
@@ -130,8 +131,17 @@ async def test_health(payment: ServiceProcess) -> None:
         assert (await client.get("/health")).json() == {"service": "payment", "status": "ok"}
 
 
+async def test_listens_where_it_is_told_to(tmp_path: Path) -> None:
+    place = ["mail", "--host", "127.0.0.2", "--ledger", str(tmp_path / "mail.db")]
+    process = Process("mail", "examples.orders.services", *place, port=0)
+    async with process as mail, httpx.AsyncClient(trust_env=False) as client:
+        assert (await client.get(f"http://127.0.0.2:{mail.port}/health")).status_code == 200
+        with pytest.raises(httpx.ConnectError):
+            await client.get(f"http://127.0.0.1:{mail.port}/health")
+
+
 async def test_restarts_only_what_died_unasked(start_service: Start) -> None:
-    mail = await start_service("mail", restarting=True)
+    mail = await start_service("mail", upkeep=Upkeep(restarting=True))
     url = mail.url
     os.kill(mail.pid, signal.SIGKILL)
     await mail.started(2)
@@ -145,6 +155,6 @@ async def test_restarts_only_what_died_unasked(start_service: Start) -> None:
 
 async def test_a_service_that_cannot_start_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     service = ServiceProcess("stock", tmp_path / "stock.db", stock={"teapot": -1})
-    with pytest.raises(RuntimeError, match="stock exited with 2 before it was ready"):
+    with pytest.raises(ProcessDied, match="stock exited with 2 before it was ready"):
         await service.start()
     assert "argument --stock: Expected `int` >= 0" in capfd.readouterr().err

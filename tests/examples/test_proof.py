@@ -10,16 +10,16 @@ import pytest
 
 from examples.orders.books import Book, Books
 from examples.orders.database import OrderState
-from examples.orders.proof import Evidence, Expected, Takeover, prove
+from examples.orders.proof import Evidence, Expected, Heard, Takeover, prove
 from examples.orders.services.faults import FaultKind, StandingFault
 from examples.orders.services.ledger import Effect
 
-GOOD = Expected(order_id="good", product="teapot", quantity=2, amount_cents=8400, asked_again=("payment",))
-BAD = Expected(order_id="bad", product="kettle", quantity=1, amount_cents=6850, ends=OrderState.UNDONE)
+GOOD = Expected(order_id="good", goods={"teapot": 2, "kettle": 1}, amount_cents=15250, asked_again=("payment", "stock"))
+BAD = Expected(order_id="bad", goods={"kettle": 1}, amount_cents=6850, ends=OrderState.UNDONE)
 ORDERS = [GOOD, BAD]
 DETAILS: dict[str, dict[str, Any]] = {
     "reserve": {"product": "teapot", "quantity": 2},
-    "charge": {"amount_cents": 8400},
+    "charge": {"amount_cents": 15250},
     "create": {"address": "Harbour Street 5"},
     "send": {"template": "on-its-way"},
 }
@@ -64,19 +64,34 @@ def undone(action: str, undo: str) -> tuple[Effect, Effect]:
     return done, effect(undo, "bad", undoes=done.key)
 
 
+def heard(*types: str) -> list[Heard]:
+    return [Heard(sequence=n, type=f"stepward.{each}") for n, each in enumerate(types, start=1)]
+
+
+def hear(order_id: str, *events: Heard) -> Callable[[Evidence], Evidence]:
+    return lambda evidence: replace(heard={**evidence.heard, order_id: list(events)})(evidence)
+
+
 def honest() -> Evidence:
     payment = book(effect("charge", "good"), *undone("charge", "refund"), faults=1)
     payment.deliveries["good/charge"] = 2
+    lines = effect("reserve", "good"), effect("reserve", "good", "good/second", product="kettle", quantity=1)
+    stock = book(*lines, *undone("reserve", "release"))
+    stock.deliveries["good/reserve"] = 2
     return Evidence(
         books=Books(
-            stock=book(effect("reserve", "good"), *undone("reserve", "release")),
+            stock=stock,
             payment=payment,
             parcel=book(effect("create", "good")),
             mail=book(effect("send", "good")),
         ),
         states={"good": OrderState.PROCESSED, "bad": OrderState.UNDONE},
+        forms={"good": 2, "bad": 1},
         tasks=["good", "bad"],
-        placements=3,
+        heard={
+            "good": heard("request.received", "task.started", "step.completed", "task.completed"),
+            "bad": heard("request.received", "task.started", "step.failed", "task.undoing", "task.undone"),
+        },
         takeovers=[Takeover(killed="scheduler-1", held=frozenset({"good"}))],
     )
 
@@ -106,9 +121,12 @@ def replace(**fields: Any) -> Callable[[Evidence], Evidence]:
     return plant
 
 
-def ask_once(evidence: Evidence) -> Evidence:
-    evidence.books.payment.deliveries["good/charge"] = 1
-    return evidence
+def ask_once(service: str, key: str) -> Callable[[Evidence], Evidence]:
+    def plant(evidence: Evidence) -> Evidence:
+        getattr(evidence.books, service).deliveries[key] = 1
+        return evidence
+
+    return plant
 
 
 def without_hits(evidence: Evidence) -> Evidence:
@@ -127,6 +145,7 @@ def test_honest_books_hold() -> None:
     assert all(finding.figures for finding in findings)
 
 
+GOOD_END = honest().heard["good"][-1:]
 PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
     "double charge": (add("payment", effect("charge", "good", "other")), "good: charged 2 times"),
     "double charge, one refunded": (
@@ -137,10 +156,10 @@ PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
         ),
         "good: charged 2 times",
     ),
-    "charge missing": (drop("payment", "good/charge"), "good: costs €84.00, paid €0.00"),
+    "charge missing": (drop("payment", "good/charge"), "good: costs €152.50, paid €0.00"),
     "wrong amount": (
         lambda e: add("payment", effect("charge", "good", amount_cents=1))(drop("payment", "good/charge")(e)),
-        "good: costs €84.00, paid €0.01",
+        "good: costs €152.50, paid €0.01",
     ),
     "money kept": (drop("payment", "bad/refund"), "bad: payment still holds bad/charge"),
     "money kept, no parcel": (drop("payment", "bad/refund"), "bad: 1 charge, 0 parcels"),
@@ -148,15 +167,23 @@ PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
     "two parcels": (add("parcel", effect("create", "good", "other")), "good: 1 charge, 2 parcels"),
     "parcel for nothing": (add("parcel", effect("create", "bad")), "bad: 0 charges, 1 parcel"),
     "stock kept": (drop("stock", "bad/release"), "bad: wants nothing, has 2 teapots reserved"),
-    "stock missing": (drop("stock", "good/reserve"), "good: wants 2 teapots, has nothing reserved"),
+    "stock missing": (
+        lambda e: drop("stock", "good/reserve")(drop("stock", "good/second")(e)),
+        "good: wants 1 kettle, 2 teapots, has nothing reserved",
+    ),
+    "second line missing": (
+        drop("stock", "good/second"),
+        "good: wants 1 kettle, 2 teapots, has 2 teapots reserved",
+    ),
     "stock twice": (
         add("stock", effect("reserve", "good", "other")),
-        "good: wants 2 teapots, has 4 teapots reserved",
+        "good: wants 1 kettle, 2 teapots, has 1 kettle, 4 teapots reserved",
     ),
     "letter missing": (drop("mail", "good/send"), "good: 0 letters"),
     "two letters": (add("mail", effect("send", "good", "other")), "good: 2 letters"),
     "letter about an undone order": (add("mail", effect("send", "bad")), "bad: mail still holds bad/send"),
-    "not asked again": (ask_once, "good: payment was not asked again under the same key"),
+    "not asked again": (ask_once("payment", "good/charge"), "good: payment was not asked again under the same key"),
+    "no line asked again": (ask_once("stock", "good/reserve"), "good: stock was not asked again under the same key"),
     "stranger": (add("mail", effect("send", "who")), "mail acted for unknown order who"),
     "no hits": (without_hits, "payment was never answer_lost on charge of good"),
     "no faults": (without_faults, "the services had no faults at all"),
@@ -165,9 +192,36 @@ PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
         "bad: has to be Undone, is Error",
     ),
     "no end": (replace(states={"good": OrderState.PROCESSED}), "bad: has to be Undone, is missing"),
-    "two tasks": (replace(tasks=["good", "good", "bad"]), "good: 2 tasks"),
-    "no task": (replace(tasks=["bad"]), "good: 0 tasks"),
-    "nothing placed twice": (replace(placements=2), "no order was placed twice"),
+    "two tasks": (replace(tasks=["good", "good", "bad"]), "good: 1 order, 2 tasks"),
+    "no task": (replace(tasks=["bad"]), "good: 1 order, 0 tasks"),
+    "task without an order": (replace(tasks=["good", "bad", "who"]), "who: 0 orders, 1 task"),
+    "form without an order": (replace(forms={"good": 2, "bad": 1, "who": 1}), "who: 1 form, 0 orders"),
+    "order without a form": (replace(forms={"good": 2}), "bad: 0 forms, 1 order"),
+    "nothing sent twice": (replace(forms={"good": 1, "bad": 1}), "no form was sent twice"),
+    "dead letter": (replace(dead_letters=["order who: expected a customer"]), "order who: expected a customer"),
+    "nothing heard": (hear("good"), "good: heard of nothing first"),
+    "event missing": (hear("good", heard("request.received")[0], *GOOD_END), "good: heard events 1, 4"),
+    "event twice": (
+        hear("good", *heard("request.received"), *heard("request.received"), *GOOD_END),
+        "good: heard events 1, 1, 4",
+    ),
+    "event late": (hear("good", *reversed(honest().heard["good"])), "good: heard events 4, 3, 2, 1"),
+    "no request first": (
+        hear("good", *heard("task.started", "task.completed")),
+        "good: heard of stepward.task.started first",
+    ),
+    "wrong last word": (
+        hear("good", *heard("request.received", "task.failed")),
+        "good: has to end with stepward.task.completed, ended with stepward.task.failed",
+    ),
+    "no last word": (
+        hear("bad", *heard("request.received")),
+        "bad: has to end with stepward.task.undone, ended with stepward.request.received",
+    ),
+    "two ends": (
+        hear("bad", *heard("request.received", "task.completed", "task.undone")),
+        "bad: stepward.task.completed was not the end",
+    ),
     "nothing taken over": (
         replace(takeovers=[Takeover(killed="agents-1", held=frozenset())]),
         "agents-1 held no order when it was killed",

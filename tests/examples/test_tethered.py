@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
     "arguments",
     [
         ["examples.orders.services", "mail", "--ledger", "{folder}/mail.db"],
+        ["examples.orders.bookkeeper"],
+        ["examples.orders.worker", "submission"],
         ["examples.orders.worker", "scheduler"],
         ["examples.orders.worker", "agents", "--only", "mail"],
         ["examples.orders.worker", "supervisor"],

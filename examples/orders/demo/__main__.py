@@ -11,14 +11,15 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from examples.orders.demo.processes import WorkerDied
+from examples.orders.demo.front_door import FormRefused
 from examples.orders.demo.run import run
 from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
+from examples.orders.processes.process import ProcessDied
 from examples.orders.proof import Finding
 from stepward.events import Hints
 
-LONGEST_SECONDS = 90
+LONGEST_SECONDS = 120
 MOST_NAMED = 5
 STOPPED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -44,8 +45,8 @@ async def _demo() -> int:
                 findings = await run(Path(folder), teller, waits, hints)
     except TimeoutError:
         return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {_awaited(waits)}")
-    except WorkerDied as died:
-        return _give_up(teller, str(died))
+    except (ProcessDied, FormRefused) as error:
+        return _give_up(teller, str(error))
     return _conclude(teller, findings)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from examples.orders.database import Care, Order, OrderState
+from examples.orders.catalogue import PRODUCTS
+from examples.orders.database import Care, Line, Order, OrderState
 from examples.orders.proof import Expected
 
-PRICES_CENTS = {"teapot": 4200, "kettle": 6850, "anvil": 19900}
-STOCK = {"teapot": 100, "kettle": 100, "anvil": 0}
+STOCK = {"teapot": 100, "kettle": 100, "lantern": 100, "anvil": 0}
+ONE_TEAPOT: Mapping[str, int] = {"teapot": 1}
 CUSTOMERS = ("Ada", "Bela", "Chandra", "Dolores", "Emre", "Fatou")
 
 Fault = dict[str, Any]
@@ -46,8 +47,7 @@ class Story:
 
     met: str
     ends: OrderState = OrderState.PROCESSED
-    product: str = "teapot"
-    quantity: int = 1
+    goods: Mapping[str, int] = field(default_factory=lambda: ONE_TEAPOT)
     address: str = "Harbour Street 5"
     care: Care = Care.NORMAL
     part: Part = Part.NONE
@@ -76,26 +76,31 @@ UNDONE = OrderState.UNDONE
 
 STORIES = (
     Story(met="nothing"),
-    Story(met="nothing", product="kettle", quantity=2),
-    Story(met="nothing", quantity=3),
-    Story(met="nothing", product="kettle"),
+    Story(met="nothing", goods={"kettle": 2}),
+    Story(met="nothing", goods={"teapot": 3}),
+    Story(met="nothing, two lines", goods={"kettle": 1, "teapot": 2}),
     Story(met="sent twice by the browser", part=Part.TWICE),
     Story(met="slow stock service", troubles=(slow("stock", "reserve", 1.5),)),
-    Story(met="slow parcel service", product="kettle", troubles=(slow("parcel", "create", 1.5),)),
+    Story(met="slow parcel service", goods={"kettle": 1}, troubles=(slow("parcel", "create", 1.5),)),
     Story(met="payment down: 503 × 4", troubles=(down(4),)),
-    Story(met="payment down: 503 × 4", product="kettle", quantity=2, troubles=(down(4),)),
+    Story(met="payment down: 503 × 4", goods={"kettle": 2}, troubles=(down(4),)),
     Story(met="payment down, can wait", care=Care.PATIENT, troubles=(down(7),)),
     Story(met="card declined", ends=UNDONE, troubles=(DECLINED,)),
-    Story(met="card declined", ends=UNDONE, product="kettle", quantity=4, troubles=(DECLINED,)),
+    Story(met="card declined, two lines", ends=UNDONE, goods={"kettle": 4, "teapot": 1}, troubles=(DECLINED,)),
     Story(met="parcel service hangs", troubles=(once("hang", "parcel", "create"),)),
-    Story(met="mail service hangs", product="kettle", troubles=(once("hang", "mail", "send"),)),
+    Story(met="mail service hangs", goods={"kettle": 1}, troubles=(once("hang", "mail", "send"),)),
     Story(met="answer lost after charge", troubles=(once("answer_lost", "payment", "charge"),)),
-    Story(met="answer lost after parcel", quantity=2, troubles=(once("answer_lost", "parcel", "create"),)),
+    Story(met="answer lost after parcel", goods={"teapot": 2}, troubles=(once("answer_lost", "parcel", "create"),)),
     Story(met="payment dies after charge", troubles=(once("crash", "payment", "charge"),)),
-    Story(met="stock dies after reserve", product="kettle", troubles=(once("crash", "stock", "reserve"),)),
-    Story(met="out of stock", ends=UNDONE, product="anvil"),
-    Story(met="more than is in stock", ends=UNDONE, product="kettle", quantity=500),
-    Story(met="no address", ends=UNDONE, address="", quantity=2),
+    Story(
+        met="stock dies after reserve",
+        goods={"kettle": 1, "teapot": 3, "lantern": 2},
+        troubles=(once("crash", "stock", "reserve"),),
+    ),
+    Story(met="out of stock", ends=UNDONE, goods={"anvil": 1}),
+    Story(met="2nd line out of stock", ends=UNDONE, goods={"teapot": 2, "anvil": 1}),
+    Story(met="more than is in stock", ends=UNDONE, goods={"kettle": 500}),
+    Story(met="no address", ends=UNDONE, address="", goods={"teapot": 2}),
     Story(
         met="no address, refund silent",
         ends=UNDONE,
@@ -106,7 +111,7 @@ STORIES = (
     Story(
         met="customer cancels",
         ends=OrderState.CANCELLED,
-        quantity=2,
+        goods={"teapot": 2},
         part=Part.CANCELS,
         troubles=(slow("parcel", "create", 2.5),),
     ),
@@ -120,9 +125,8 @@ def orders() -> Iterator[tuple[Order, Story]]:
             Order(
                 id=f"order-{number:02}",
                 customer=CUSTOMERS[number % len(CUSTOMERS)],
-                product=story.product,
-                quantity=story.quantity,
-                amount_cents=PRICES_CENTS[story.product] * story.quantity,
+                lines=tuple(Line(product=product, quantity=quantity) for product, quantity in story.goods.items()),
+                amount_cents=sum(PRODUCTS[product].price_cents * each for product, each in story.goods.items()),
                 address=story.address,
                 care=story.care,
             ),
@@ -151,8 +155,7 @@ def expected(order: Order, story: Story) -> Expected:
     """What the proof has to find."""
     return Expected(
         order_id=order.id,
-        product=order.product,
-        quantity=order.quantity,
+        goods=story.goods,
         amount_cents=order.amount_cents,
         ends=story.ends,
         asked_again=tuple(trouble.service for trouble in story.troubles if trouble.is_asked_again),

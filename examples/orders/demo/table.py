@@ -12,7 +12,7 @@ from rich.text import Text
 from examples.orders.books import Book, Books
 from examples.orders.database import Order, OrderState
 from examples.orders.demo.stories import Story
-from examples.orders.proof import euros
+from examples.orders.proof.words import euros
 from stepward import TaskHandle
 
 STYLES = {
@@ -85,7 +85,7 @@ def _cells(row: Row, books: Books) -> list[str | Text]:
         str(course.attempts),
         str(_calls(course, books)),
         _effect(books.payment, "charge", order, euros(order.amount_cents), "refunded"),
-        _effect(books.stock, "reserve", order, f"{order.quantity}", "back"),
+        _effect(books.stock, "reserve", order, _pieces(books.stock, order), "back"),
         _effect(books.parcel, "create", order, "sent", "off"),
     ]
 
@@ -104,6 +104,10 @@ def _calls(course: Course, books: Books) -> int:
         for key, times in book.deliveries.items()
         if key.startswith(f"{course.uid}/")
     )
+
+
+def _pieces(book: Book, order: Order) -> str:
+    return str(sum(effect.details["quantity"] for effect in book.kept("reserve", order.id)))
 
 
 def _effect(book: Book, action: str, order: Order, kept: str, taken_back: str) -> str | Text:

@@ -11,6 +11,8 @@ from stepward.events import Hints
 
 T = TypeVar("T")
 
+EACH_SECONDS = 0.1
+
 
 class Waits:
     """What the demo waits for just now, so that one that hangs can say for what."""
@@ -36,6 +38,14 @@ class Waits:
             raise
         finally:
             self._awaited.remove(what)
+
+    async def soon(self, what: str, look: Callable[[], Awaitable[bool]]) -> None:
+        """Return once `look` says so: for what no change of the store announces, so it is asked again and again."""
+        with self.named(what):
+            while True:
+                if await look():
+                    return
+                await asyncio.sleep(EACH_SECONDS)
 
     async def until(self, what: str, look: Callable[[], Awaitable[T]]) -> T:
         """What `look` finds, once it finds something: asked now, and after each change of the store."""

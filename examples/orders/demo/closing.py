@@ -1,0 +1,65 @@
+"""The end of a run: the books are closed, what became of the orders is shown, and the proof is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from examples.orders import database
+from examples.orders.books import Book, Books
+from examples.orders.database import Order
+from examples.orders.demo.front_door import FrontDoor
+from examples.orders.demo.play import Play
+from examples.orders.demo.stories import expected, orders
+from examples.orders.demo.table import LEGEND, Row, course_of, table
+from examples.orders.demo.telling import Teller
+from examples.orders.proof import Evidence, Finding, prove
+from examples.orders.services.faults import StandingFault
+from examples.orders.services.ledger import Effect
+from examples.orders.services.process import ServiceProcess
+from stepward import Client
+
+MOST_LISTED = 1000
+
+
+async def close(
+    play: Play, *, client: Client, door: FrontDoor, services: Mapping[str, ServiceProcess], teller: Teller
+) -> list[Finding]:
+    """The findings, printed along with the table."""
+    books = Books(**{name: await _book(service) for name, service in services.items()})
+    placed = await _placed(client)
+    rows = [
+        Row(order=placed[order.id], story=story, course=await course_of(client.task(order.id)))
+        for order, story in orders()
+        if order.id in placed
+    ]
+    teller.title("What became of them")
+    teller.console.print(table(rows, books))
+    teller.legend(LEGEND)
+    evidence = Evidence(
+        books=books,
+        forms=door.accepted,
+        states={order.id: order.state for order in placed.values()},
+        tasks=[task.id for task in await client.tasks(limit=MOST_LISTED)],
+        heard={order.id: await door.heard(order.id) for order, _ in orders()},
+        dead_letters=[letter.reason for letter in await client.dead_letters(limit=MOST_LISTED)],
+        takeovers=play.takeovers,
+    )
+    findings = prove([expected(order, story) for order, story in orders()], evidence)
+    teller.title("By the books of the services, the shop's records and what the storefront heard")
+    teller.findings(findings)
+    return findings
+
+
+async def _placed(client: Client) -> dict[str, Order]:
+    async with client.transaction() as transaction:
+        return {order.id: order for order in await database.read_orders(transaction)}
+
+
+async def _book(service: ServiceProcess) -> Book:
+    return Book(
+        effects=msgspec.convert(await service.ledger(), list[Effect]),
+        deliveries=await service.deliveries(),
+        faults=msgspec.convert(await service.faults(), list[StandingFault]),
+    )

@@ -1,0 +1,67 @@
+"""The storefront as a browser sees it: order forms go in, and the order's own page tells what was heard of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+import httpx
+import msgspec
+
+from examples.orders.database import Order
+from examples.orders.proof import Heard
+
+
+class FormRefused(Exception):
+    """The storefront did not take an order form."""
+
+
+class FrontDoor:
+    """A browser at the storefront; `accepted` counts the forms of each order that it took."""
+
+    def __init__(self, url: str) -> None:
+        self.accepted: Counter[str] = Counter()
+        # Proxies of the environment are for the outside world.
+        self._browser = httpx.AsyncClient(base_url=url, headers={"Origin": url}, trust_env=False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._browser.aclose()
+
+    async def order(self, order: Order) -> None:
+        """Send an order form; raises FormRefused unless it leads to the order's page."""
+        try:
+            page = await self._browser.post("/orders", data=_form(order))
+        except httpx.TransportError as error:
+            raise FormRefused(f"form of {order.id}: expected an answer, found {error!r}") from error
+        if page.status_code != httpx.codes.SEE_OTHER or page.headers["Location"] != f"/orders/{order.id}":
+            found = f"{page.status_code} {page.reason_phrase}"
+            raise FormRefused(f"form of {order.id}: expected to be led to its page, found {found}")
+        self.accepted[order.id] += 1
+
+    async def heard(self, order_id: str) -> list[Heard]:
+        """The events that the storefront has heard of the order."""
+        page = await self._browser.get(f"/orders/{order_id}.json")
+        page.raise_for_status()
+        return msgspec.json.decode(page.content, type=_Page).events
+
+
+class _Page(msgspec.Struct, frozen=True):
+    events: list[Heard]
+
+
+def _form(order: Order) -> dict[str, str | list[str]]:
+    form: dict[str, str | list[str]] = {
+        "order": order.id,
+        "customer": order.customer,
+        "address": order.address,
+        "care": order.care,
+        "product": [line.product for line in order.lines],
+        "quantity": [str(line.quantity) for line in order.lines],
+    }
+    return form if order.address else form | {"confirm": "no-address"}

@@ -1,0 +1,1 @@
+"""The shop: every process of the example, kept running for a browser."""

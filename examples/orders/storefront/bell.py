@@ -1,0 +1,41 @@
+"""The bell: wakes the open pages of an order when something was told of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Bell:
+    """Who listens for which order; a ring that comes while a listener is busy is not lost."""
+
+    def __init__(self) -> None:
+        self.listeners = 0
+        self.is_stopped = False
+        self._rung: dict[str, set[asyncio.Event]] = {}
+
+    @contextmanager
+    def listening(self, order_id: str) -> Iterator[asyncio.Event]:
+        """An event that each ring for the order sets; whoever waits for it clears it first."""
+        rung = asyncio.Event()
+        self._rung.setdefault(order_id, set()).add(rung)
+        self.listeners += 1
+        try:
+            yield rung
+        finally:
+            self.listeners -= 1
+            self._rung[order_id].discard(rung)
+            if not self._rung[order_id]:
+                del self._rung[order_id]
+
+    def ring(self, order_id: str) -> None:
+        """Wake whoever listens for the order."""
+        for rung in self._rung.get(order_id, ()):
+            rung.set()
+
+    def stop(self) -> None:
+        """Wake everybody for the last time: the storefront closes."""
+        self.is_stopped = True
+        for order_id in self._rung:
+            self.ring(order_id)

@@ -1,0 +1,57 @@
+"""What stands before every page: no other site changes anything here, and no page runs anybody else's code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+READING = ("GET", "HEAD")
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    # Not "no-referrer": browsers would then send our own forms with a foreign Origin.
+    "Referrer-Policy": "same-origin",
+}
+
+
+class Guard:
+    """Answers with `refusal` what another site's page asks to change, and sends the headers above with every answer.
+
+    Pages are of one visitor and of one moment, so nothing keeps them; a static file is kept under its version's URL.
+    """
+
+    def __init__(self, app: ASGIApp, refusal: ASGIApp) -> None:
+        self._app = app
+        self._refusal = refusal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the ASGI specification."""
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers["Cache-Control"] = _kept(headers, scope)
+            await send(message)
+
+        is_refused = scope["method"] not in READING and is_foreign(Headers(scope=scope))
+        await (self._refusal if is_refused else self._app)(scope, receive, send_guarded)
+
+
+def _kept(headers: Mapping[str, str], scope: Scope) -> str:
+    if "etag" not in headers:
+        return "no-store"
+    return "public, max-age=31536000, immutable" if scope["query_string"].startswith(b"v=") else "no-cache"
+
+
+def is_foreign(headers: Mapping[str, str]) -> bool:
+    """Whether a browser sent this for another site's page; what is no browser says nothing, and is let in."""
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc != headers.get("host")

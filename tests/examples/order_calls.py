@@ -1,0 +1,66 @@
+"""How the tests put orders before the order application, and how they wait for what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from examples.orders import agents, database, submission
+from examples.orders.database import Order
+from examples.orders.demo.waiting import Waits
+from examples.orders.workflows import WORKFLOWS
+from stepward import App, Client, Queues, StatusEvent
+from stepward.events import Hints
+
+T = TypeVar("T")
+
+BODY: dict[str, Any] = {
+    "customer": "Ada",
+    "lines": [{"product": "teapot", "quantity": 2}, {"product": "kettle", "quantity": 1}],
+    "address": "Harbour Street 5",
+    "care": "normal",
+}
+AGENTS = (agents.stock, agents.payment, agents.parcel, agents.mail)
+REPLIES = "replies.orders.test"
+ENDS = frozenset({"stepward.task.completed", "stepward.task.undone", "stepward.task.cancelled", "stepward.task.failed"})
+
+
+class Desk:
+    """One application on a store of its own, seen from outside: messages go in, events come out."""
+
+    def __init__(self, app: App, client: Client, queues: Queues, hints: Hints) -> None:
+        self.app = app
+        self.client = client
+        self._queues = queues
+        self._events = queues.events(REPLIES)
+        self._waits = Waits(hints)
+
+    async def post(self, id: str, **fields: Any) -> None:
+        """Post an order as the storefront does."""
+        await self._queues.post(submission.QUEUE, BODY | fields, id=id, reply_to=REPLIES)
+
+    async def heard(self, *types: str) -> StatusEvent:
+        """The next event of one of these types."""
+        return await anext(event async for event in self._events if event.type in types)
+
+    async def until(self, look: Callable[[], Awaitable[T]]) -> T:
+        """What `look` finds, once it finds something."""
+        return await self._waits.until("what the test looks for", look)
+
+    async def orders(self) -> list[Order]:
+        """The orders database."""
+        async with self.client.transaction() as transaction:
+            await database.create_table(transaction)
+            return await database.read_orders(transaction)
+
+
+@asynccontextmanager
+async def open_desk(store: str) -> AsyncIterator[Desk]:
+    """The application with all its actors in one process, none of which runs yet."""
+    app = App("orders", workflows=WORKFLOWS.values(), agents=AGENTS, store=store, supervisor_every="50ms")
+    app.submission(submission.QUEUE, accept=submission.accept)
+    hints = Hints()
+    client = Client(store, app="orders", registry=app.registry, hints=hints)
+    async with client, Queues(store, app="orders") as queues:
+        yield Desk(app, client, queues, hints)
