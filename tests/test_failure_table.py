@@ -21,3 +21,10 @@ def test_every_test_that_the_table_names_exists() -> None:
     named = set(re.findall(r"`(test_\w+)`", PAGE.read_text()))
     assert len(named) > 40
     assert named <= defined(), f"no such tests: {', '.join(sorted(named - defined()))}"
+
+
+def test_every_row_says_how_it_is_shown() -> None:
+    lines = [line for line in PAGE.read_text().splitlines() if re.match(r"\| S?\d", line)]
+    rows = [line.strip("| ").split(" | ") for line in lines]
+    assert all(len(row) == 3 and ("`test_" in row[2] or "simulation" in row[2]) for row in rows)
+    assert {"S22", "S28", "31", "71"} <= {row[0] for row in rows}

@@ -22,7 +22,7 @@ from stepward.errors import (
 from stepward.model.current import current_step
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.submission import Accepted, Message
-from stepward.sync import SyncClient
+from stepward.sync import SyncClient, SyncQueues
 from stepward.workflow.definition import step, workflow
 from stepward.workflow.functions import (
     continue_as_new,
@@ -66,6 +66,7 @@ __all__ = [
     "StepwardError",
     "Supervision",
     "SyncClient",
+    "SyncQueues",
     "TaskCancelled",
     "TaskFailed",
     "TaskHandle",

@@ -20,6 +20,7 @@ SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB)?")
 SIZES = {None: 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
+STORE = re.compile(r"(sqlite:///|postgresql://)[^\x00-\x1f]+")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 Reader = Callable[[object, str], object]
@@ -87,8 +88,11 @@ def flag(value: object, what: str) -> bool:
 
 def store(value: object, what: str) -> str:
     """The URL of the state store."""
-    if not isinstance(value, str) or not re.fullmatch(r"sqlite:///[^\x00-\x1f]+", value):
-        raise SettingsError(f"{what}: expected sqlite:///PATH, found {_scheme(value)}; give the store as such a URL")
+    if not isinstance(value, str) or not STORE.fullmatch(value):
+        raise SettingsError(
+            f"{what}: expected sqlite:///PATH or postgresql://USER@HOST/DATABASE, found {_scheme(value)}; "
+            "give the store as such a URL"
+        )
     return value
 
 

@@ -39,6 +39,12 @@ def _setting(default: object, read: Reader, *, show: Callable[[Any], str] | None
     return field(default=default, metadata={"read": read, "show": show or str})
 
 
+def _show_store(url: str) -> str:
+    # Passwords stand before the host, or among the parameters.
+    parts = urlsplit(url)
+    return url if parts.scheme == "sqlite" else f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def _show_url(url: str | None) -> str:
     # Receivers are often told apart by a token in the path, so the path is a secret too.
     return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
@@ -65,7 +71,7 @@ def _show_duration(amount: float | None) -> str:
 class Settings:
     """Every setting of a process; durations are kept in seconds, sizes in bytes. Raises SettingsError."""
 
-    store: str = _setting("sqlite:///stepward.db", readers.store)
+    store: str = _setting("sqlite:///stepward.db", readers.store, show=_show_store)
     transport: str = _setting("local", readers.transport)
     """``local`` (queues in this process) or ``store`` (queues in the state store)."""
     lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=_show_duration)

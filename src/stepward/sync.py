@@ -9,15 +9,52 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from stepward.client import UNSET, Client, TaskHandle, TaskStatus
+from stepward.client import UNSET, Client, Queues, StatusEvent, TaskHandle, TaskStatus
+from stepward.client.events import StatusEvents
 from stepward.client.handle import R, StepRecord
 from stepward.durations import Duration
 from stepward.model.records import Alert, Instance
 from stepward.model.states import TaskState
+from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Transaction
 from stepward.workflow.definition import Workflow
 
 T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop in a thread of its own, on which others have coroutines run and wait for them."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to run what is called."""
+        self._thread.start()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine and wait for it; an exception in the waiting thread cancels it."""
+        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
+
+    def stop(self) -> None:
+        """End loop and thread; whoever waits for a coroutine still gets CancelledError."""
+        self.call(_cancel_others())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 class SyncClient:
@@ -28,8 +65,7 @@ class SyncClient:
 
     def __init__(self, make: Callable[[], Client]) -> None:
         self._make = make
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="stepward-client", daemon=True)
+        self._thread = LoopThread("stepward-client")
         self._client: Client | None = None
 
     def __enter__(self) -> SyncClient:
@@ -42,13 +78,11 @@ class SyncClient:
             if self._client is not None:
                 self.call(self._client.__aexit__(*exception))
         finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+            self._thread.stop()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the client's loop and wait for it."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return self._thread.call(coroutine)
 
     def submit(
         self,
@@ -100,6 +134,10 @@ class SyncClient:
         else:
             self.call(entering.__aexit__(None, None, None))
 
+    def events(self, queue: str) -> SyncEvents:
+        """See ``Client.events``."""
+        return SyncEvents(self._thread, self._open_client.events(queue))
+
     def task(self, id: str) -> SyncTaskHandle:
         """See ``Client.task``."""
         return SyncTaskHandle(self, self._open_client.task(id))
@@ -124,6 +162,54 @@ class SyncClient:
 
     async def _open(self) -> Client:
         return await self._make().__aenter__()
+
+
+class SyncQueues:
+    """``Queues`` for code without an event loop; use it as ``with SyncQueues(address, app=name) as queues``.
+
+    It may be shared by threads: a web server opens it once.
+    """
+
+    def __init__(self, address: str, *, app: str, payload_bytes: int = PAYLOAD_BYTES) -> None:
+        self._queues = Queues(address, app=app, payload_bytes=payload_bytes)
+        self._thread = LoopThread("stepward-queues")
+
+    def __enter__(self) -> SyncQueues:
+        self._thread.start()
+        try:
+            self._thread.call(self._queues.__aenter__())
+        except BaseException:
+            self._thread.stop()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        try:
+            self._thread.call(self._queues.__aexit__(*exception))
+        finally:
+            self._thread.stop()
+
+    def post(self, queue: str, data: Any, *, id: str | None = None, reply_to: str | None = None) -> str:
+        """See ``Queues.post``."""
+        return self._thread.call(self._queues.post(queue, data, id=id, reply_to=reply_to))
+
+    def events(self, queue: str) -> SyncEvents:
+        """See ``Queues.events``."""
+        return SyncEvents(self._thread, self._queues.events(queue))
+
+
+class SyncEvents:
+    """``StatusEvents`` as an iterator that blocks until the next event is there."""
+
+    def __init__(self, thread: LoopThread, inner: StatusEvents) -> None:
+        self._thread = thread
+        self._inner = inner
+
+    def __iter__(self) -> SyncEvents:
+        return self
+
+    def __next__(self) -> StatusEvent:
+        return self._thread.call(self._inner.__anext__())
 
 
 class SyncTransaction:

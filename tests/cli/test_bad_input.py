@@ -160,7 +160,7 @@ STORES = [
     ("sqlite:///empty.db", 2, "expected a Stepward store"),
     ("sqlite:///newer.db", 2, "upgrade this program"),
     ("sqlite:///folder", 3, "store folder"),
-    ("postgresql://user:secret@host/x", 2, "expected sqlite:///PATH"),
+    ("mysql://user:secret@host/x", 2, "expected sqlite:///PATH"),
     ("nowhere", 2, "expected sqlite:///PATH"),
 ]
 

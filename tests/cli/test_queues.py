@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,20 @@ EVENT = {"id", "type", "subject", "sequence", "time", "data"}
 ALONE = {"scheduler": False, "agents": False, "supervisor": False}
 
 
+@pytest.fixture(scope="session")
+def buried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with three dead letters: a refused order, one that is no JSON, and no order at all."""
+    folder = tmp_path_factory.mktemp("buried")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        asyncio.run(_bury())
+    return folder / "stepward.db"
+
+
 @pytest.fixture
-def letters(empty: Path) -> Path:
-    """A folder whose store holds three dead letters: a refused order, one that is no JSON, and no order at all."""
-    asyncio.run(_bury())
-    return empty
+def letters(empty: Path, buried: Path) -> Path:
+    """A copy of that store in the current folder."""
+    return Path(shutil.copy(buried, empty / "stepward.db"))
 
 
 async def _bury() -> None:
@@ -192,8 +202,7 @@ def test_an_order_from_the_terminal_to_its_last_event(tmp_path: Path) -> None:
         following = Process(tmp_path, "events", STORE, REPLIES, "--json")
         posted = done(tmp_path, "post", OFFICE, "orders", '"tea"', "--id", "A-1", "--reply-to", REPLIES)
         assert (posted.stdout, posted.returncode) == ("A-1\n", 0)
-        told = [json.loads(line) for line in following.read_until('{"id"') for _ in range(1)]
-        told += [json.loads(line) for _ in range(2) for line in following.read_until('{"id"')]
+        told = [json.loads(following.read_until("{")[-1]) for _ in range(3)]
         following.tell(signal.SIGINT)
         assert following.ended() == 130
         assert "Traceback" not in following.errors.read_text()

@@ -10,11 +10,26 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from stepward import Agent, App, Backoff, Client, Retry, Supervision, Unrecoverable, current_step, step, workflow
+from stepward import (
+    Accepted,
+    Agent,
+    App,
+    Backoff,
+    Client,
+    Message,
+    Retry,
+    Supervision,
+    Unrecoverable,
+    current_step,
+    step,
+    workflow,
+)
 from stepward.clock import Environment, failpoint_from
 from tests.crash.ledger import Ledger
 
 LEASE = 1.0
+QUEUE = "orders"
+REPLIES = "replies.crash.web"
 COMPLETE_BY = 2.0
 SETTINGS = {"lease": LEASE, "supervisor_every": "100ms", "poll": "100ms", "drain": "5s"}
 POLICY = Supervision(threshold=5, backoff=Backoff("100ms"), then="undo")
@@ -96,8 +111,17 @@ async def parent(name: str) -> list[str]:
 WORKFLOWS = (order, refused, slow, stuck, parent)
 
 
+async def accept(message: Message, transaction: Any) -> Accepted:
+    """A row of the shop's and a task for each message, which names its workflow."""
+    name, *trouble = message.read(str).split(":")
+    await transaction.execute("insert into placed values (?)", (message.id,))
+    if name == "poison":
+        os._exit(137)
+    return Accepted(name, message.id, *trouble)
+
+
 def application(store: str, transport: str, failpoint: Callable[[str], None] | None = None) -> App:
-    return App(
+    app = App(
         "crash",
         workflows=WORKFLOWS,
         agents=[bank],
@@ -106,6 +130,8 @@ def application(store: str, transport: str, failpoint: Callable[[str], None] | N
         environment=Environment(failpoint=failpoint or failpoint_from(os.environ.get("STEPWARD_FAILPOINT"))),
         **SETTINGS,
     )
+    app.submission(QUEUE, accept=accept)
+    return app
 
 
 async def submit(client: Client, workflow: str, id: str) -> None:

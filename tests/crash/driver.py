@@ -13,7 +13,8 @@ import sys
 from collections.abc import Callable
 
 from stepward import Client
-from tests.crash.application import application, submit
+from stepward.submission import submitter
+from tests.crash.application import LEASE, application, submit
 
 
 class StopAtFailpoint:
@@ -31,14 +32,37 @@ class StopAtFailpoint:
                 os.kill(os.getpid(), signal.SIGSTOP)
 
 
+class DieOnTheWay:
+    """Ends the process, as ``kill -9`` would, when it has passed these failpoints one after the other."""
+
+    def __init__(self, way: str) -> None:
+        self._ahead = way.split(">")
+
+    def __call__(self, name: str) -> None:
+        if name == self._ahead[0]:
+            self._ahead.pop(0)
+            if not self._ahead:
+                os._exit(137)
+
+
+def failpoint() -> Callable[[str], None] | None:
+    stop, way = os.environ.get("CRASH_STOP"), os.environ.get("CRASH_WAY")
+    if way:
+        return DieOnTheWay(way)
+    return StopAtFailpoint(stop) if stop else None
+
+
 async def main(store: str, transport: str, roles: list[str]) -> None:
-    stop: str | None = os.environ.get("CRASH_STOP")
-    failpoint: Callable[[str], None] | None = StopAtFailpoint(stop) if stop else None
-    app = application(store, transport, failpoint)
+    app = application(store, transport, failpoint())
     over = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, over.set)
-    running = app.running(scheduler="scheduler" in roles, agents="agent" in roles, supervisor="supervisor" in roles)
+    running = app.running(
+        scheduler="scheduler" in roles,
+        agents="agent" in roles,
+        supervisor="supervisor" in roles,
+        submission="submission" in roles,
+    )
     async with running, app.client() as client:
         print("ready", flush=True)
         obeying = asyncio.create_task(obey(client, over))
@@ -58,5 +82,7 @@ async def obey(client: Client, over: asyncio.Event) -> None:
 
 
 if __name__ == "__main__":
+    # A minute is longer than a test may wait for messages of the dead.
+    submitter.LEASE = LEASE
     logging.basicConfig(level=logging.INFO)
     asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3:]))

@@ -8,10 +8,11 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from stepward import Client
-from tests.crash.application import submit
+from stepward import Client, Queues
+from stepward.model.messages import submission_queue
+from tests.crash.application import QUEUE, submit
 from tests.crash.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
@@ -77,15 +78,19 @@ class Scene:
         self.store = f"sqlite:///{folder / 'tasks.db'}"
         self.ledger = Ledger(str(folder / "ledger.db"))
         self.client = Client(self.store, app="crash")
+        self.queues = Queues(self.store, app="crash")
 
     async def open(self) -> None:
         await self.client.__aenter__()
+        await self.queues.__aenter__()
         async with self.client.transaction() as transaction:
             await transaction.execute("create table booked (task text)")
+            await transaction.execute("create table placed (id text)")
 
     async def close(self) -> None:
         for process in self._processes:
             await process.kill()
+        await self.queues.__aexit__(None, None, None)
         await self.client.__aexit__(None, None, None)
 
     async def start(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
@@ -94,18 +99,23 @@ class Scene:
         await process.hears("ready")
         return process
 
-    async def launch(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
-        """Start a process that may die before it is at work."""
+    async def launch(
+        self, *roles: str, failpoint: str | None = None, stop: str | None = None, way: str | None = None
+    ) -> Process:
+        """Start a process that may die before it is at work; ``way`` names failpoints to be passed in that order."""
+        given = {"STEPWARD_FAILPOINT": failpoint, "CRASH_STOP": stop, "CRASH_WAY": way}
+        return await self.run("tests.crash.driver", self.store, self.transport, *(roles or ALL), **given)
+
+    async def run(self, module: str, *args: str, **variables: str | None) -> Process:
+        """Start a program of the tests; it ends with the test."""
         errors = self._folder / f"errors-{len(self._processes)}"
-        given = {"STEPWARD_FAILPOINT": failpoint, "CRASH_STOP": stop, "CRASH_LEDGER": str(self._folder / "ledger.db")}
+        given = {**variables, "CRASH_LEDGER": str(self._folder / "ledger.db")}
         with errors.open("wb") as stderr:
             started = await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-m",
-                "tests.crash.driver",
-                self.store,
-                self.transport,
-                *(roles or ALL),
+                module,
+                *args,
                 cwd=ROOT,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -121,9 +131,30 @@ class Scene:
         for id, workflow in tasks.items():
             await submit(self.client, workflow, id)
 
+    async def post(self, messages: dict[str, str], *, reply_to: str | None = None) -> None:
+        """Post messages (id to WORKFLOW[:TROUBLE])."""
+        for id, workflow in messages.items():
+            await self.queues.post(QUEUE, workflow, id=id, reply_to=reply_to)
+
+    async def emptied(self, queue: str = submission_queue("crash", QUEUE)) -> None:
+        """Wait until nothing is left in the queue."""
+
+        async def look() -> bool:
+            found = await self._rows("select count(*) from stepward_message where queue = ?", queue)
+            return found == [0]
+
+        await until(look)
+
     async def booked(self) -> list[str]:
+        return await self._rows("select task from booked")
+
+    async def placed(self) -> list[str]:
+        """The shop's own rows, one for each message that was accepted."""
+        return await self._rows("select id from placed")
+
+    async def _rows(self, sql: str, *values: str) -> list[Any]:
         async with self.client.transaction() as transaction:
-            return [row[0] for row in await transaction.execute("select task from booked")]
+            return [row[0] for row in await transaction.execute(sql, values)]
 
 
 async def until(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -> T:

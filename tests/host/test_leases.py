@@ -13,6 +13,7 @@ from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.memory import MemoryTransport
+from stepward.transport.queues import StoreQueues
 from stepward.workflow.registry import Registry
 
 LEASE = 10.0
@@ -55,8 +56,12 @@ async def test_a_lease_counts_from_before_its_renewal_was_sent(tmp_path: Path) -
     await store.open()
     store.delay(clock)
     parts = Parts(
+        app="leases",
         registry=Registry([], []),
         agents=(),
+        submissions=(),
+        schedules=(),
+        queues=StoreQueues(store.messages, poll=1.0),
         settings=Settings(lease=LEASE),
         environment=environment,
         observers=Observers(),

@@ -18,7 +18,7 @@ from stepward import (
 )
 from stepward.model.states import TaskState
 from tests.scheduler.hearing import BEGUN, QUEUE, QUICK, Hearing, course
-from tests.scheduler.world import Service, World, fault, hang, in_state, refuse, take
+from tests.scheduler.world import Service, World, fault, hang, in_state, refuse, take, until_set
 
 PATIENT = Supervision(threshold=3, backoff=QUICK)
 
@@ -170,6 +170,43 @@ async def test_each_wait_is_told_when_it_begins(world: World, service: Service, 
         "waiting signal second",
         "completed = 7",
     ]
+
+
+async def test_a_second_wait_for_the_same_is_told_as_well(world: World) -> None:
+    @workflow
+    async def order() -> list[int]:
+        return [await wait_for("go"), await wait_for("go")]
+
+    client = await world.start([order], evict_after="0s")
+    hearing = Hearing(client)
+    handle = await client.submit(order, id="t", reply_to=QUEUE)
+    for number in (1, 2):
+        await hearing.until("task.waiting")
+        await handle.signal("go", number)
+    assert await handle.result(timeout=60) == [1, 2]
+    assert await hearing.lines("t") == [*BEGUN, *["waiting signal go"] * 2, "completed = [1, 2]"]
+
+
+async def test_what_it_waited_for_is_not_listed_while_it_works(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        await wait_for("go")
+        return await service.do("a")
+
+    gate = asyncio.Event()
+    service.plan("do a", until_set(gate))
+    client = await world.start([order], [service.agent], evict_after="0s")
+    handle = await client.submit(order)
+    assert await in_state(handle, TaskState.WAITING)
+    assert (await handle.status()).waits_for == "signal go"
+    await asyncio.sleep(5)
+    await handle.signal("go")
+    await in_state(handle, TaskState.PROCESSING)
+    await asyncio.sleep(1)
+    status = await handle.status()
+    assert (status.state, status.waits_for) == (TaskState.PROCESSING, None)
+    gate.set()
+    await handle.result(timeout=60)
 
 
 async def test_a_timer_tells_until_when(world: World) -> None:

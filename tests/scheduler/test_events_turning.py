@@ -16,7 +16,7 @@ from stepward import (
 )
 from stepward.model.states import TaskState
 from tests.scheduler.hearing import BEGUN, QUEUE, QUICK, Hearing, course
-from tests.scheduler.world import Service, World, fault, hang, in_state, refuse, until_set
+from tests.scheduler.world import Service, World, fault, hang, in_state, refuse, take, until_set
 
 PATIENT = Supervision(threshold=3, backoff=QUICK)
 
@@ -124,6 +124,22 @@ async def test_a_repeated_undo_is_no_delayed_step(world: World, service: Service
     service.plan("undo a", hang(), fault())
     told = await course(world, service, TaskUndone, order)
     assert told[4:] == ["undoing (sold out)", "undone (sold out)"]
+
+
+async def test_the_repeated_undo_of_an_abandoned_step_is_none_either(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=2, backoff=QUICK, then="undo"))
+    async def order() -> str:
+        try:
+            async with asyncio.timeout(3):
+                await service.do("a")
+        except TimeoutError:
+            return "without"
+        return "never"
+
+    service.plan("do a", take(5))
+    service.plan("undo a", hang())
+    assert await course(world, service, None, order) == [*BEGUN, "completed = without"]
+    assert service.log[-1:] == ["undo a"]
 
 
 async def test_a_failed_step_that_was_resubmitted(world: World, service: Service) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stepward.errors import SettingsError
-from stepward.store.address import DEFAULT, sqlite_path
+from stepward.store.address import DEFAULT, PostgresPlace, is_postgres, postgres_place, shown, sqlite_path
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,26 @@ def test_a_refusal_keeps_passwords_to_itself() -> None:
     with pytest.raises(SettingsError) as caught:
         sqlite_path("mysql://ada:secret@host/shop")
     assert "secret" not in str(caught.value)
+
+
+POSTGRES = "postgresql://ada:secret@one,two:5433/shop"
+
+
+def test_a_postgresql_address_is_handed_to_the_driver_without_our_own_parameters() -> None:
+    assert is_postgres(POSTGRES)
+    place = postgres_place(f"{POSTGRES}?sslmode=require&schema=till&pooler=transaction")
+    expected = PostgresPlace(f"{POSTGRES}?sslmode=require", "postgresql://one,two:5433/shop", "till", True)
+    assert place == expected
+    assert postgres_place(POSTGRES) == PostgresPlace(POSTGRES, "postgresql://one,two:5433/shop")
+
+
+@pytest.mark.parametrize(("query", "found"), [("pooler=session", "found 'session'"), ("schema=", "found none")])
+def test_a_parameter_that_cannot_be_is_refused(query: str, found: str) -> None:
+    with pytest.raises(SettingsError, match=found) as caught:
+        postgres_place(f"{POSTGRES}?{query}")
+    assert "secret" not in str(caught.value)
+
+
+def test_what_is_shown_of_an_address_holds_no_secret() -> None:
+    assert shown(f"{POSTGRES}?password=secret") == "postgresql://one,two:5433/shop"
+    assert shown(DEFAULT) == DEFAULT

@@ -151,13 +151,15 @@ async def test_an_idle_take_asks_the_store_only_each_poll() -> None:
         b"9" * 10_000,
     ],
 )
-async def test_a_malformed_body_is_settled_and_told_and_stops_nothing(body: bytes) -> None:
+async def test_a_malformed_body_is_buried_and_told_and_stops_nothing(body: bytes) -> None:
     opened = Opened()
     await opened.store.put(QUEUE, [(body, None)])
     await opened.transport.publish(QUEUE, [request("good")])
     (delivery,) = await opened.transport.take(QUEUE, 10, 30)
     assert delivery.message.task == "good"
     assert [row.token for row in opened.store.rows] == [delivery.token]
+    ((dead, reason),) = opened.store.buried
+    assert (dead, "expected a request or a reply, found" in reason) == (body, True)
     (event,) = opened.events
     assert (event.name, event.fields["queue"]) == ("transport.dead_letter", QUEUE)
 

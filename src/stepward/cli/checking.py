@@ -22,6 +22,7 @@ from stepward.cli.targets import load_app
 from stepward.errors import StoreError
 from stepward.model.records import Instance
 from stepward.settings import Settings
+from stepward.store.address import shown
 from stepward.store.contract import Identity
 from stepward.store.opening import identify
 
@@ -70,7 +71,7 @@ async def _look(settings: Settings, app: App | None) -> Findings:
     try:
         identity = identify(settings.store)
         if app is not None and app.name != identity.app:
-            wrong = f"store {settings.store}: expected the app {app.name!r}, found the store of {identity.app!r}"
+            wrong = f"store {shown(settings.store)}: expected the app {app.name!r}, found the store of {identity.app!r}"
             return Findings(settings=settings, identity=identity, problems=[wrong], code=FAILED)
         return await _compare(settings, identity, app)
     except StoreError as error:

@@ -17,6 +17,7 @@ from stepward.cli.cells import clean, cut
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.screen import screen
 from stepward.host import tune_process
+from stepward.store.address import shown
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALLED = 128
@@ -92,7 +93,7 @@ def _roles(app: App, actors: Actors) -> dict[str, str]:
 
 
 def _tell(console: Console, app: App, roles: dict[str, str]) -> None:
-    where = {"store": app.settings.store, "transport": app.settings.transport}
+    where = {"store": shown(app.settings.store), "transport": app.settings.transport}
     console.print(Text(f"stepward runs {app.name} (process {os.getpid()})", style="bold"))
     for name, value in (where | roles).items():
         if value:

@@ -25,8 +25,8 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 
 ALERTS = 1_000
-MORE = ("steps_total", "input", "output", "plan", "steps", "open_alerts")
 OF_RECORD = ("input", "output", "reply_to", "events")
+MORE = ("steps_total", *OF_RECORD, "plan", "steps", "open_alerts")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000

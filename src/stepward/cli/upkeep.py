@@ -15,6 +15,7 @@ from stepward.client.handle import actor
 from stepward.durations import seconds, text
 from stepward.errors import SettingsError
 from stepward.settings import Settings
+from stepward.store.address import shown
 from stepward.store.opening import identify
 
 BATCH = 1_000
@@ -42,7 +43,7 @@ def migrate(store: str | None) -> None:
     asyncio.run(_open(settings))
     after = identify(settings.store)
     how = "is" if before.schema_version == after.schema_version else f"was {before.schema_version}, is"
-    click.echo(f"{settings.store} (app {after.app}): schema version {how} {after.schema_version}")
+    click.echo(f"{shown(settings.store)} (app {after.app}): schema version {how} {after.schema_version}")
 
 
 @click.command("version", epilog="Keys under --json: stepward, python, sqlite.")

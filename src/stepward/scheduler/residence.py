@@ -345,16 +345,25 @@ class Residence:
             return
         waits_for = execution.waits_for
         self.waiting.enter(resident, now)
+        if _waits_anew(resident, waits_for, timer):
+            resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
         if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
-            if _waits_anew(resident, waits_for):
-                resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
 
 
-def _waits_anew(resident: Resident, waits_for: str | None) -> bool:
+def _waits_anew(resident: Resident, waits_for: str | None, timer: float | None) -> bool:
     """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
     task = resident.task
-    return task.state is TaskState.WAITING or task.waits_for != waits_for or _made_progress(resident)
+    is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != timer)
+    return is_another or _went_on(resident)
+
+
+def _went_on(resident: Resident) -> bool:
+    """Whether the workflow was given an outcome in this turn."""
+    change = resident.change
+    if change is None:
+        return False
+    return bool(change.delivers or _has_outcome(change.inserts) or any(f.ordinal is not None for f in change.finishes))
 
 
 def _may_start(resident: Resident, step: Step) -> bool:

@@ -2,11 +2,57 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from msgspec import Struct
+
 from stepward.errors import SettingsError
 
 DEFAULT = "sqlite:///stepward.db"
 SCHEME = "sqlite://"
-FORMS = "sqlite:///file.db (in this folder) or sqlite:////folder/file.db"
+POSTGRES = "postgresql://"
+FORMS = "sqlite:///file.db (in this folder), sqlite:////folder/file.db or postgresql://user@host/database"
+POOLERS = ("transaction",)
+
+
+class PostgresPlace(Struct, frozen=True):
+    """What a ``postgresql://`` address names."""
+
+    dsn: str
+    """As the driver takes it, Stepward's own parameters taken out."""
+    shown: str
+    """For messages: without user and password."""
+    schema: str | None = None
+    """``?schema=``; None: the one that goes by the application's name."""
+    pooled: bool = False
+    """``?pooler=transaction``: statements of one connection may reach several servers' processes."""
+
+
+def shown(address: str) -> str:
+    """The address as messages may show it: without user, password and parameters."""
+    return postgres_place(address).shown if is_postgres(address) else address
+
+
+def is_postgres(address: str) -> bool:
+    """Whether the address names a PostgreSQL database."""
+    return address.startswith(POSTGRES)
+
+
+def postgres_place(address: str) -> PostgresPlace:
+    """What a ``postgresql://`` address names: hosts, database and the driver's own parameters, passed on.
+
+    Raises SettingsError for a parameter of Stepward's that cannot be.
+    """
+    parts = urlsplit(address)
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    own = {name: value for name, value in given if name in ("schema", "pooler")}
+    shown = f"{POSTGRES}{parts.netloc.rpartition('@')[2]}{parts.path}"
+    if own.get("pooler", POOLERS[0]) not in POOLERS:
+        raise SettingsError(f"store address: expected pooler=transaction, found {own['pooler']!r:.40}; correct it")
+    if own.get("schema") == "":
+        raise SettingsError("store address: expected a name after schema=, found none; write one")
+    rest = urlencode([(name, value) for name, value in given if name not in own])
+    return PostgresPlace(parts._replace(query=rest).geturl(), shown, own.get("schema"), "pooler" in own)
 
 
 def sqlite_path(address: str) -> str:

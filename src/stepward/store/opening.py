@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from stepward.clock import Environment
-from stepward.store.address import sqlite_path
+from stepward.errors import SettingsError
+from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Store
 from stepward.store.sqlite.identity import read_identity
 from stepward.store.sqlite.store import SqliteStore
@@ -11,6 +14,11 @@ from stepward.store.sqlite.store import SqliteStore
 
 def open_store(address: str, *, app: str, environment: Environment) -> Store:
     """The store of that address, not yet connected. Raises SettingsError for an address of another form."""
+    if is_postgres(address):
+        _check_driver()
+        from stepward.store.postgres.store import PostgresStore  # noqa: PLC0415  an extra's
+
+        return PostgresStore(postgres_place(address), app=app, environment=environment)
     return SqliteStore(sqlite_path(address), app=app, environment=environment)
 
 
@@ -19,4 +27,17 @@ def identify(address: str) -> Identity:
 
     Raises StoreUnavailable where there is none, StoreUnusable for what is no Stepward store or a newer one.
     """
+    if is_postgres(address):
+        _check_driver()
+        from stepward.store.postgres.identity import read_identity as read_postgres  # noqa: PLC0415  an extra's
+
+        return read_postgres(postgres_place(address))
     return read_identity(sqlite_path(address))
+
+
+def _check_driver() -> None:
+    """What only PostgreSQL needs is imported only for it."""
+    if find_spec("asyncpg") is None:
+        raise SettingsError(
+            "store address: expected asyncpg for a postgresql:// address, found it missing; install stepward[postgres]"
+        )

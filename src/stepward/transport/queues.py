@@ -28,6 +28,11 @@ class Stored(Protocol):
         """How often it was taken, this time included."""
         ...
 
+    @property
+    def taken_until(self) -> float:
+        """Until when it is the taker's, counted from before the queue was asked."""
+        ...
+
 
 class AppQueues(Protocol):
     """Queues that outlive every process; ``take`` is the only verb that waits. All raise TransportError."""
@@ -37,7 +42,10 @@ class AppQueues(Protocol):
         ...
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
-        """Wait for messages and take from 1 to ``limit``, in order; unsettled ones return after ``lease`` seconds."""
+        """Wait for messages and take from 1 to ``limit``, in order; unsettled ones return after ``lease`` seconds.
+
+        One that returned comes alone.
+        """
         ...
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:

@@ -28,7 +28,6 @@ class StoreTransport:
         hint: Callable[[], bool] | None,
         observers: Observers | None = None,
     ) -> None:
-        self._now = messages.now
         self._queues = StoreQueues(messages, poll=poll, hint=hint)
         self._observers = observers if observers is not None else Observers()
         self._encoder = msgspec.json.Encoder()
@@ -46,9 +45,8 @@ class StoreTransport:
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         """See ``Transport.take``."""
         while True:
-            until = self._now() + lease
             stored = await self._queues.take(queue, limit, lease)
-            if found := await self._read(queue, stored, until):
+            if found := await self._read(queue, stored):
                 return found
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
@@ -79,12 +77,12 @@ class StoreTransport:
         """Refuse everything from now on, and end the takes that wait; the store is its owner's to close."""
         await self._queues.close()
 
-    async def _read(self, queue: str, stored: Sequence[Stored], until: float) -> list[Delivery]:
+    async def _read(self, queue: str, stored: Sequence[Stored]) -> list[Delivery]:
         found: list[Delivery] = []
         dead: list[tuple[int, str]] = []
         for item in stored:
             try:
-                found.append(Delivery(self._decoder.decode(item.body), item.token, until))
+                found.append(Delivery(self._decoder.decode(item.body), item.token, item.taken_until))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 dead.append((item.token, f"expected a request or a reply, found: {error}"))
                 start = item.body[:200].decode(errors="replace")

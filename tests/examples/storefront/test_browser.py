@@ -246,7 +246,9 @@ async def test_a_page_that_nobody_sees_holds_no_connection(site: Site, storefron
             while storefront.bell.listeners:
                 await page.evaluate("fetch('/health').then(answer => answer.text())")
         door.tell_all(order, *ALL_WELL[1:])
-        await turn_away(page, is_hidden=False)
+        async with page.expect_request(re.compile(r"/live\?")) as asked:
+            await turn_away(page, is_hidden=False)
+        assert (await asked.value).url.endswith("/live?after=1"), "only what is new is asked for"
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from examples.orders.storefront.records import Records
+from examples.orders.storefront.server import serve
 from examples.orders.storefront.storefront import Storefront
 from examples.orders.storefront.web import build
 from stepward import StatusEvent
@@ -108,3 +110,18 @@ async def test_what_cannot_be_written_down_is_not_dealt_with(records: Records, d
     with pytest.raises(Exception, match="closed"):
         await storefront.listen()
     assert door.dealt_with == []
+
+
+async def test_a_storefront_that_hears_nothing_more_ends(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf(FakeDoor):
+        async def events(self, queue: str) -> AsyncIterator[StatusEvent]:
+            nothing: tuple[StatusEvent, ...] = ()
+            for event in nothing:
+                yield event
+            raise RuntimeError("the queue is gone")
+
+    # The signals of the process that runs the tests are none of its business.
+    monkeypatch.setattr(signal, "signal", lambda _number, _handler: None)
+    with pytest.raises(RuntimeError, match="the queue is gone"):
+        async with asyncio.timeout(30):
+            await serve(Storefront(name="storefront-1", door=Deaf(), records=records), "127.0.0.1", 0)

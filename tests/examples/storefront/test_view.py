@@ -115,6 +115,11 @@ def view(happened: list[Happened], lines: tuple[Line, ...] = ONE, address: str =
             f"Our order book could not do its part. {TAKEN_BACK} your money was given back.",
         ),
         ([*PAID, *UNDONE], "undone", f"{TAKEN_BACK} your money was given back."),
+        (
+            [*ASIDE, PAYMENT_DOWN, step("payment.charge"), *UNDONE],
+            "undone",
+            f"{TAKEN_BACK} your money was given back.",
+        ),
         ([RECEIVED, task("cancelled")], "cancelled", f"{TAKEN_BACK} no money was taken."),
         ([*PAID, task("undoing"), task("cancelled")], "cancelled", f"{TAKEN_BACK} your money was given back."),
         ([*ASIDE, CARD_DECLINED, task("failed")], "failed", f"Your card was declined. {SEEN_TO}"),

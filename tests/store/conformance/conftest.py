@@ -7,29 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from stepward.clock import Environment
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from tests.store.conformance.world import Maker, World, scheduler
+from tests.store.postgres.server import Servers, versions
+from tests.store.postgres.worlds import SchemaPlace
 
 
-def sqlite_file(folder: Path) -> Maker:
-    return lambda environment: _sqlite(str(folder / "store.db"), environment)
-
-
-def sqlite_memory(folder: Path) -> Maker:
-    return lambda environment: _sqlite(f"file:{folder}/store.db?vfs=memdb", environment)
-
-
-def _sqlite(path: str, environment: Environment) -> Store:
-    return SqliteStore(path, app="shop", environment=environment)
-
-
-@pytest.fixture(params=[sqlite_file, sqlite_memory], ids=lambda maker: maker.__name__)
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    world = World(request.param(tmp_path))
+@pytest.fixture(params=["sqlite_file", "sqlite_memory", *(f"postgres_{version}" for version in versions())])
+async def world(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> AsyncIterator[World]:
+    kind, _, variety = request.param.partition("_")
+    if kind == "postgres":
+        world = World(SchemaPlace(await servers.emptied(variety)))
+    else:
+        path = f"{tmp_path}/store.db"
+        world = World(_sqlite(path if variety == "file" else f"file:{path}?vfs=memdb"))
     yield world
     await world.close()
+
+
+def _sqlite(path: str) -> Maker:
+    return lambda environment: SqliteStore(path, app="shop", environment=environment)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ async def test_an_id_that_exists_is_planned_once(world: World, store: Store) -> 
     assert not submitted.created
     assert len(await store.steps("mine")) == 2
     async with store.transaction() as transaction:
-        assert await transaction.execute("select count(*) from stepward_step") == [(2,)]
+        assert await transaction.execute(f"select count(*) from {world.place.steps}") == [(2,)]
 
 
 async def test_a_transaction_that_rolls_back_leaves_no_plan(world: World, store: Store) -> None:
@@ -83,7 +83,7 @@ async def test_a_transaction_that_rolls_back_leaves_no_plan(world: World, store:
     async with store.transaction() as transaction:
         await transaction.submit([world.task("kept")], PLANS)
     async with store.transaction() as transaction:
-        assert await transaction.execute("select count(*) from stepward_step") == [(2,)]
+        assert await transaction.execute(f"select count(*) from {world.place.steps}") == [(2,)]
 
 
 async def test_a_task_born_claimed_is_planned_and_its_first_step_filled_in_one_commit(

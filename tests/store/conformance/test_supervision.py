@@ -24,7 +24,7 @@ from tests.store.conformance.world import (
     watch,
 )
 
-NOTHING = Due(dead_instances=0, free_tasks=0, steps=0, tasks=0, unserved=0, alerts=0)
+NOTHING = Due(dead_instances=0, free_tasks=0, steps=0, tasks=0, unserved=0, alerts=0, schedules=0)
 
 
 @pytest.fixture

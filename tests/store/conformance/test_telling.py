@@ -199,6 +199,14 @@ async def test_a_task_that_wakes_is_not_started_again(world: World, store: Store
     assert (history.task.events, len(await told(store))) == (2, 2)
 
 
+async def test_a_task_undone_before_its_start_never_starts(world: World, store: Store) -> None:
+    await store.submit([world.task("a", reply_to=QUEUE)])
+    await store.direct("a", Directive(verb="undo", actor="ada"))
+    (history,) = await store.claim("s1", SERVED, 1)
+    assert history.task.state is TaskState.UNDOING
+    assert await told(store) == [("a", 1, "request.received"), ("a", 2, "task.undoing")]
+
+
 async def test_what_a_task_taken_from_the_dead_waited_for_is_known_to_the_next_owner(
     world: World, store: Store
 ) -> None:

@@ -15,6 +15,11 @@ async def rows(store: Store) -> list[tuple[object, ...]]:
         return await transaction.execute("select name from cart order by name")
 
 
+def _needs_one_writer(world: World) -> None:
+    if not world.place.one_writer:
+        pytest.skip("here transactions run beside one another, and a savepoint outlives what fails in it")
+
+
 @pytest.fixture
 async def cart(store: Store) -> Store:
     """A store beside an application's table."""
@@ -26,7 +31,7 @@ async def cart(store: Store) -> Store:
 async def test_application_rows_and_tasks_commit_together(world: World, cart: Store) -> None:
     task = world.task("a")
     async with cart.transaction() as transaction:
-        await transaction.execute("insert into cart values (?)", ("pen",))
+        await transaction.execute("insert into cart values ($1)", ("pen",))
         (answer,) = await transaction.submit([task])
     assert (answer.created, await cart.task("a"), await rows(cart)) == (True, task, [("pen",)])
 
@@ -58,6 +63,7 @@ async def test_a_cancelled_transaction_rolls_back(world: World, cart: Store) -> 
 
 
 async def test_a_writer_waits_for_the_transaction_to_end(world: World, cart: Store) -> None:
+    _needs_one_writer(world)
     async with cart.transaction() as transaction:
         await transaction.submit([world.task("a")])
         writing = asyncio.create_task(cart.submit([world.task("b")]))
@@ -68,12 +74,14 @@ async def test_a_writer_waits_for_the_transaction_to_end(world: World, cart: Sto
     assert answer.created
 
 
-async def test_transactions_of_one_store_take_turns(cart: Store) -> None:
+async def test_transactions_of_one_store_take_turns(world: World, cart: Store) -> None:
+    _needs_one_writer(world)
+
     async def add(name: str) -> None:
         async with cart.transaction() as transaction:
             ((count,),) = await transaction.execute("select count(*) from cart")
             await asyncio.sleep(0)
-            await transaction.execute("insert into cart values (?)", (f"{count}",))
+            await transaction.execute("insert into cart values ($1)", (f"{count}",))
 
     await asyncio.gather(*[add(f"{number}") for number in range(5)])
     assert await rows(cart) == [(f"{number}",) for number in range(5)]
@@ -154,13 +162,14 @@ async def test_a_cancelled_savepoint_is_rolled_back(world: World, cart: Store) -
 
 
 async def test_a_savepoint_that_is_left_after_the_whole_was_rolled_back_says_so(world: World, cart: Store) -> None:
+    _needs_one_writer(world)
     with pytest.raises(StoreUnavailable, match="rolled back by an earlier statement"):
         async with cart.transaction() as transaction:
             await transaction.execute("create unique index one on cart (name)")
             await transaction.submit([world.task("neighbour")])
             async with transaction.savepoint():
                 await transaction.execute("insert into cart values ('pen')")
-                await transaction.execute("insert or rollback into cart values ('pen')")
+                await transaction.execute(world.place.doomed)
     assert (await cart.tasks(TaskFilter()), await rows(cart)) == ([], [])
 
 
@@ -170,8 +179,8 @@ async def test_nothing_more_is_done_in_a_transaction_that_is_rolled_back(world: 
         await transaction.execute("insert into cart values ('pen')")
     with pytest.raises(StoreUnavailable, match="rolled back by an earlier statement"):
         async with cart.transaction() as transaction:
-            with pytest.raises(Exception, match="UNIQUE"):
-                await transaction.execute("insert or rollback into cart values ('pen')")
+            with pytest.raises(Exception, match=r"(?i)unique"):
+                await transaction.execute(world.place.doomed)
             with pytest.raises(Refused, match="found it rolled back"):
                 await transaction.execute("insert into cart values ('pencil')")
             with pytest.raises(StoreUnavailable, match="found it rolled back"):
@@ -188,7 +197,7 @@ async def test_no_outcome_is_recorded_in_a_transaction_that_is_rolled_back(world
         async with cart.transaction() as transaction:
             await transaction.execute("create unique index one on cart (name)")
             await transaction.execute("insert into cart values ('pen')")
-            with pytest.raises(Exception, match="UNIQUE"):
-                await transaction.execute("insert or rollback into cart values ('pen')")
+            with pytest.raises(Exception, match=r"(?i)unique"):
+                await transaction.execute(world.place.doomed)
             await transaction.finish("s1", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from stepward.clock import Environment
 from stepward.model.records import Audit, History, Instance, Role, Step, Task
@@ -39,21 +40,53 @@ class HandClock:
         self.boots += seconds
 
 
+class Place(Protocol):
+    """Where stores stand that share their rows, and what such stores can."""
+
+    one_writer: bool
+    """Transactions follow one another, whatever they touch."""
+    host_clock: bool
+    """The store's clock is the host's boot clock with an offset kept beside the rows."""
+    doomed: str
+    """A statement that fails where ``cart`` holds a pen, and rolls back all of its transaction."""
+    steps: str
+    """The table of steps, in SQL."""
+
+    def make(self, environment: Environment) -> Store:
+        """A store at this place, not yet opened."""
+        ...
+
+
 Maker = Callable[[Environment], Store]
+
+
+class MadePlace:
+    """A place of SQLite stores that a function makes."""
+
+    one_writer = True
+    host_clock = True
+    doomed = "insert or rollback into cart values ('pen')"
+    steps = "stepward_step"
+
+    def __init__(self, make: Maker) -> None:
+        self._make = make
+
+    def make(self, environment: Environment) -> Store:
+        return self._make(environment)
 
 
 class World:
     """Stores that share one place, and their clock."""
 
-    def __init__(self, make: Maker) -> None:
+    def __init__(self, place: Place | Maker) -> None:
         self.clock = HandClock()
         self.environment = Environment(clock=self.clock, random=random.Random(7))
-        self._make = make
+        self.place: Place = MadePlace(place) if callable(place) else place
         self._opened: list[Store] = []
 
     async def open(self) -> Store:
         """One more store on the same place, as another process would have it."""
-        store = self._make(self.environment)
+        store = self.place.make(self.environment)
         await store.open()
         self._opened.append(store)
         return store
@@ -147,3 +180,10 @@ async def read_step(store: Store, task: Task, key: str = "charge/1") -> Step:
 
 def ids(histories: list[History]) -> list[str]:
     return [history.task.id for history in histories]
+
+
+async def until(look: Callable[[], bool], within: float = 10.0) -> None:
+    """Wait until ``look`` says so: word of other processes takes its way through the network."""
+    async with asyncio.timeout(within):
+        while not look():  # noqa: ASYNC110  whoever brings it about knows no event of ours
+            await asyncio.sleep(0)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from stepward.clock import Environment
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
+from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
 from tests.transport.small_store import SmallStore
 
@@ -30,6 +32,14 @@ class LoopClock:
         return "boot-1"
 
 
+@asynccontextmanager
+async def sqlite(path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(str(path / "app.db"), app="shop", environment=Environment(LoopClock(), random.Random(1)))
+    await store.open()
+    yield store
+    await store.close()
+
+
 async def memory(path: Path) -> AsyncIterator[Transport]:
     yield MemoryTransport(asyncio.get_running_loop().time)
 
@@ -39,10 +49,8 @@ async def small_store(path: Path) -> AsyncIterator[Transport]:
 
 
 async def sqlite_store(path: Path) -> AsyncIterator[Transport]:
-    store = SqliteStore(str(path / "app.db"), app="shop", environment=Environment(LoopClock(), random.Random(1)))
-    await store.open()
-    yield StoreTransport(store.messages, poll=POLL, hint=None)
-    await store.close()
+    async with sqlite(path) as store:
+        yield StoreTransport(store.messages, poll=POLL, hint=None)
 
 
 Open = Callable[[Path], AsyncIterator[Transport]]
@@ -55,3 +63,21 @@ async def transport(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     async for transport in opened(tmp_path):
         yield transport
         await transport.close()
+
+
+async def small_queues(path: Path) -> AsyncIterator[AppQueues]:
+    yield StoreQueues(SmallStore(asyncio.get_running_loop().time), poll=POLL)
+
+
+async def sqlite_queues(path: Path) -> AsyncIterator[AppQueues]:
+    async with sqlite(path) as store:
+        yield StoreQueues(store.messages, poll=POLL)
+
+
+@pytest.fixture(params=[small_queues, sqlite_queues])
+async def queues(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AppQueues]:
+    """All queues of applications that there are."""
+    opened: Callable[[Path], AsyncIterator[AppQueues]] = request.param
+    async for queues in opened(tmp_path):
+        yield queues
+        await queues.close()

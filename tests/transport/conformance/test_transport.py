@@ -114,6 +114,14 @@ async def test_a_delivery_says_how_long_it_is_leased(transport: Transport) -> No
     assert delivery.leased_until == pytest.approx(START + LEASE, abs=0.01)
 
 
+async def test_a_delivery_that_was_long_waited_for_is_leased_from_when_it_came(transport: Transport) -> None:
+    taking = asyncio.create_task(transport.take(QUEUE, 10, LEASE))
+    await asyncio.sleep(3 * LEASE)
+    await transport.publish(QUEUE, [request("a", complete_by=START + 1000)])
+    (delivery,) = await taking
+    assert delivery.leased_until == pytest.approx(START + 4 * LEASE, abs=0.01)
+
+
 async def test_an_extended_lease_lasts_longer(transport: Transport) -> None:
     await transport.publish(QUEUE, [request("a")])
     taken = await transport.take(QUEUE, 10, LEASE)

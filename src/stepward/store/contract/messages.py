@@ -15,6 +15,8 @@ class StoredMessage(Struct, frozen=True):
     body: bytes
     tries: int
     """How often it was taken, this time included."""
+    taken_until: float = float("inf")
+    """By the store's clock, counted from before the store was asked; what is only read is nobody's."""
 
 
 class MessageStore(Protocol):

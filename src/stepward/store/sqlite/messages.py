@@ -85,7 +85,7 @@ def _take(connection: Connection, queue: str, limit: int, lease: float, now: flo
         expired = [(token, queue) for token, _, expires_at, _ in found if expires_at is not None and expires_at <= now]
         if not expired:
             connection.change_many(Q["hold"], [(token, now + lease) for token, *_ in found])
-            return [StoredMessage(token, body, tries + 1) for token, body, _, tries in found]
+            return [StoredMessage(token, body, tries + 1, now + lease) for token, body, _, tries in found]
         connection.change_many(Q["delete"], expired)
 
 

@@ -1,0 +1,151 @@
+"""Acceptance: what messages ask for and their tasks, each pair in a part of one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+from stepward.clock import Environment
+from stepward.errors import Refused, StoreError, StoreUnusable, message_of
+from stepward.events import Observers
+from stepward.model.cloudevents import decode_event
+from stepward.model.plan import Plans
+from stepward.model.records import Task
+from stepward.payload import check_size
+from stepward.store.contract import Transaction
+from stepward.submission.calls import Calls
+from stepward.submission.declaration import Accepted, Message, Submission
+from stepward.submission.verdicts import MOST_TRIES, Verdicts, is_worn_out
+from stepward.transport.queues import Stored
+
+TRANSACTION_SECONDS = 1.0
+"""After that a transaction takes no more messages: the store's other writers wait for it."""
+STORE_TRIES = 3
+STORE_PAUSE = 0.2
+
+Prepare = Callable[[Message, Accepted], Awaitable[Task]]
+"""Makes the task record that an accepted message asks for. Raises Refused for what does not fit."""
+Judged = Message | Refused
+"""A message, or why there is none in what was put."""
+
+
+class Acceptance:
+    """Makes tasks of one submission's messages; to settle them or bury them is its caller's part."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        queue: str,
+        *,
+        transaction: Callable[[], AbstractAsyncContextManager[Transaction]],
+        prepare: Prepare,
+        plans: Plans,
+        environment: Environment,
+        observers: Observers,
+        payload_bytes: int,
+    ) -> None:
+        self._queue = queue
+        self._calls = Calls(submission.accept)
+        self._transaction = transaction
+        self._prepare = prepare
+        self._plans = plans
+        self._clock = environment.clock
+        self._failpoint = environment.failpoint
+        self._observers = observers
+        self._limit = payload_bytes
+
+    async def accept(self, found: Sequence[Stored]) -> Verdicts:
+        """Write what is accepted; what a commit of unknown outcome wrote is known at the next try.
+
+        A store that is busy or away is waited for. But a message may itself be what spoils the transaction: then
+        all of them come again, each alone.
+        """
+        spoiled = 0
+        while True:
+            verdicts = Verdicts()
+            try:
+                await self._write(found, verdicts)
+                return verdicts
+            except StoreUnusable:
+                raise
+            except StoreError as error:
+                self._observers.tell("store.unavailable", error=str(error))
+                spoiled += verdicts.count > 0
+                if spoiled == STORE_TRIES:
+                    return self._spoiled(found, error)
+            await asyncio.sleep(STORE_PAUSE)
+
+    async def _write(self, found: Sequence[Stored], verdicts: Verdicts) -> None:
+        messages = [self._read(stored) for stored in found]
+        async with self._transaction() as transaction:
+            known = await transaction.known([each.id for each in messages if isinstance(each, Message)])
+            until = self._clock.boot() + TRANSACTION_SECONDS
+            for stored, message in zip(found, messages, strict=True):
+                verdicts.count += 1
+                await self._judge(stored, message, transaction, known, verdicts)
+                if self._clock.boot() >= until:
+                    break
+            self._failpoint("M2.before")
+        self._failpoint("M2.after")
+
+    def _read(self, stored: Stored) -> Judged:
+        try:
+            event = decode_event(stored.body)
+            check_size(bytes(event.data), f"message {event.id[:100]!r}", limit=self._limit)
+        except Refused as error:
+            return error
+        return Message(event, stored.tries)
+
+    async def _judge(
+        self, stored: Stored, message: Judged, transaction: Transaction, known: set[str], verdicts: Verdicts
+    ) -> None:
+        if isinstance(message, Refused):
+            verdicts.refuse(stored, str(message))
+        elif message.id in known:
+            self._observers.tell("submission.duplicate", queue=self._queue, id=message.id)
+            verdicts.done.append(stored.token)
+        elif is_worn_out(stored):
+            verdicts.refuse(stored, f"{_named(message)}: taken {MOST_TRIES} times, and each time the process ended")
+        elif await self._became_task(stored, message, transaction, verdicts):
+            known.add(message.id)
+
+    async def _became_task(
+        self, stored: Stored, message: Message, transaction: Transaction, verdicts: Verdicts
+    ) -> bool:
+        try:
+            async with transaction.savepoint():
+                accepted = await self._calls.call(message, transaction)
+                task = await self._prepare(message, accepted)
+                await transaction.submit([task], self._plans)
+        except Refused as error:
+            verdicts.refuse(stored, message_of(error))
+        except StoreError:
+            raise
+        except Exception as error:
+            self._fail(stored, message, error, verdicts)
+        else:
+            verdicts.accept(stored)
+            return True
+        return False
+
+    def _spoiled(self, found: Sequence[Stored], error: StoreError) -> Verdicts:
+        verdicts = Verdicts()
+        verdicts.count = len(found)
+        message = self._read(found[0])
+        if len(found) > 1 or isinstance(message, Refused):
+            verdicts.try_all_again(found)
+        else:
+            self._fail(found[0], message, error, verdicts)
+        return verdicts
+
+    def _fail(self, stored: Stored, message: Message, error: Exception, verdicts: Verdicts) -> None:
+        why = f"{type(error).__name__}: {message_of(error)}"
+        self._observers.tell(
+            "submission.accept_failed", queue=self._queue, id=message.id, error=why, tries=stored.tries
+        )
+        verdicts.fail(stored, _named(message), why)
+
+
+def _named(message: Message) -> str:
+    return f"message {message.id[:100]!r}"

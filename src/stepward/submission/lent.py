@@ -1,0 +1,49 @@
+"""The transaction as ``accept`` has it: lent for one message, and useless once that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from stepward.errors import Refused
+from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.records import Task
+from stepward.store.contract import Finish, Submitted, Transaction
+
+
+class Lent:
+    """A ``Transaction`` until it is taken back; what ``accept`` left running must not write into a neighbour's part."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._is_over = False
+
+    def take_back(self) -> None:
+        """From now on everything raises Refused."""
+        self._is_over = True
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """See ``StepTransaction.execute``."""
+        return await self._still_lent().execute(sql, parameters)
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """See ``Transaction.submit``."""
+        return await self._still_lent().submit(tasks, plans)
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """See ``Transaction.known``."""
+        return await self._still_lent().known(ids)
+
+    def savepoint(self) -> AbstractAsyncContextManager[None]:
+        """See ``Transaction.savepoint``."""
+        return self._still_lent().savepoint()
+
+    async def finish(self, instance: str, finish: Finish) -> bool:
+        """See ``Transaction.finish``."""
+        return await self._still_lent().finish(instance, finish)
+
+    def _still_lent(self) -> Transaction:
+        if self._is_over:
+            raise Refused("transaction: expected use within accept, found accept over; await what uses it there")
+        return self._transaction

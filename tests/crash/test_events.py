@@ -1,0 +1,73 @@
+"""The Scheduler dies at each point of the outbox and the reader between taking and settling: each order's events
+arrive in order, without a gap, and a double has the same id and sequence."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.crash.application import REPLIES
+from tests.crash.conftest import Open
+from tests.crash.hearing import check_heard, lives
+from tests.crash.oracle import settled
+from tests.crash.scene import KILLED, Process, Scene
+
+MESSAGES = {
+    **{f"order-{number}": "order" for number in range(4)},
+    **{f"refused-{number}": "refused" for number in range(2)},
+}
+EVENTS_A_LIFE = 5
+
+POINTS = [
+    *("E1.before", "E1.after", "E1.before:3", "E1.after:3", "E1.after:6"),
+    *("W2.before", "W2.after"),
+    *("W6.before", "W6.after", "W6.before:4", "W6.after:4"),
+    *("E1.before>store.commit.before", "E1.before>store.commit.after"),
+    *("W6.before>E1.before>store.commit.before", "W6.before>E1.before>store.commit.after"),
+]
+"""Each is a failpoint with its number, or failpoints to be passed in that order."""
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_each_orders_events_arrive_in_order_and_without_a_gap(
+    open_scene: Open, tmp_path: Path, point: str
+) -> None:
+    scene = await open_scene("store")
+    journal = tmp_path / "journal"
+    for role in ("agent", "supervisor", "submission"):
+        await scene.start(role)
+    victim = await scene.launch("scheduler", **({"way": point} if ">" in point else {"failpoint": point}))
+    reading = asyncio.create_task(_read_and_die(scene, journal))
+    await scene.post(MESSAGES, reply_to=REPLIES)
+    assert await victim.dies() in KILLED, victim.errors.read_text()[-2000:]
+    await scene.start("scheduler")
+    await settled(scene, MESSAGES)
+    reading.cancel()
+    await asyncio.gather(reading, return_exceptions=True)
+    await _read_to_the_end(scene, journal)
+    await check_heard(scene, journal)
+    heard = [event for life in lives(journal) for event in life]
+    assert len(heard) > len({event.id for event in heard}), "no reader died with something unsettled"
+
+
+async def _read_and_die(scene: Scene, journal: Path) -> None:
+    """Readers, one after the other; each dies between taking and settling."""
+    while True:
+        reader = await _launch(scene, journal, EVENTS_A_LIFE)
+        try:
+            assert await reader.dies() in KILLED, reader.errors.read_text()[-2000:]
+        finally:
+            await reader.kill()
+
+
+async def _read_to_the_end(scene: Scene, journal: Path) -> None:
+    """Another reader goes on from where they left off, until nothing is left to be heard."""
+    reader = await _launch(scene, journal, 0)
+    await scene.emptied(REPLIES)
+    await reader.kill()
+
+
+async def _launch(scene: Scene, journal: Path, events: int) -> Process:
+    return await scene.run("tests.crash.reader", scene.store, REPLIES, str(journal), CRASH_READ=str(events))

@@ -1,0 +1,24 @@
+"""Submissions on a real SQLite file, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.submission.world import World
+from tests.virtual import VirtualLoop
+
+
+def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callable[[], VirtualLoop]]:
+    return {"virtual": VirtualLoop}
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(tmp_path)
+    await world.open()
+    yield world
+    await world.close()
