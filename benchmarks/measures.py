@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks import floor, queues
 from benchmarks.application import make_app, ten, waiting
+from benchmarks.clicking import clicking
 from benchmarks.looking import until
 from benchmarks.takeover import takeover
 from stepward import App, Client
@@ -133,6 +134,7 @@ MEASURES: dict[str, Callable[[Path], Coroutine[Any, Any, Figures]]] = {
     "submission": submission,
     "accepting": queues.accepting,
     "telling": queues.telling,
+    "clicking": clicking,
     "idle": idle,
     "memory, resident": memory_resident,
     "memory, evicted": memory_evicted,

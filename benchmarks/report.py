@@ -24,6 +24,7 @@ TARGETS = {
     ("submission", "submit_many_10000_s"): Target(1.0, True),
     ("accepting", "orders_per_s"): Target(2_000, False),
     ("telling", "telling_to_silent"): Target(0.7, False),
+    ("clicking", "click_to_status_p95_ms"): Target(150, True),
     ("idle", "statements_per_s"): Target(3.0, True),
     ("memory, resident", "rss_mib"): Target(1024, True),
     ("memory, evicted", "rss_mib"): Target(150, True),
