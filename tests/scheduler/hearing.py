@@ -73,4 +73,5 @@ async def course(world: World, service: Service, ending: type[Exception] | None,
     else:
         with pytest.raises(ending):
             await handle.result(timeout="10m")
+    assert world.told("task.missed") == []
     return await Hearing(client).lines("t")

@@ -28,7 +28,8 @@ SEEDS = {
 }
 
 
+@pytest.mark.parametrize("plain", [True, False], ids=["as it was", "as it is"])
 @pytest.mark.parametrize("name", SEEDS)
-def test_seed_holds(name: str) -> None:
-    result = run_seed(SEEDS[name])
+def test_seed_holds(name: str, plain: bool) -> None:
+    result = run_seed(SEEDS[name], plain=plain)
     assert not result.violations, "\n".join([*result.timeline, *result.violations])

@@ -15,6 +15,14 @@ from stepward.testing.simulate import Summary, main, results
 FEW = range(40)
 FINGERPRINTS = "from stepward.testing.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
 ENOUGH = 300
+AT_THE_EDGE = {
+    "an event was heard again",
+    "a message ended its process",
+    "a message that is good came to its end",
+    "submission.dead_letter",
+    "submission.duplicate",
+}
+"""What has to come about if private response queues and submissions are to be proved."""
 
 
 def fingerprints(hash_seed: str) -> str:
@@ -39,6 +47,7 @@ def test_a_few_seeds_hold_every_invariant_and_prove_something() -> None:
     assert summary.void is None
     assert {"crash", "pause", "message lost", "store unavailable", "answer lost"} <= set(summary.faults)
     assert summary.processed > summary.tasks / 2
+    assert set(summary.situations) >= AT_THE_EDGE
 
 
 def test_a_run_without_faults_or_without_success_is_void() -> None:

@@ -6,26 +6,33 @@ A checker that cannot fail is worth nothing. Each name here is a guard of the de
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any, cast
 from unittest.mock import patch
 
 from msgspec.structs import replace
 
 from stepward.agent.performance import Performance
+from stepward.client.events import StatusEvents
 from stepward.model.messages import idempotency_key
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState
 from stepward.scheduler import residence
 from stepward.scheduler import steps as rows
+from stepward.scheduler.commits import Commits
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward
 from stepward.scheduler.residence import Residence
 from stepward.scheduler.scheduler import Scheduler
+from stepward.store.contract import Store
 from stepward.store.sqlite import scheduler as store_scheduler
 from stepward.store.sqlite import supervisor as store_supervisor
-from stepward.store.sqlite import turn
+from stepward.store.sqlite import telling, turn
+from stepward.store.sqlite.connection import BEGIN_WRITE
+from stepward.store.sqlite.transaction import SqliteTransaction
+from stepward.submission import Submitter
 from stepward.workflow import undo
+from stepward.workflow.flow import Flow
 from stepward.workflow.ledger import Ledger
 from stepward.workflow.loop import WorkflowLoop
 
@@ -208,8 +215,8 @@ def child_end_not_posted(stack: ExitStack) -> None:
 
     def end(self: Ends, resident: Any, *args: Any, **more: Any) -> None:
         original(self, resident, *args, **more)
-        posts = resident.changed().posts
-        posts[:] = [post for post in posts if post.kind is not InboxKind.CHILD]
+        change = resident.changed()
+        change.posts = [post for post in change.posts if post.kind is not InboxKind.CHILD]
 
     _set(stack, Ends, "_end", end)
 
@@ -253,3 +260,116 @@ def doubt_forgotten(stack: ExitStack) -> None:
         return replace(original(step, reply, ordinal, now), in_doubt=False)
 
     _set(stack, rows, "finish", finish)
+
+
+@_bug
+def born_without_its_plan(stack: ExitStack) -> None:
+    """A pipeline's task that is born claimed is recorded without its stages."""
+    _set(stack, Forward, "plan", lambda self, resident: None)
+
+
+@_bug
+def stages_wait_for_one_alone(stack: ExitStack) -> None:
+    """A stage starts when the first of those that it waits for is done."""
+    original = Flow.__init__
+
+    def waiting(self: Flow, *given: Any) -> None:
+        original(self, *given)
+        self._missing = dict.fromkeys(self._missing, 1)
+
+    _set(stack, Flow, "__init__", waiting)
+
+
+@_bug
+def told_outside_its_commit(stack: ExitStack) -> None:
+    """Events are put into their queues before the commit of what they tell."""
+    original = Commits._commit
+
+    async def commit(self: Commits, changes: Any) -> Any:
+        for change in changes:
+            if change.telling is not None:
+                bodies = [(body, None) for body in change.telling.bodies]
+                await cast("Store", self._store).messages.put(change.telling.queue, bodies)
+                change.telling = None
+        return await original(self, changes)
+
+    _set(stack, Commits, "_commit", commit)
+
+
+@_bug
+def recorded_outcomes_not_told(stack: ExitStack) -> None:
+    """What a dead owner had recorded, and its heir gives to the workflow, is forgotten by those who tell."""
+    original = Forward._deliver
+
+    def deliver(self: Forward, resident: Any, *given: Any) -> None:
+        resident.recorded = {}
+        original(self, resident, *given)
+
+    _set(stack, Forward, "_deliver", deliver)
+
+
+@_bug
+def sequence_used_twice(stack: ExitStack) -> None:
+    """Who takes a task over begins to count where its last owner's last event stands."""
+    original = Residence.admit
+
+    def admit(self: Residence, history: Any, now: float, **more: Any) -> Any:
+        task = history.task
+        task.events -= task.recovery_count > 0
+        return original(self, history, now, **more)
+
+    _set(stack, Residence, "admit", admit)
+    _reword(stack, telling.Q, "count", "and events = ?2", "and events >= ?2")
+
+
+@_bug
+def events_settled_before_they_are_heard(stack: ExitStack) -> None:
+    """A reader settles what it has read, and gives it on after that."""
+    original = StatusEvents._fetch
+
+    async def fetch(self: StatusEvents) -> None:
+        await original(self)
+        await self._queues.settle(self._queue, [token for token, _ in self._ready])
+
+    _set(stack, StatusEvents, "_fetch", fetch)
+
+
+@_bug
+def messages_settled_before_the_commit(stack: ExitStack) -> None:
+    """A submission acknowledges what it takes, and makes tasks of it after that."""
+    original = Submitter._work
+
+    async def work(self: Submitter, found: Any) -> None:
+        await self._queues.settle(self._queue, [stored.token for stored in found])
+        await original(self, found)
+
+    _set(stack, Submitter, "_work", work)
+
+
+@_bug
+def accepted_outside_a_savepoint(stack: ExitStack) -> None:
+    """What a message that fails has written stands beside its neighbours' tasks."""
+    _set(stack, SqliteTransaction, "savepoint", lambda self: nullcontext())
+
+
+@_bug
+def accepted_outside_the_transaction(stack: ExitStack) -> None:
+    """What the application writes for a message commits before its task."""
+    original = SqliteTransaction.submit
+
+    async def submit(self: SqliteTransaction, *given: Any) -> Any:
+        self._connection.commit()
+        self._connection.begin(BEGIN_WRITE)
+        return await original(self, *given)
+
+    _set(stack, SqliteTransaction, "submit", submit)
+
+
+@_bug
+def messages_not_known_again(stack: ExitStack) -> None:
+    """A message that comes again is accepted again."""
+
+    async def known(self: SqliteTransaction, ids: Any) -> set[str]:
+        return set()
+
+    _set(stack, SqliteTransaction, "known", known)

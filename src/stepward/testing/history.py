@@ -34,6 +34,8 @@ class TaskRow(NamedTuple):
     undo_to: str | None
     inbox: int
     parent: str | None
+    reply_to: str | None
+    events: int
 
 
 class StepRow(NamedTuple):
@@ -95,7 +97,30 @@ class AuditRow(NamedTuple):
     details: bytes
 
 
-Row = TaskRow | StepRow | InboxEntry | InstanceRow | AlertRow | AuditRow
+class MessageRow(NamedTuple):
+    """What is watched of a message in a queue."""
+
+    token: int
+    queue: str
+    body: bytes
+    tries: int
+
+
+class LetterRow(NamedTuple):
+    """What is watched of a dead letter."""
+
+    number: int
+    queue: str
+    body: bytes
+    reason: str
+
+
+class OrderRow(NamedTuple):
+    """What the application's submission writes beside the task."""
+
+    id: str
+
+
 TABLES: dict[str, type[Any]] = {
     "task": TaskRow,
     "step": StepRow,
@@ -103,7 +128,12 @@ TABLES: dict[str, type[Any]] = {
     "instance": InstanceRow,
     "alert": AlertRow,
     "audit": AuditRow,
+    "message": MessageRow,
+    "dead_letter": LetterRow,
+    "order": OrderRow,
 }
+APPLICATIONS = frozenset({"order"})
+"""Tables that are not Stepward's own."""
 
 
 class Entry(NamedTuple):
@@ -135,8 +165,9 @@ EVENTS = {"insert": ("null", "new"), "update": ("old", "new"), "delete": ("old",
 
 def _trigger(table: str, row: type[Any], event: str) -> str:
     sides = [_side(row, side) for side in EVENTS[event]]
+    owner = "simulated" if table in APPLICATIONS else "stepward"
     return (
-        f"create trigger simulated_{table}_{event} after {event} on stepward_{table} "
+        f"create trigger simulated_{table}_{event} after {event} on {owner}_{table} "
         f"begin select simulated_note('{table}', '{event}', {', '.join(side for side in sides if side)}); end;"
     )
 
@@ -155,6 +186,9 @@ class Mirror:
         self.instances: dict[str, InstanceRow] = {}
         self.alerts: dict[int, AlertRow] = {}
         self.audits: dict[int, AuditRow] = {}
+        self.messages: dict[int, MessageRow] = {}
+        self.dead_letters: dict[int, LetterRow] = {}
+        self.orders: dict[str, OrderRow] = {}
         self.keys: dict[str, StepRow] = {}
         """The steps by the idempotency key that their attempts must carry; a later generation has another."""
 
@@ -201,7 +235,8 @@ class Watch:
     def __init__(self, connection: apsw.Connection, committed: Committed) -> None:
         self._committed = committed
         self._entries: list[Entry] = []
-        self._marks: list[int] = []
+        self._marks: list[tuple[str, int]] = []
+        """The savepoints that are open, each with the changes that stood before it."""
         connection.create_scalar_function("simulated_note", self._note)
         connection.set_commit_hook(self._commit)
         connection.set_rollback_hook(self._forget)
@@ -228,10 +263,17 @@ class Watch:
         self._marks.clear()
 
     def _trace(self, cursor: Any, sql: str, bindings: Any) -> bool:
-        if sql == "savepoint change":
-            self._marks.append(len(self._entries))
-        elif sql == "rollback to change":
-            del self._entries[self._marks[-1] :]
-        elif sql == "release change":
-            self._marks.pop()
+        if sql.startswith(("savepoint ", "rollback to ", "release ")):
+            self._savepoint(*sql.rsplit(" ", 1))
         return True
+
+    def _savepoint(self, verb: str, name: str) -> None:
+        if verb == "savepoint":
+            self._marks.append((name, len(self._entries)))
+            return
+        while self._marks[-1][0] != name:
+            self._marks.pop()
+        if verb == "release":
+            self._marks.pop()
+        else:
+            del self._entries[self._marks[-1][1] :]

@@ -17,6 +17,7 @@ class Nemesis:
     def __init__(self, world: World) -> None:
         self._world = world
         self._chance = random.Random(f"{world.seed}/nemesis")
+        self._edge_chance = random.Random(f"{world.seed}/nemesis/edge")
 
     async def run(self, seconds: float) -> None:
         """Strike for so long."""
@@ -29,39 +30,53 @@ class Nemesis:
             (rates.store_outage_every, self._cut_off),
             (rates.queues_wiped_every, self._wipe),
         ]
-        loop = self._world.loop
-        for every, strike in plagues:
-            at = self._chance.expovariate(1 / every) if every else seconds
-            while at < seconds:
-                loop.call_later(at, strike)
-                at += self._chance.expovariate(1 / every)
+        at_the_edge: list[tuple[float, Callable[[], None]]] = [
+            (rates.crash_every, lambda: self._end(self._victim(at_the_edge=True))),
+            (rates.pause_every, lambda: self._stop(self._victim(at_the_edge=True), self._edge_chance)),
+            (rates.terminate_every, lambda: self._drain(self._victim(at_the_edge=True))),
+        ]
+        self._plan(plagues, seconds, self._chance)
+        self._plan(at_the_edge, seconds, self._edge_chance)
         await asyncio.sleep(seconds)
 
     def heal(self) -> None:
         """End whatever still goes on."""
-        for process in self._processes():
+        for process in [*self._processes(), *self._processes(at_the_edge=True)]:
             process.lane.parked = False
             process.gate.away = False
         self._world.office.gate.away = False
 
-    def _processes(self) -> list[Process]:
-        return [process for process in self._world.processes.values() if not process.dead]
+    def _plan(self, plagues: list[tuple[float, Callable[[], None]]], seconds: float, chance: random.Random) -> None:
+        for every, strike in plagues:
+            at = chance.expovariate(1 / every) if every else seconds
+            while at < seconds:
+                self._world.loop.call_later(at, strike)
+                at += chance.expovariate(1 / every)
 
-    def _victim(self) -> Process | None:
-        able = [process for process in self._processes() if process.started and not process.lane.parked]
-        return self._chance.choice(able) if able and self._world.faulty else None
+    def _processes(self, *, at_the_edge: bool = False) -> list[Process]:
+        found = [process for process in self._world.processes.values() if not process.dead]
+        return [process for process in found if process.is_at_the_edge is at_the_edge]
+
+    def _victim(self, *, at_the_edge: bool = False) -> Process | None:
+        processes = self._processes(at_the_edge=at_the_edge)
+        able = [process for process in processes if process.started and not process.lane.parked]
+        chance = self._edge_chance if at_the_edge else self._chance
+        return chance.choice(able) if able and self._world.faulty else None
 
     def _crash(self) -> None:
-        victim = self._victim()
+        self._end(self._victim())
+
+    def _end(self, victim: Process | None) -> None:
         if victim is not None:
             self._world.trace.fault("crash", victim.name)
             self._world.died(victim)
 
     def _pause(self) -> None:
-        victim = self._victim()
+        self._stop(self._victim(), self._chance)
+
+    def _stop(self, victim: Process | None, chance: random.Random) -> None:
         if victim is not None:
-            lease = self._world.settings.lease
-            seconds = lease * self._chance.choice([0.3, 0.9, 1.5, 3.0, 6.0])
+            seconds = self._world.settings.lease * chance.choice([0.3, 0.9, 1.5, 3.0, 6.0])
             self._world.trace.fault("pause", victim.name, seconds)
             victim.lane.parked = True
             self._world.loop.call_later(seconds, self._wake, victim)
@@ -72,7 +87,9 @@ class Nemesis:
             process.lane.parked = False
 
     def _terminate(self) -> None:
-        victim = self._victim()
+        self._drain(self._victim())
+
+    def _drain(self, victim: Process | None) -> None:
         if victim is not None:
             self._world.trace.fault("terminate", victim.name)
             victim.stop_orderly(lambda: self._ended(victim))
@@ -94,6 +111,8 @@ class Nemesis:
         everyone = self._chance.random() < 0.5
         victims = self._processes()
         chosen = victims if everyone else [self._chance.choice(victims)] if victims else []
+        if everyone or self._edge_chance.random() < 0.5:
+            chosen = [*chosen, *self._processes(at_the_edge=True)]
         seconds = self._world.settings.lease * self._chance.choice([0.3, 1.0, 2.0])
         self._world.trace.fault("store outage", len(chosen), seconds)
         for process in chosen:

@@ -8,6 +8,7 @@ from typing import Any
 
 from stepward.errors import Refused, StoreError
 from stepward.store.contract import Directive
+from stepward.testing.pipelines import PIPELINES
 from stepward.testing.plans import Planner
 from stepward.testing.process import Process
 from stepward.testing.workload import SIGNALS, WORKFLOWS, Plan
@@ -24,18 +25,27 @@ class People:
         self._world = world
         self._chance = random.Random(f"{world.seed}/people")
         self._planner = Planner(random.Random(f"{world.seed}/plans"))
+        # A source of its own: the seeds that drew none go on as they always did.
+        self._aside = random.Random(f"{world.seed}/pipelines")
+        self._planned = 0.0 if world.plain else self._aside.choice([0.0, 0.0, 0.5])
         self._signals = 0
         self.accepted: dict[str, str] = {}
         """Ids of tasks whose submission was acknowledged, with their uids."""
-        self.wanted: dict[str, tuple[str, Plan, Any]] = {}
+        self.wanted: dict[str, tuple[str, Plan, Any, str | None]] = {}
 
     def come(self, count: int, seconds: float) -> None:
         """Let ``count`` clients come within so many seconds."""
         for number in range(count):
             deadline = self._chance.choice([None, None, None, 10.0, 30.0])
             id = f"task-{number}"
-            self.wanted[id] = (self._planner.policy(), self._planner.plan(), deadline)
+            told = self._world.readership.queue()
+            self.wanted[id] = (self._policy(), self._planner.plan(), deadline, told)
             self._world.loop.call_later(self._chance.random() * seconds, self._begin, id)
+
+    def _policy(self) -> str:
+        """The workflow of a task: code, or a pipeline of the same policy."""
+        policy = self._planner.policy()
+        return policy if self._aside.random() >= self._planned else f"{policy}.{self._aside.choice(['inner', 'outer'])}"
 
     async def insist(self) -> None:
         """Submit again whatever was not acknowledged."""
@@ -83,10 +93,11 @@ class People:
             process.run(self._submit(process, id))
 
     async def _submit(self, process: Process, id: str) -> None:
-        policy, plan, deadline = self.wanted[id]
+        policy, plan, deadline, told = self.wanted[id]
         try:
             async with asyncio.timeout(PATIENCE):
-                handle = await process.client.submit(WORKFLOWS[policy], plan, id=id, complete_by=deadline)
+                workflow = PIPELINES.get(policy) or WORKFLOWS[policy]
+                handle = await process.client.submit(workflow, plan, id=id, complete_by=deadline, reply_to=told)
                 uid = (await handle.status()).uid
         except (TimeoutError, StoreError) as error:
             self._world.trace.note("not accepted", id, type(error).__name__)

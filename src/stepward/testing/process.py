@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
-from stepward.client import Client, Endings
+from stepward.client import Client, Endings, Queues
 from stepward.clock import Environment
 from stepward.errors import StepwardError, StoreError, TransportError
 from stepward.events import Event, Hints, Observers
@@ -19,6 +19,7 @@ from stepward.testing.clock import SimulatedClock
 from stepward.testing.faults import Rates
 from stepward.testing.loop import LANE, SimulationLoop
 from stepward.testing.messages import FaultyTransport, Network
+from stepward.testing.orders import ORDERS
 from stepward.testing.store import FaultyStore, Gate
 from stepward.testing.trace import Trace
 from stepward.testing.workload import AGENTS
@@ -27,9 +28,14 @@ from stepward.transport.queues import StoreQueues
 from stepward.workflow.registry import Registry
 
 APP = "simulated"
-BROKE = frozenset({"scheduler.broke", "supervisor.broke"})
+BROKE = frozenset({"scheduler.broke", "supervisor.broke", "submission.broke"})
 JUDGEMENT = "U2.before"
 """Between a Supervisor's look and its decision: replies that were held back cross it there."""
+LOCKED = ("store.", "M2.before")
+"""Within a transaction: whoever stands still there holds the store's lock, and stops everybody else too."""
+
+Work = Callable[["Process"], Coroutine[Any, Any, None]]
+"""What a process without actors runs."""
 
 
 class SimulatedCrash(BaseException):
@@ -60,9 +66,10 @@ class Surroundings(Protocol):
 class Process:
     """One start of a process; another start is another object."""
 
-    def __init__(self, world: Surroundings, name: str, roles: Roles | None) -> None:
+    def __init__(self, world: Surroundings, name: str, roles: Roles | None, work: Work | None = None) -> None:
         self.name = name
         self.roles = roles
+        self.work = work
         self.started = False
         self.dead = False
         self.lane = world.loop.open_lane(name)
@@ -72,7 +79,7 @@ class Process:
         self._world = world
         self._chance = random.Random(f"{world.seed}/{name}")
         self._strikes = random.Random(f"{world.seed}/{name}/failpoints")
-        self._environment = Environment(clock=self.clock, random=self._chance, failpoint=self._failpoint)
+        self._environment = Environment(clock=self.clock, random=self._chance, failpoint=self.failpoint)
         self.gate = Gate(world.rates_now, random.Random(f"{world.seed}/{name}/store"), world.trace)
         self._real = SqliteStore(world.path, app=APP, environment=self._environment, busy_seconds=1.0)
         self.store = cast("Store", FaultyStore(self._real, self.gate))
@@ -81,6 +88,7 @@ class Process:
         self._endings = Endings()
         self.host: Host | None = None
         self.client = Client(self.store, app=APP, registry=world.registry, environment=self._environment)
+        self.queues = Queues(self.store, app=APP, environment=self._environment)
 
     def start(self) -> None:
         """Begin to run."""
@@ -107,12 +115,38 @@ class Process:
         """Whether submissions may be born here."""
         return self.started and self.host is not None and self.host.scheduler is not None
 
+    @property
+    def is_mortal(self) -> bool:
+        """Whether it may die, and starts again then."""
+        return self.roles is not None or self.work is not None
+
+    @property
+    def is_at_the_edge(self) -> bool:
+        """Whether it serves applications, and moves no task."""
+        return self.roles is None or self.roles.submission
+
+    def failpoint(self, name: str) -> None:
+        """A point at which it may stand still, or die."""
+        if self.is_mortal and self.started:
+            rates = self._world.rates_now()
+            self._stall(name, rates.stall_at_judgement if name == JUDGEMENT else rates.stall_at_failpoint)
+            self._crash(name, self._world.rates_now().crash_at_failpoint)
+
+    def die(self) -> NoReturn:
+        """End at once, in the middle of what runs."""
+        self.dead = True
+        self.lane.parked = True
+        self._world.loop.call_soon(self._fall, context=Context())
+        raise SimulatedCrash
+
     async def _main(self) -> None:
         world = self._world
         try:
             await self._real.open()
             if self.roles is None:
                 self.started = True
+                if self.work is not None:
+                    await self.work(self)
                 return
             self.host = Host(self._parts(), self.roles)
             await self.host.start()
@@ -124,7 +158,8 @@ class Process:
         except SimulatedCrash:
             return
         except Exception as error:
-            world.trace.violated("bug", f"an actor of {self.name} ended by {type(error).__name__}: {error}")
+            if not self.dead:
+                world.trace.violated("bug", f"an actor of {self.name} ended by {type(error).__name__}: {error}")
             raise
 
     def _failed(self, error: StepwardError) -> None:
@@ -152,10 +187,13 @@ class Process:
             )
 
     def _parts(self) -> Parts:
+        queues = StoreQueues(self.store.messages, poll=self._world.settings.poll)
+        self._hints.listen(queues.wake)
         return Parts(
             app=APP,
-            submissions=[],
-            queues=StoreQueues(self.store.messages, poll=self._world.settings.poll),
+            submissions=[ORDERS],
+            schedules=[],
+            queues=queues,
             registry=self._world.registry,
             agents=AGENTS,
             settings=self._world.settings,
@@ -177,15 +215,8 @@ class Process:
         if event.name in BROKE:
             self._world.trace.violated("bug", f"an actor of {self.name} ended by {event.fields['error']}")
 
-    def _failpoint(self, name: str) -> None:
-        if self.roles is not None and self.started:
-            rates = self._world.rates_now()
-            self._stall(name, rates.stall_at_judgement if name == JUDGEMENT else rates.stall_at_failpoint)
-            self._crash(name, self._world.rates_now().crash_at_failpoint)
-
     def _stall(self, name: str, rate: float) -> None:
-        # Within a transaction it would hold the store's lock, and stop everybody else too.
-        if rate and not name.startswith("store.") and self._strikes.random() < rate:
+        if rate and not name.startswith(LOCKED) and self._strikes.random() < rate:
             seconds = self._world.settings.lease * self._strikes.choice([0.3, 1.5, 3.0])
             self._world.trace.fault("stall at a failpoint", self.name, name, seconds)
             if name == JUDGEMENT:
@@ -197,10 +228,7 @@ class Process:
     def _crash(self, name: str, rate: float) -> None:
         if rate and self._strikes.random() < rate:
             self._world.trace.fault("crash at a failpoint", self.name, name)
-            self.dead = True
-            self.lane.parked = True
-            self._world.loop.call_soon(self._fall, context=Context())
-            raise SimulatedCrash
+            self.die()
 
     def _fall(self) -> None:
         self._world.loop.close_lane(self.lane)

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from stepward.model.states import STEP_MOVES, TASK_MOVES, StepState, TaskState
-from stepward.testing.history import AuditRow, Entry, InboxEntry, Mirror, StepRow, TaskRow, Verb
+from stepward.testing.conservation import Conservation
+from stepward.testing.history import AuditRow, Entry, InboxEntry, MessageRow, Mirror, StepRow, TaskRow, Verb
+from stepward.testing.pipelines import Plans
+from stepward.testing.telling import Tellings
 from stepward.testing.trace import Trace
 
 OWNERS = frozenset({"commit", "transaction"})
@@ -32,6 +35,9 @@ class Rules:
         """In which commit a step first ran, and completed."""
         self.commits = 0
         self._undos_begun: list[StepRow] = []
+        self.tellings = Tellings(mirror, self._broken)
+        self._messages = Conservation(mirror, self._broken)
+        self._plans = Plans(mirror, self._broken)
 
     def committed(self, entries: list[Entry], verb: Verb) -> None:
         """Check a transaction, change by change."""
@@ -43,6 +49,9 @@ class Rules:
         self._check_ends(entries)
         while self._undos_begun:
             self._check_order(self._undos_begun.pop())
+        self.tellings.committed(entries)
+        self._messages.committed(entries)
+        self._plans.committed(entries)
 
     # ------------------------------------------------------------ S3, S4: who may write
 
@@ -204,6 +213,12 @@ class Rules:
         if row is not None:
             self._trace.note("inbox", row.task, row.kind, row.name, "put" if before is None else "taken")
 
+    def _message(self, before: MessageRow | None, after: MessageRow | None, verb: Verb) -> None:
+        row = after or before
+        if row is not None:
+            what = "put" if before is None else "gone" if after is None else f"taken {row.tries}"
+            self._trace.note("message", row.queue, row.token, what, row.body if before is None else "")
+
     def _plain(self, before: Any, after: Any, verb: Verb) -> None:
         """Nothing more is asked of these."""
         row = after or before
@@ -220,4 +235,7 @@ CHECKS: dict[str, Callable[[Rules, Any, Any, Verb], None]] = {
     "audit": Rules._audit,
     "instance": Rules._plain,
     "alert": Rules._plain,
+    "message": Rules._message,
+    "dead_letter": Rules._plain,
+    "order": Rules._plain,
 }

@@ -6,19 +6,24 @@ import asyncio
 import gc
 import random
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 from stepward.errors import StoreError, TransportError
 from stepward.host import Roles
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import watcher
-from stepward.testing import workload
+from stepward.submission import submitter, verdicts
+from stepward.testing import orders, workload
 from stepward.testing.fence import real_world_forbidden
 from stepward.testing.history import TaskRow, watched
 from stepward.testing.loop import BrokenOff, SimulationLoop, Stalled
 from stepward.testing.nemesis import Nemesis
 from stepward.testing.people import People
+from stepward.testing.posting import Posting
 from stepward.testing.verdict import Verdict
 from stepward.testing.world import World
 
@@ -27,6 +32,10 @@ REST_WITHIN = 240.0
 LOOK_EVERY = 1.0
 LOOKOUT_EVERY = 0.25
 """How often simulated processes look whether others changed the store: coarser than in production, for speed."""
+MESSAGE_LEASE = 2.0
+"""How long a message stays with a submission process that died: shorter than in production."""
+MESSAGE_DELAY = 0.25
+"""How long it waits after its first failure: shorter too."""
 
 
 @dataclass(slots=True)
@@ -47,28 +56,32 @@ class Result:
     """Virtual seconds that the run took."""
 
 
-def run_seed(seed: int) -> Result:
-    """Run one seed; the same seed gives the same result in every process."""
+def run_seed(seed: int, *, plain: bool = False) -> Result:
+    """Run one seed; the same seed gives the same result in every process.
+
+    A plain world has no pipelines, submissions and response queues: what was found before there were any comes
+    about in it again.
+    """
     loop = SimulationLoop(random.Random(f"{seed}/order"))
     collecting = gc.isenabled()
     # What a collector closes at moments of its own would differ from run to run.
     gc.disable()
     try:
         with real_world_forbidden():
-            return _run(seed, loop)
+            return _run(seed, loop, plain=plain)
     finally:
         loop.close()
         if collecting:
             gc.enable()
 
 
-def _run(seed: int, loop: SimulationLoop) -> Result:
-    world = World(seed, loop)
+def _run(seed: int, loop: SimulationLoop, *, plain: bool) -> Result:
+    world = World(seed, loop, plain=plain)
     workload.enter(world)
+    orders.enter(world)
     loop.set_exception_handler(lambda _, context: _surprised(world, context))
-    before, watcher.EVERY = watcher.EVERY, LOOKOUT_EVERY
     course = Course(world)
-    with watched(world.rules.committed):
+    with watched(world.rules.committed), _paces():
         main = loop.create_task(course.run())
         try:
             loop.run_until_complete(main)
@@ -77,10 +90,19 @@ def _run(seed: int, loop: SimulationLoop) -> Result:
         except Stalled as error:
             world.trace.violated("L1", str(error))
         finally:
-            watcher.EVERY = before
             world.end()
             loop.world.close()
     return _result(world, course)
+
+
+@contextmanager
+def _paces() -> Iterator[None]:
+    """What is slower or faster than in production, so that a run is short."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(watcher, "EVERY", LOOKOUT_EVERY))
+        stack.enter_context(patch.object(submitter, "LEASE", MESSAGE_LEASE))
+        stack.enter_context(patch.object(verdicts, "FIRST_DELAY", MESSAGE_DELAY))
+        yield
 
 
 def _surprised(world: World, context: dict[str, Any]) -> None:
@@ -123,10 +145,12 @@ class Course:
         chance = world.chance
         self._world = world
         self._people = People(world)
+        self._posting = Posting(world)
         self._nemesis = Nemesis(world)
         self._faulty_seconds = chance.choice([5.0, 15.0, 30.0])
         self._clients = chance.choice([2, 4, 6, 10])
-        self._roles = _drawn_roles(chance)
+        self._submitters = {} if world.plain else _submitters(random.Random(f"{world.seed}/submitters"))
+        self._roles = _drawn_roles(chance) | self._submitters
         self.description = (
             f"{len(self._roles)} processes, {self._clients} clients, {self._faulty_seconds:g} s of faults: "
             f"{world.rates.text()}; lease {world.settings.lease:g} s"
@@ -138,15 +162,21 @@ class Course:
         await world.prepare()
         for name, roles in self._roles.items():
             world.start(name, roles)
+        for name, work in world.readership.processes.items():
+            world.start(name, None, work)
         await self._suffer()
         if not world.trace.violations:
             await self._recover()
         if not world.trace.violations:
             await Verdict(world, self._people).reach(world.office.store)
+            self._posting.check_end()
+            world.readership.check_end()
 
     async def _suffer(self) -> None:
         self._world.faulty = True
         self._people.come(self._clients, self._faulty_seconds * 0.7)
+        if self._submitters:
+            self._posting.come(self._faulty_seconds * 0.7)
         operating = asyncio.create_task(self._people.operate(self._faulty_seconds))
         await self._nemesis.run(self._faulty_seconds)
         operating.cancel()
@@ -157,11 +187,13 @@ class Course:
     async def _recover(self) -> None:
         world = self._world
         await self._people.insist()
+        await self._posting.insist()
         until = world.loop.time() + REST_WITHIN
         while world.loop.time() < until and not world.trace.violations:
             await asyncio.sleep(LOOK_EVERY)
+            await self._posting.mend()
             waiting = [task for task in world.mirror.tasks.values() if task.state not in TASK_ENDS]
-            if not waiting:
+            if not waiting and self._posting.is_at_rest and world.readership.has_heard_all:
                 return
             for task in waiting:
                 await self._help(task)
@@ -186,5 +218,11 @@ def _drawn_roles(chance: random.Random) -> dict[str, Roles]:
             scheduler=number == 0 or chance.random() < 0.7,
             agents=agents,
             supervisor=number == 0 or chance.random() < 0.5,
+            submission=False,
         )
     return roles
+
+
+def _submitters(chance: random.Random) -> dict[str, Roles]:
+    alone = Roles(scheduler=False, agents=frozenset(), supervisor=False)
+    return {f"m{number}": alone for number in range(chance.choice([0, 0, 1, 2]))}

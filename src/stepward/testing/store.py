@@ -116,10 +116,10 @@ class FaultyTransaction:
         await self._gate.enter("execute")
         return await self._transaction.execute(sql, parameters)
 
-    async def submit(self, tasks: Any) -> Any:
+    async def submit(self, tasks: Any, plans: Any) -> Any:
         """See ``Transaction.submit``."""
         await self._gate.enter("submit")
-        return await self._transaction.submit(tasks)
+        return await self._transaction.submit(tasks, plans)
 
     async def known(self, ids: Any) -> Any:
         """See ``Transaction.known``."""

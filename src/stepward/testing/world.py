@@ -14,7 +14,9 @@ from stepward.testing.clock import BOOTED_FOR
 from stepward.testing.history import Mirror, triggers
 from stepward.testing.loop import SimulationLoop
 from stepward.testing.messages import Network
-from stepward.testing.process import Process
+from stepward.testing.pipelines import PIPELINES
+from stepward.testing.process import Process, Work
+from stepward.testing.readers import Readership
 from stepward.testing.rules import Rules
 from stepward.testing.services import Service
 from stepward.testing.trace import Trace
@@ -29,8 +31,10 @@ LEASES = (2.0, 3.0, 5.0)
 class World:
     """Everything that one seed brings about; also what the declarations of the workload see."""
 
-    def __init__(self, seed: int, loop: SimulationLoop) -> None:
+    def __init__(self, seed: int, loop: SimulationLoop, *, plain: bool = False) -> None:
         self.seed = seed
+        self.plain = plain
+        """Whether there are no pipelines, submissions and response queues."""
         self.loop = loop
         self.chance = random.Random(f"{seed}/world")
         self.trace = Trace(loop.time, loop.break_off)
@@ -42,7 +46,7 @@ class World:
         self.path = f"file:/simulated-{next(DATABASES)}?vfs=memdb"
         self.settings = self._settings()
         self.registry = Registry(
-            workload.WORKFLOWS.values(),
+            [*workload.WORKFLOWS.values(), *PIPELINES.values()],
             [operation for agent in workload.AGENTS for operation in agent.operations.values()],
         )
         self.memory = MemoryTransport(self.now)
@@ -51,10 +55,14 @@ class World:
             loop, self.rates_now, random.Random(f"{seed}/network"), self.trace, self.rules, self.mirror
         )
         self.services = {name: self._service(name) for name in ("pay", "ship", "mail")}
+        self.readership = Readership(
+            self.mirror, self.rules.tellings, self.trace, random.Random(f"{seed}/readers"), most=0 if plain else 2
+        )
         self.processes: dict[str, Process] = {}
         self.office = Process(self, "office", None)
         """Where clients and operators sit; it never dies."""
         self._starts: dict[str, int] = {}
+        self._edge = random.Random(f"{seed}/edge")
         self._values = 0
         self._inspector: apsw.Connection | None = None
         self._offset = 0.0
@@ -74,6 +82,7 @@ class World:
         self.office.started = True
         self._inspector = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         self._inspector.execute("create table simulated_booking (key text not null) strict")
+        self._inspector.execute("create table simulated_order (id text not null primary key) strict")
         self._inspector.execute(triggers())
 
     def bookings(self) -> list[str]:
@@ -81,10 +90,10 @@ class World:
         rows = self._inspector.execute("select key from simulated_booking") if self._inspector else ()
         return [key for (key,) in rows]
 
-    def start(self, name: str, roles: Roles) -> Process:
+    def start(self, name: str, roles: Roles | None, work: Work | None = None) -> Process:
         """Start a process, for the first time or again."""
         self._starts[name] = self._starts.get(name, 0) + 1
-        process = self.processes[name] = Process(self, f"{name}.{self._starts[name]}", roles)
+        process = self.processes[name] = Process(self, f"{name}.{self._starts[name]}", roles, work)
         self.trace.note("start", process.name)
         process.start()
         return process
@@ -94,8 +103,9 @@ class World:
         process.kill()
         name = process.name.partition(".")[0]
         self.trace.note("died", process.name)
-        if process.roles is not None and self.processes.get(name) is process:
-            delay = self.chance.choice([0.1, 1.0, 4.0]) if self.faulty else 0.5
+        if process.is_mortal and self.processes.get(name) is process:
+            chance = self._edge if process.is_at_the_edge else self.chance
+            delay = chance.choice([0.1, 1.0, 4.0]) if self.faulty else 0.5
             self.loop.call_later(delay, self._restart, name, process)
 
     def end(self) -> None:
@@ -116,6 +126,11 @@ class World:
         if key not in self.mirror.keys:
             self.trace.violated("S9", f"an undo was told to take back {key!r}, a key that no step ever had")
 
+    def poisoned(self) -> None:
+        """The process that runs now dies of what it does."""
+        self.trace.reached("a message ended its process")
+        self.processes[self.loop.current.name.partition(".")[0]].die()
+
     def value(self, task: str) -> int:
         """Something that no replay would give again; only a task's owner may ask."""
         self._values += 1
@@ -132,8 +147,8 @@ class World:
         return instance is not None and bool(instance.alive)
 
     def _restart(self, name: str, process: Process) -> None:
-        if self.processes.get(name) is process and process.roles is not None:
-            self.start(name, process.roles)
+        if self.processes.get(name) is process:
+            self.start(name, process.roles, process.work)
 
     def _settings(self) -> Settings:
         chance = self.chance

@@ -117,10 +117,10 @@ def _claim(
         return []
     unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (_json(picked),))}
     claimed = [rows.task(row) for row in connection.rows(Q["claim"], (_json(picked), instance, now))]
+    claimed.sort(key=lambda task: (-task.priority, task.uid))
     for task in claimed:
         if task.uid in unstarted:
             telling.tell(connection, task, Told.STARTED, now)
-    claimed.sort(key=lambda task: (-task.priority, task.uid))
     return _histories(connection, claimed)
 
 

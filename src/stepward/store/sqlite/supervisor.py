@@ -161,7 +161,7 @@ def _free(connection: Connection, term: int, recovery_limit: int, now: float) ->
     if not leads(connection, term):
         return 0
     freed = connection.rows(Q["free"], (FREE_LIMIT,))
-    posts = [_give_up(uid, count) for uid, count in freed if count > recovery_limit]
+    posts = [_give_up(uid, count) for uid, count in sorted(freed) if count > recovery_limit]
     inbox.post_all(connection, posts, now)
     return len(freed)
 
