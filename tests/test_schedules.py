@@ -73,6 +73,18 @@ def test_the_last_time_is_one_that_would_have_been_fired(day: str, cron: str) ->
         assert table.last(now) == max(instant for instant in fired if instant <= now)
 
 
+@pytest.mark.parametrize("zone", [BERLIN, "Australia/Lord_Howe", "America/St_Johns"])
+@pytest.mark.parametrize("cron", ["30 2 * * *", "15 * * * *", "*/20 1-3 * * *", "* 2 * * *"])
+@pytest.mark.parametrize("day", ["2026-10-25", "2026-04-05", "2026-11-01", "2026-03-29", "2026-10-04"])
+def test_the_times_to_come_are_the_same_wherever_one_begins(zone: str, cron: str, day: str) -> None:
+    table = Timetable(cron, zone)
+    begin = at(f"{day}T00:00:00Z") - 12 * 3600
+    chain = list(table.between(table.after(begin) or 0, begin + 60 * 3600))
+    for instant in range(int(begin), int(begin) + 30 * 3600, 600):
+        following = table.after(instant + 0.5)
+        assert following == next(each for each in chain if each > instant + 0.5)
+
+
 def test_nothing_is_due_before_its_time() -> None:
     schedule = replace(HOURLY, next_at=at("2026-11-21T13:00:00Z"))
     assert due_times(schedule, at("2026-11-21T12:59:59Z")) == ([], schedule.next_at)

@@ -6,6 +6,7 @@ once. Pure: instants in, instants out, in seconds.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -48,7 +49,7 @@ class Timetable:
 
     def after(self, instant: float) -> float | None:
         """The first nominal time after ``instant``; None if there is none within half a century."""
-        return next(self._times(instant), None)
+        return next(self._chain(instant), None)
 
     def last(self, instant: float) -> float | None:
         """The last nominal time up to ``instant``."""
@@ -57,16 +58,24 @@ class Timetable:
         near = next(self._times(math.floor(instant) + 1, backwards=True), None)
         if near is None:
             return None
-        first = self.after(near - CHANGE_SECONDS)
-        found = list(self.between(first, instant)) if first is not None else []
+        found = list(itertools.takewhile(lambda each: each <= instant, self._chain(near - CHANGE_SECONDS)))
         return found[-1] if found else near
 
     def between(self, first: float, until: float) -> Iterator[float]:
         """The nominal times from ``first``, which is one, up to ``until``."""
-        instant: float | None = first
-        while instant is not None and instant <= until:
-            yield instant
-            instant = self.after(instant)
+        times = itertools.chain([first], self._chain(first))
+        return itertools.takewhile(lambda each: each <= until, times)
+
+    def _chain(self, instant: float) -> Iterator[float]:
+        """The nominal times after ``instant``, in order: the same ones wherever one begins.
+
+        Within an hour that comes twice the library begins with times of its first coming, so we begin before it.
+        """
+        last = instant
+        for each in self._times(instant - CHANGE_SECONDS):
+            if each > last:
+                last = each
+                yield each
 
     def _times(self, instant: float, *, backwards: bool = False) -> Iterator[float]:
         start = datetime.fromtimestamp(instant, UTC).astimezone(self._zone)

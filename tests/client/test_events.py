@@ -125,6 +125,17 @@ async def test_what_was_dealt_with_is_settled_when_the_next_is_asked_for(shop: S
         assert await nothing_comes(queues.events(QUEUE))
 
 
+async def test_readers_that_follow_one_another_leave_nothing_behind_but_the_last_event(shop: Shop) -> None:
+    async with shop.queues() as queues:
+        for number in range(1, 10, 2):
+            await shop.tell(body("a", number), body("a", number + 1))
+            heard = await read(queues.events(QUEUE), 2 if number == 1 else 3)
+            assert heard[-2:] == [("a", number), ("a", number + 1)]
+            assert len(heard) <= 3, "only what nobody asked to go on from comes again"
+    async with shop.queues() as queues:
+        assert await read(queues.events(QUEUE), 1) == [("a", 10)]
+
+
 async def test_a_reader_that_loses_patience_misses_nothing(shop: Shop) -> None:
     async with shop.queues() as queues:
         events = queues.events(QUEUE)

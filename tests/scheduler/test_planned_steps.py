@@ -32,7 +32,18 @@ from stepward.scheduler.marks import crash_points
 from stepward.store.contract import Change, Committed, Submitted
 from stepward.workflow.engine import Execution
 from tests.scheduler.test_instances import declare_dead
-from tests.scheduler.world import Service, VirtualClock, World, hang, in_state, refuse, states, until, until_set
+from tests.scheduler.world import (
+    Service,
+    VirtualClock,
+    World,
+    details,
+    hang,
+    in_state,
+    refuse,
+    states,
+    until,
+    until_set,
+)
 
 PLANNED = {"svc.do/1": "not_started", "svc.note/1": "not_started", "svc.do/2": "not_started"}
 
@@ -391,3 +402,18 @@ async def test_a_thousand_stages_at_once_are_one_commit_of_fills(world: World, s
 
 async def _is(handle: TaskHandle[Any], key: str, state: StepState) -> bool:
     return (await states(handle)).get(key) == state
+
+
+async def test_what_was_done_by_hand_before_it_started_is_left_to_a_person_when_the_task_is_undone(
+    world: World, service: Service
+) -> None:
+    order = orders(service)
+    service.plan("do a", refuse("not today"))
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order, "a")
+    await in_state(handle, TaskState.ERROR)
+    await handle.mark_done("svc.do/2", "b by hand")
+    await handle.undo()
+    await in_state(handle, TaskState.UNDONE)
+    (alert,) = [alert for alert in await client.alerts() if alert.kind == "in_doubt"]
+    assert details(alert)["in_doubt"] == ["svc.do/2"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stepward.errors import SettingsError
-from stepward.store.address import DEFAULT, PostgresPlace, is_postgres, postgres_place, shown, sqlite_path
+from stepward.store.address import DEFAULT, PostgresPlace, is_postgres, postgres_place, rotated, shown, sqlite_path
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,8 @@ def test_a_parameter_that_cannot_be_is_refused(query: str, found: str) -> None:
 def test_what_is_shown_of_an_address_holds_no_secret() -> None:
     assert shown(f"{POSTGRES}?password=secret") == "postgresql://one,two:5433/shop"
     assert shown(DEFAULT) == DEFAULT
+
+
+@pytest.mark.parametrize(("by", "hosts"), [(0, "one,two:5433"), (1, "two:5433,one"), (2, "one,two:5433")])
+def test_another_host_is_asked_first(by: int, hosts: str) -> None:
+    assert rotated(f"{POSTGRES}?sslmode=require", by) == f"postgresql://ada:secret@{hosts}/shop?sslmode=require"

@@ -14,6 +14,7 @@ from msgspec.structs import astuple, replace
 
 from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Instance, Role, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
+from stepward.store.chain import FIRST_HASH, linked
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.sqlite import (
     client,
@@ -32,7 +33,6 @@ from stepward.store.sqlite import (
     telling,
     turn,
 )
-from stepward.store.sqlite.journal import FIRST_HASH, linked
 from stepward.store.sqlite.schema import migrations
 from tests.store.conformance.world import World
 from tests.store.conformance.world import scheduler as registered

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from stepward import Accepted, Message, Unacceptable
+from stepward.model.records import Task
 from stepward.store.contract import Transaction
 from tests.submission.world import QUEUE, World, fulfil
 
@@ -174,3 +175,19 @@ async def test_rows_of_what_is_not_accepted_are_not_there(world: World, how: str
     await world.run()
     await world.buried()
     assert await world.both() == ["a", "b"]
+
+
+async def test_a_message_whose_id_another_of_its_batch_took_leaves_no_row(world: World) -> None:
+    async def take_the_others_id(message: Message, transaction: Transaction) -> Accepted:
+        other = Task(uid="other", id="B", workflow="fulfil", version="1", input=b'["B"]', created_at=1.0)
+        await transaction.submit([other])
+        return Accepted(fulfil, message.id)
+
+    world.desk.plans["A"] = take_the_others_id
+    await world.post("A", "B")
+    await world.run()
+    await world.emptied()
+    async with world.client.transaction() as transaction:
+        assert await transaction.execute("select id from placed") == [("A",)]
+    assert await world.client.dead_letters() == []
+    assert [event.fields["id"] for event in world.events if event.name == "submission.duplicate"] == ["B"]

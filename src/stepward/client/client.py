@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from stepward.client import accept
-from stepward.client.events import StatusEvents
+from stepward.client.events import Readers, StatusEvents
 from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
 from stepward.client.preparation import Known, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
@@ -68,6 +68,7 @@ class Client:
         self._hints = hints or Hints()
         self._owns_queues = queues is None
         self._queues = queues or self._own_queues()
+        self._readers = Readers(self._queues)
         self._birth = birth
         self._lookout = Lookout(self.store, endings or Endings(), self._hints, POLL)
         self._watcher = Watcher(self.store, self._hints) if self._owns_store else None
@@ -84,6 +85,7 @@ class Client:
         await self._lookout.stop()
         if self._watcher is not None:
             await self._watcher.stop()
+        await self._readers.close()
         if self._owns_queues:
             await self._queues.close()
         if self._owns_store:
@@ -154,7 +156,7 @@ class Client:
 
         The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
         """
-        return StatusEvents(self._queues, accept.own_queue(queue, self.app))
+        return self._readers.open(accept.own_queue(queue, self.app))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:

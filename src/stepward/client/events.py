@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from datetime import UTC, datetime
 from typing import Any
@@ -41,7 +42,9 @@ class StatusEvents:
     One that only watches settles nothing, and may stand beside the reader.
     """
 
-    def __init__(self, queues: AppQueues, queue: str, *, watches: bool = False) -> None:
+    def __init__(
+        self, queues: AppQueues, queue: str, *, watches: bool = False, after: StatusEvents | None = None
+    ) -> None:
         self._queues = queues
         self._queue = queue
         self._watches = watches
@@ -49,6 +52,7 @@ class StatusEvents:
         """The token that was given last; 0 begins with what no reader has settled."""
         self._ready: deque[tuple[int, StatusEvent]] = deque()
         self._dealt_with: list[int] = []
+        self._after = after
 
     def __aiter__(self) -> StatusEvents:
         return self
@@ -66,10 +70,21 @@ class StatusEvents:
             self._dealt_with.append(token)
         return event
 
+    async def stop(self) -> None:
+        """Settle what was dealt with: all but the event that was given last."""
+        done, self._dealt_with = self._dealt_with[:-1], self._dealt_with[-1:]
+        await self._settle(done)
+
+    async def _settle(self, tokens: list[int]) -> None:
+        if tokens:
+            await self._queues.settle(self._queue, tokens)
+
     async def _fetch(self) -> None:
-        if self._dealt_with:
-            await self._queues.settle(self._queue, self._dealt_with)
-            self._dealt_with = []
+        if self._after is not None:
+            await self._after.stop()
+            self._after = None
+        await self._settle(self._dealt_with)
+        self._dealt_with = []
         stored = await self._queues.read(self._queue, self._last, BATCH)
         events: list[tuple[int, StatusEvent]] = []
         foreign: list[tuple[int, str]] = []
@@ -83,6 +98,26 @@ class StatusEvents:
         # Only now: what could not be buried is read again.
         self._ready.extend(events)
         self._last = stored[-1].token
+
+
+class Readers:
+    """The readers that one client has opened: each goes on where the last one of its queue was stopped."""
+
+    def __init__(self, queues: AppQueues) -> None:
+        self._queues = queues
+        self._readers: dict[str, StatusEvents] = {}
+
+    def open(self, queue: str) -> StatusEvents:
+        """A reader of the queue."""
+        reader = StatusEvents(self._queues, queue, after=self._readers.get(queue))
+        self._readers[queue] = reader
+        return reader
+
+    async def close(self) -> None:
+        """Settle what was dealt with; what cannot be reached comes again."""
+        for reader in self._readers.values():
+            with contextlib.suppress(TransportError):
+                await reader.stop()
 
 
 def _read(stored: Stored) -> StatusEvent:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from stepward.client import accept
-from stepward.client.events import StatusEvents
+from stepward.client.events import Readers, StatusEvents
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
@@ -48,6 +48,7 @@ class Queues:
             open_store(address, app=app, environment=self._environment) if isinstance(address, str) else address
         )
         self._queues = StoreQueues(self._store.messages, poll=POLL)
+        self._readers = Readers(self._queues)
         hints = Hints()
         hints.listen(self._queues.wake)
         self._watcher = Watcher(self._store, hints)
@@ -60,6 +61,7 @@ class Queues:
 
     async def __aexit__(self, *exception: object) -> None:
         await self._watcher.stop()
+        await self._readers.close()
         await self._queues.close()
         if self._owns_store:
             await self._store.close()
@@ -89,7 +91,7 @@ class Queues:
 
     def events(self, queue: str) -> StatusEvents:
         """The status events of a private response queue, from where its last reader left off."""
-        return StatusEvents(self._queues, accept.own_queue(queue, self._app))
+        return self._readers.open(accept.own_queue(queue, self._app))
 
     def watch(self, queue: str) -> StatusEvents:
         """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen."""

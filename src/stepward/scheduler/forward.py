@@ -64,7 +64,9 @@ class Forward:
         reached = self._reached(resident, history.steps)
         resident.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
         resident.abandoned = [s for s in history.steps if s.state is StepState.ABANDONED]
-        resident.recorded = {s.key: s for s in history.steps if s.ordinal is None and s.state in ANSWERED}
+        resident.recorded = {
+            s.key: (s, _failure(s)) for s in history.steps if s.ordinal is None and s.state in ANSWERED
+        }
         resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
         self._cleaning_of(resident, history, now)
         own = [step for step in reached if step.kind is not StepKind.UNDO]
@@ -92,7 +94,7 @@ class Forward:
         ordinal = _ordinal(decisions, step.key)
         resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
         if resident.task.reply_to is not None:
-            self._tell_outcome(resident, step, error, now)
+            self._hear_outcome(resident, step, error, now, delivered=ordinal is not None)
         self._apply(resident, decisions, now, resolved=step.key)
 
     def gave_up(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
@@ -110,7 +112,7 @@ class Forward:
         resident.withdraw(step)
         self._desk.free(step)
         execution.resolve(step.key, output=reply.output, error=reply.error, at=committed_at)
-        self._tell_outcome(resident, step, reply.error, now)
+        self._hear_outcome(resident, step, reply.error, now, delivered=False)
         self._apply(resident, execution.take(), now)
 
     def signal(self, resident: Resident, number: int, name: str, body: bytes, now: float) -> None:
@@ -208,9 +210,18 @@ class Forward:
         for delivered in decisions.delivered:
             if delivered.key != resolved:
                 resident.changed().deliver(Deliver(task.uid, task.run, delivered.key, delivered.ordinal))
-                step = resident.recorded.pop(delivered.key, None)
-                if step is not None:
-                    self._tell_outcome(resident, step, step.error if step.state is StepState.FAILED else None, now)
+                known = resident.recorded.pop(delivered.key, None)
+                if known is not None:
+                    self._tell_outcome(resident, *known, now)
+
+    def _hear_outcome(
+        self, resident: Resident, step: Step, error: bytes | None, now: float, *, delivered: bool
+    ) -> None:
+        """An outcome is told once, when it is delivered: what the workflow has not asked for yet waits until then."""
+        if delivered:
+            self._tell_outcome(resident, step, error, now)
+        else:
+            resident.recorded[step.key] = step, error
 
     def _tell_outcome(self, resident: Resident, step: Step, error: bytes | None, now: float) -> None:
         told = Told.STEP_COMPLETED if error is None else Told.STEP_FAILED
@@ -325,6 +336,10 @@ class Forward:
     def _last_rung(self, task: Task) -> str:
         workflow = self._registry.workflow(task.workflow, task.version)
         return workflow.supervision.last if workflow else "alert"
+
+
+def _failure(step: Step) -> bytes | None:
+    return step.error or b"{}" if step.state is StepState.FAILED else None
 
 
 def _ordinal(decisions: Decisions, key: str) -> int | None:

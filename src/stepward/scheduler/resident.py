@@ -56,8 +56,8 @@ class Resident:
         """Steps of this run that nobody awaits any more and that may have acted."""
         self.execution: Execution | None = None
         self.change: Change | None = None
-        self.recorded: dict[str, Step] = {}
-        """Steps of this run whose outcome stands in the record and was not delivered yet, by key."""
+        self.recorded: dict[str, tuple[Step, bytes | None]] = {}
+        """Steps of this run whose outcome stands in the record and was not delivered yet, by key; with its error."""
         self.fresh: set[StepId] = set()
         """Steps inserted or filled by this turn's change: they are folded, not updated."""
         self.planned: set[StepId] | None = None

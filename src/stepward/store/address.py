@@ -55,6 +55,15 @@ def postgres_place(address: str) -> PostgresPlace:
     return PostgresPlace(parts._replace(query=rest).geturl(), shown, own.get("schema"), "pooler" in own)
 
 
+def rotated(dsn: str, by: int) -> str:
+    """The same address with so many of its hosts moved to the end: who is asked first is another."""
+    parts = urlsplit(dsn)
+    user, at, hosts = parts.netloc.rpartition("@")
+    names = hosts.split(",")
+    by %= len(names)
+    return parts._replace(netloc=f"{user}{at}{','.join(names[by:] + names[:by])}").geturl()
+
+
 def sqlite_path(address: str) -> str:
     """The file that a ``sqlite:///`` address names, or the URI of an in-memory database (``sqlite:///file:/x?vfs=memdb``).
 

@@ -30,6 +30,10 @@ Judged = Message | Refused
 """A message, or why there is none in what was put."""
 
 
+class _IdIsTaken(Exception):
+    """There is a task of the message's id already."""
+
+
 class Acceptance:
     """Makes tasks of one submission's messages; to settle them or bury them is its caller's part."""
 
@@ -117,7 +121,13 @@ class Acceptance:
             async with transaction.savepoint():
                 accepted = await self._calls.call(message, transaction)
                 task = await self._prepare(message, accepted)
-                await transaction.submit([task], self._plans)
+                submitted = await transaction.submit([task], self._plans)
+                if not submitted[0].created:
+                    raise _IdIsTaken
+        except _IdIsTaken:
+            # By what another message of this batch submitted: the rows of this one go with its task.
+            self._observers.tell("submission.duplicate", queue=self._queue, id=message.id)
+            verdicts.done.append(stored.token)
         except Refused as error:
             verdicts.refuse(stored, message_of(error))
         except StoreError:

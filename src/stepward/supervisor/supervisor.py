@@ -28,6 +28,8 @@ BATCHES = 10
 PASSES = 10_000
 UNSERVED_AFTER = 30.0
 PURGE_EVERY = 60.0
+NEVER = 0.0
+"""No task ended before."""
 
 
 class Supervisor:
@@ -231,11 +233,12 @@ class Supervisor:
             self._observers.tell("store.unavailable", actor=self._actor, error=str(error))
 
     async def _purge(self, term: int) -> int:
-        """Delete ended tasks past the retention, once a minute; while there are more, in every pass."""
-        now = self._store.now()
-        if self._settings.retention is None or now < self._purge_at:
+        """Delete ended tasks past the retention, and messages that expired, once a minute; while there are more
+        tasks, in every pass."""
+        now, retention = self._store.now(), self._settings.retention
+        if now < self._purge_at:
             return 0
-        purged = await self._store.purge(term, now - self._settings.retention, BATCH)
+        purged = await self._store.purge(term, NEVER if retention is None else now - retention, BATCH)
         if purged < BATCH:
             self._purge_at = now + PURGE_EVERY
         if purged:

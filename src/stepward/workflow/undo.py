@@ -143,8 +143,16 @@ def _may_still_act(step: Step, now: float) -> bool:
 
 def _in_doubt(steps: Iterable[Step]) -> list[str]:
     return [
-        step.key for step in steps if step.kind is StepKind.OPERATION and not step.has_undo and _outcome_unknown(step)
+        step.key
+        for step in steps
+        if _was_seen_to_by_hand(step)
+        or (step.kind is StepKind.OPERATION and not step.has_undo and _outcome_unknown(step))
     ]
+
+
+def _was_seen_to_by_hand(step: Step) -> bool:
+    """Marked as done before it ever ran: what a person did, only a person can undo."""
+    return step.kind in UNDOABLE and step.attempt == 0 and step.state is StepState.COMPLETED
 
 
 def _outcome_unknown(step: Step) -> bool:

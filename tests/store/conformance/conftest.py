@@ -3,27 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
-from tests.store.conformance.world import Maker, World, scheduler
+from tests.store.conformance.world import MadePlace, Maker, Place, World, scheduler
+from tests.store.postgres.pooler import pooler
 from tests.store.postgres.server import Servers, versions
 from tests.store.postgres.worlds import SchemaPlace
 
+POOLED = "postgres_pooled"
+PLACES = ["sqlite_file", "sqlite_memory", *(f"postgres_{version}" for version in versions()), POOLED]
 
-@pytest.fixture(params=["sqlite_file", "sqlite_memory", *(f"postgres_{version}" for version in versions())])
+
+@pytest.fixture(params=PLACES)
 async def world(request: pytest.FixtureRequest, servers: Servers, tmp_path: Path) -> AsyncIterator[World]:
-    kind, _, variety = request.param.partition("_")
-    if kind == "postgres":
-        world = World(SchemaPlace(await servers.emptied(variety)))
+    async with _place(request.param, servers, tmp_path) as place:
+        world = World(place)
+        yield world
+        await world.close()
+
+
+@asynccontextmanager
+async def _place(name: str, servers: Servers, folder: Path) -> AsyncIterator[Place]:
+    kind, _, variety = name.partition("_")
+    if name == POOLED:
+        address = await servers.emptied(max(versions()))
+        port = urlsplit(address).port
+        assert port is not None
+        async with pooler(port) as ours:
+            yield PooledPlace(address.replace(str(port), str(ours)))
+    elif kind == "postgres":
+        yield SchemaPlace(await servers.emptied(variety))
     else:
-        path = f"{tmp_path}/store.db"
-        world = World(_sqlite(path if variety == "file" else f"file:{path}?vfs=memdb"))
-    yield world
-    await world.close()
+        path = f"{folder}/store.db"
+        yield MadePlace(_sqlite(path if variety == "file" else f"file:{path}?vfs=memdb"))
+
+
+class PooledPlace(SchemaPlace):
+    """The same through a pooler in transaction mode."""
+
+    hears = False
 
 
 def _sqlite(path: str) -> Maker:

@@ -47,6 +47,8 @@ class Place(Protocol):
     """Transactions follow one another, whatever they touch."""
     host_clock: bool
     """The store's clock is the host's boot clock with an offset kept beside the rows."""
+    hears: bool
+    """A store is told of what others change, and does not only look."""
     doomed: str
     """A statement that fails where ``cart`` holds a pen, and rolls back all of its transaction."""
     steps: str
@@ -65,6 +67,7 @@ class MadePlace:
 
     one_writer = True
     host_clock = True
+    hears = True
     doomed = "insert or rollback into cart values ('pen')"
     steps = "stepward_step"
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from stepward.errors import IllegalTransition, TaskNotFound
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.store import rows, rulings
 from stepward.store.contract import Directive, Post, Submitted, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import directives, inbox, journal, letters, recurring, retention, rows, submission
+from stepward.store.sqlite import directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -144,7 +144,7 @@ def find(connection: Connection, id: str) -> Task | None:
 def _must_find(connection: Connection, id: str) -> Task:
     task = find(connection, id)
     if task is None:
-        raise TaskNotFound(f"task {id}: expected a task of that id, found none; look at the id")
+        raise rulings.not_found(id)
     return task
 
 
@@ -157,10 +157,7 @@ def _signal(connection: Connection, post: Post, signal_id: str | None, now: floa
     if signal_id is not None and not connection.change(Q["see_signal"], (task.uid, post.name, signal_id)):
         return False
     if task.state in TASK_ENDS:
-        raise IllegalTransition(
-            f"signal {post.name} to task {task.id}: expected one that has not ended, found it {task.state}; "
-            "look at the id"
-        )
+        raise rulings.signal_too_late(task, post.name)
     inbox.insert(connection, msgspec.structs.replace(post, task=task.uid), now)
     return True
 
@@ -194,6 +191,5 @@ def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
 def _purge_ended(connection: Connection, before: float, limit: int, actor: str, now: float) -> int:
     count = retention.purge(connection, before, limit)
     if count:
-        details = msgspec.json.encode({"tasks": count, "ended_before": before})
-        journal.write_audits(connection, [Audit(actor=actor, act="purge", details=details)], now)
+        journal.write_audits(connection, [rulings.purge_audit(actor, count, before)], now)
     return count

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.status import OF_STATE, ended_with
+from stepward.store import rulings
 from stepward.store.contract import Post
 from stepward.store.queries import load_queries
+from stepward.store.rows import task as task_of
 from stepward.store.sqlite import planned, telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
-from stepward.store.sqlite.rows import task as task_of
 
 Q = load_queries(__package__, "inbox.sql", FRAGMENTS)
-
-NOTHING = (b"null", b"{}")
-DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND})
-FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
-"""Ends that no operator reopens."""
 
 
 def post_all(connection: Connection, posts: Iterable[Post], now: float) -> None:
@@ -32,7 +26,7 @@ def post_all(connection: Connection, posts: Iterable[Post], now: float) -> None:
         task = find(connection, post.task)
         if task is not None:
             _post(connection, task, post, now)
-        elif post.kind in DIRECTIVES:
+        elif post.kind in rulings.DIRECTIVES:
             _tell_gone(connection, post, now)
 
 
@@ -59,35 +53,23 @@ def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, 
 
 
 def _post(connection: Connection, task: Task, post: Post, now: float) -> None:
-    if task.locked_by is None and post.kind in DIRECTIVES:
+    if task.locked_by is None and post.kind in rulings.DIRECTIVES:
         _direct(connection, task, post, now)
-    elif task.state not in (FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
+    elif task.state not in (rulings.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
         insert(connection, post, now)
 
 
 def _tell_parent(connection: Connection, task: Task, post: Post, now: float) -> None:
-    """A child that its parent's directive no longer moves tells its end again: the parent may wait for just that."""
     parent = find(connection, task.parent) if task.parent is not None else None
-    if parent is None or parent.id != post.sender or parent.state in TASK_ENDS:
-        return
-    ended = {"state": task.state, "output": _raw(task.output), "error": _raw(task.error)}
-    name = f"{task.parent_run}/{task.parent_step}"
-    body = msgspec.json.encode(ended)
-    insert(connection, Post(task=parent.uid, kind=InboxKind.CHILD, name=name, body=body, sender=task.id), now)
+    told = rulings.told_again(task, parent, post)
+    if told is not None:
+        insert(connection, told, now)
 
 
 def _tell_gone(connection: Connection, post: Post, now: float) -> None:
-    """A parent does not wait for a child whose record is no longer kept; a child's uid is PARENT/RUN/NAME/COUNT."""
-    uid, *place = post.task.rsplit("/", 3)
-    parent = find(connection, uid)
-    if parent is not None and parent.id == post.sender and parent.state not in TASK_ENDS:
-        body = msgspec.json.encode({"state": "gone", "output": None, "error": None})
-        name = "/".join(place)
-        insert(connection, Post(task=uid, kind=InboxKind.CHILD, name=name, body=body, sender=post.task), now)
-
-
-def _raw(data: bytes | None) -> msgspec.Raw:
-    return msgspec.Raw(data or b"null")
+    told = rulings.told_gone(find(connection, rulings.parent_of(post.task)[0]), post)
+    if told is not None:
+        insert(connection, told, now)
 
 
 def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
@@ -97,4 +79,4 @@ def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
         verdict = Verdict(task.state)
     if verdict.after is task.state and task.state in TASK_ENDS:
         _tell_parent(connection, task, post, now)
-    move_free(connection, task, verdict, now, post.body if post.body not in NOTHING else None)
+    move_free(connection, task, verdict, now, post.body if post.body not in rulings.NOTHING else None)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from stepward.model.records import Audit, DeadLetter
+from stepward.model.records import DeadLetter
+from stepward.store import rows
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import journal, rows
+from stepward.store.rulings import letter_audit
+from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
@@ -34,9 +34,6 @@ def discard(connection: Connection, numbers: Sequence[int], actor: str, now: flo
 
 def _remove(connection: Connection, act: str, numbers: Sequence[int], actor: str, now: float) -> list[int]:
     removed = [(number, row[0]) for number in numbers if (row := connection.row(Q["discard"], (number,)))]
-    audits = [
-        Audit(actor=actor, act=act, details=msgspec.json.encode({"dead_letter": number, "queue": queue}))
-        for number, queue in removed
-    ]
+    audits = [letter_audit(actor, act, number, queue) for number, queue in removed]
     journal.write_audits(connection, audits, now)
     return [number for number, _ in removed]

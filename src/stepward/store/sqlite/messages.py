@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from stepward.model.records import Alert
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
+from stepward.store.rulings import dead_letter_alert
 from stepward.store.sqlite import journal
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
@@ -17,7 +15,7 @@ from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "messages.sql", FRAGMENTS)
 
-FORGET_LIMIT = 5_000
+FORGET_LIMIT = 20_000
 
 
 class SqliteMessages:
@@ -93,6 +91,4 @@ def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int, str]]
     count = connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
     connection.change_many(Q["delete"], [(token, queue) for token, _ in letters])
     if count and connection.row(Q["is_told"], (queue,)) is None:
-        message = f"messages in {queue} cannot be used: {letters[0][1]}; see stepward dead-letters"
-        alert = Alert(at=now, kind="dead_letter", message=message, details=msgspec.json.encode({"queue": queue}))
-        journal.write_alerts(connection, [alert], now)
+        journal.write_alerts(connection, [dead_letter_alert(queue, letters[0][1], now)], now)

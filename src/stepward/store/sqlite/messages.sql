@@ -58,6 +58,15 @@ delete from stepward_dead_letter where number = ?1 returning queue
 update stepward_message set queue = ?2, taken_until = 0.0 where queue = ?1
 
 -- name: forget_expired
--- Expired messages among the oldest: what is taken by somebody expires there.
+-- Expired messages among the oldest of each queue, found by leaps along the index.
+with recursive queues (queue) as (
+    select min(queue) from stepward_message
+    union all
+    select (select min(m.queue) from stepward_message as m where m.queue > q.queue)
+    from queues as q where q.queue is not null)
 delete from stepward_message
-where token in (select token from stepward_message order by token limit ?2) and expires_at <= ?1
+where expires_at <= ?1 and token in (
+    select oldest.value from queues as q cross join json_each((
+        select json_group_array(token) from (
+            select token from stepward_message where queue = q.queue order by taken_until, token limit ?2)
+        )) as oldest)

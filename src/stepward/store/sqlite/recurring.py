@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec.structs import astuple
 
 from stepward.model.plan import NO_PLANS, Plans, from_json
-from stepward.model.records import Audit, Schedule, Task
+from stepward.model.records import Schedule, Task
+from stepward.store import rows
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import journal, rows
+from stepward.store.rulings import schedule_audit
+from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 from stepward.store.sqlite.submission import submit
@@ -66,6 +67,5 @@ def unschedule(connection: Connection, name: str, actor: str, now: float) -> boo
 
 def _audited(connection: Connection, act: str, name: str, actor: str, now: float, changed: int) -> bool:
     if changed:
-        audit = Audit(actor=actor, act=act, details=msgspec.json.encode({"schedule": name}))
-        journal.write_audits(connection, [audit], now)
+        journal.write_audits(connection, [schedule_audit(actor, act, name)], now)
     return changed == 1

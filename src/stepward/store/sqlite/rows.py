@@ -1,29 +1,11 @@
-"""Rows of the store as records, and the columns in the order of the records' fields."""
+"""What the ``.sql`` files of this store may name in braces: parameters by the fields of records."""
 
 from __future__ import annotations
 
 import msgspec
 
-from stepward.model.records import (
-    Alert,
-    Audit,
-    DeadLetter,
-    InboxKind,
-    InboxRow,
-    Instance,
-    Role,
-    Schedule,
-    Step,
-    Task,
-    WorkflowRecord,
-)
-from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store.sqlite.connection import Row
-
-
-def columns(record: type[msgspec.Struct], prefix: str = "") -> str:
-    """The columns of a record's fields, for a select or an insert."""
-    return ", ".join(prefix + name for name in record.__struct_fields__)
+from stepward.model.records import Schedule, Step, Task
+from stepward.store import rows
 
 
 def places(record: type[msgspec.Struct]) -> str:
@@ -38,143 +20,10 @@ def filled(record: type[msgspec.Struct], key: int) -> str:
 
 
 FRAGMENTS = {
-    "task": columns(Task),
-    "t_task": columns(Task, "t."),
+    **rows.FRAGMENTS,
     "task_places": places(Task),
-    "step": columns(Step),
-    "s_step": columns(Step, "s."),
     "step_places": places(Step),
     "step_filled": filled(Step, 3),
-    "inbox": columns(InboxRow),
-    "i_inbox": columns(InboxRow, "i."),
-    "instance": columns(Instance),
-    "alert": columns(Alert),
-    "audit": columns(Audit),
-    "workflow": columns(WorkflowRecord),
-    "dead_letter": columns(DeadLetter),
-    "schedule": columns(Schedule),
     "schedule_places": places(Schedule),
-    "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
-    "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
-    "ends": "('processed', 'undone', 'cancelled', 'error')",
 }
-"""What the ``.sql`` files may name in braces; conditions are those of the partial indexes, word for word."""
-
-TASK_STATES = {state.value: state for state in TaskState}
-STEP_STATES = {state.value: state for state in StepState}
-KINDS = {kind.value: kind for kind in StepKind}
-INBOX_KINDS = {kind.value: kind for kind in InboxKind}
-UNDO_TO = {
-    None: None,
-    TaskState.UNDONE.value: TaskState.UNDONE,
-    TaskState.CANCELLED.value: TaskState.CANCELLED,
-}
-
-
-def task(row: Row) -> Task:
-    """A row of ``{task}``."""
-    return Task(
-        uid=row[0],
-        id=row[1],
-        workflow=row[2],
-        version=row[3],
-        state=TASK_STATES[row[4]],
-        priority=row[5],
-        fairness_key=row[6],
-        labels=row[7],
-        run=row[8],
-        input=row[9],
-        output=row[10],
-        error=row[11],
-        locked_by=row[12],
-        complete_by=row[13],
-        wake_at=row[14],
-        waits_for=row[15],
-        undo_to=UNDO_TO[row[16]],
-        inbox=row[17],
-        failure_count=row[18],
-        recovery_count=row[19],
-        parent=row[20],
-        parent_run=row[21],
-        parent_step=row[22],
-        reply_to=row[23],
-        created_at=row[24],
-        started_at=row[25],
-        finished_at=row[26],
-        events=row[27],
-    )
-
-
-def step(row: Row) -> Step:
-    """A row of ``{step}``."""
-    return Step(
-        task=row[0],
-        run=row[1],
-        key=row[2],
-        number=row[3],
-        name=row[4],
-        kind=KINDS[row[5]],
-        state=STEP_STATES[row[6]],
-        agent=row[7],
-        attempt=row[8],
-        failure_count=row[9],
-        complete_by=row[10],
-        complete_seconds=row[11],
-        started_at=row[12],
-        finished_at=row[13],
-        repeat_at=row[14],
-        ordinal=row[15],
-        input=row[16],
-        output=row[17],
-        error=row[18],
-        has_undo=row[19] == 1,
-        irreversible=row[20] == 1,
-        in_doubt=row[21] == 1,
-        watched=row[22] == 1,
-        generation=row[23],
-    )
-
-
-def inbox_row(row: Row) -> InboxRow:
-    """A row of ``{inbox}``."""
-    return InboxRow(number=row[0], task=row[1], kind=INBOX_KINDS[row[2]], name=row[3], body=row[4], sender=row[5])
-
-
-def instance(row: Row) -> Instance:
-    """A row of ``{instance}``."""
-    return Instance(
-        id=row[0],
-        role=Role(row[1]),
-        host=row[2],
-        pid=row[3],
-        serves=msgspec.json.decode(row[4], type=list[str]),
-        started_at=row[5],
-        expires_at=row[6],
-        alive=row[7] == 1,
-        capacity=row[8],
-    )
-
-
-def alert(row: Row) -> Alert:
-    """A row of ``{alert}``."""
-    return Alert(**dict(zip(Alert.__struct_fields__, row, strict=True)))
-
-
-def audit(row: Row) -> Audit:
-    """A row of ``{audit}``."""
-    return Audit(**dict(zip(Audit.__struct_fields__, row, strict=True)))
-
-
-def workflow(row: Row) -> WorkflowRecord:
-    """A row of ``{workflow}``."""
-    return WorkflowRecord(**dict(zip(WorkflowRecord.__struct_fields__, row, strict=True)))
-
-
-def dead_letter(row: Row) -> DeadLetter:
-    """A row of ``{dead_letter}``."""
-    return DeadLetter(**dict(zip(DeadLetter.__struct_fields__, row, strict=True)))
-
-
-def schedule(row: Row) -> Schedule:
-    """A row of ``{schedule}``."""
-    return Schedule(**dict(zip(Schedule.__struct_fields__, row, strict=True)))
+"""Beside what every store's may name."""

@@ -9,13 +9,14 @@ from typing import Any
 
 import msgspec
 
-from stepward.errors import InstanceFenced, Refused
+from stepward.errors import Refused
 from stepward.model.messages import Reply
 from stepward.model.records import History, InboxRow, Step, Task
 from stepward.model.status import Told
+from stepward.store import rows, rulings
 from stepward.store.contract import Change, Committed
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import leases, rows, stray, telling, turn
+from stepward.store.sqlite import leases, stray, telling, turn
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
@@ -73,13 +74,7 @@ class SqliteScheduler:
 def check_alive(connection: Connection, instance: str) -> None:
     """Raise InstanceFenced unless the instance lives."""
     if connection.row(Q["alive"], (instance,)) is None:
-        raise _fenced(instance)
-
-
-def _fenced(instance: str) -> InstanceFenced:
-    return InstanceFenced(
-        f"instance {instance}: expected it alive, found it dead or never registered; register a new one"
-    )
+        raise rulings.fenced(instance)
 
 
 def _commit_all(
@@ -104,7 +99,7 @@ def _prove(connection: Connection, instance: str, renew: float | None, now: floa
     if renew is None:
         check_alive(connection, instance)
     elif not leases.renew(connection, [instance], renew, now):
-        raise _fenced(instance)
+        raise rulings.fenced(instance)
 
 
 def _claim(

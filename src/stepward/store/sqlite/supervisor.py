@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
-from stepward.model.records import Alert, Audit, InboxKind, Instance, Schedule, Task
-from stepward.model.states import StepKind, TaskState
+from stepward.model.records import Alert, Audit, Instance, Schedule, Task
+from stepward.store import rows, rulings
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal, messages, recurring, retention, rows
+from stepward.store.sqlite import inbox, journal, messages, recurring, retention
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
@@ -47,7 +45,6 @@ FREE_LIMIT = 5_000
 LATE_WAKE_SECONDS = 10.0
 """A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
 DEAD_KEPT_SECONDS = 3600.0
-ACTOR = "supervisor"
 
 
 class SqliteSupervisor:
@@ -84,7 +81,7 @@ class SqliteSupervisor:
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
         """See ``SupervisorStore.expired_steps``."""
         found = await self._database.read(Connection.rows, Q["expired_steps"], (self._clock.now(), limit))
-        return [_expired_step(row) for row in found]
+        return [rulings.expired_step(row) for row in found]
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
         """See ``SupervisorStore.decide``."""
@@ -93,7 +90,7 @@ class SqliteSupervisor:
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
         """See ``SupervisorStore.expired_tasks``."""
         found = await self._database.read(Connection.rows, Q["expired_tasks"], (self._clock.now(), limit))
-        return [_expired_task(row) for row in found]
+        return [rulings.expired_task(row) for row in found]
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
         """See ``SupervisorStore.expire_task``."""
@@ -146,40 +143,17 @@ def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
         return []
     dead = [rows.instance(row) for row in connection.rows(Q["fence"], (now,))]
     connection.change(Q["forget_dead"], (now - DEAD_KEPT_SECONDS,))
-    audits = [
-        Audit(actor=ACTOR, act="fence", before="alive", after="dead", details=_named(instance)) for instance in dead
-    ]
-    journal.write_audits(connection, audits, now)
+    journal.write_audits(connection, [rulings.fence_audit(instance) for instance in dead], now)
     return dead
-
-
-def _named(instance: Instance) -> bytes:
-    return msgspec.json.encode({"instance": instance.id})
 
 
 def _free(connection: Connection, term: int, recovery_limit: int, now: float) -> int:
     if not leads(connection, term):
         return 0
     freed = connection.rows(Q["free"], (FREE_LIMIT,))
-    posts = [_give_up(uid, count) for uid, count in sorted(freed) if count > recovery_limit]
+    posts = [rulings.give_up(uid, count) for uid, count in sorted(freed) if count > recovery_limit]
     inbox.post_all(connection, posts, now)
     return len(freed)
-
-
-def _give_up(task: str, recoveries: int) -> Post:
-    message = f"expected Schedulers to survive the task, found {recoveries} dead in a row; look at what it does"
-    body = msgspec.json.encode({"type": "TooManyRecoveries", "message": message})
-    return Post(task=task, kind=InboxKind.FAIL, body=body, sender=ACTOR)
-
-
-def _expired_step(row: Row) -> ExpiredStep:
-    fields = dict(zip(ExpiredStep.__struct_fields__, row, strict=True))
-    return ExpiredStep(**{**fields, "kind": StepKind(fields["kind"]), "task_state": TaskState(fields["task_state"])})
-
-
-def _expired_task(row: Row) -> ExpiredTask:
-    uid, id, state, complete_by, policy = row
-    return ExpiredTask(task=uid, task_id=id, state=TaskState(state), complete_by=complete_by, policy=policy)
 
 
 def _decide(connection: Connection, term: int, decisions: Sequence[Decision], now: float) -> int:
@@ -188,7 +162,7 @@ def _decide(connection: Connection, term: int, decisions: Sequence[Decision], no
     applied = [decision for decision in decisions if connection.change(Q["decide"], _decision_values(decision, now))]
     for decision in applied:
         connection.change(Q["count_failure"], (decision.task,))
-        inbox.post_all(connection, _told(decision), now)
+        inbox.post_all(connection, rulings.told(decision), now)
     journal.write_audits(connection, [decision.audit for decision in applied], now)
     return len(applied)
 
@@ -204,15 +178,6 @@ def _decision_values(decision: Decision, now: float) -> Row:
         decision.error,
         now,
     )
-
-
-def _told(decision: Decision) -> list[Post]:
-    """What the owner reads: that the step's row has changed, and what follows."""
-    posts = list(decision.posts)
-    if not any(post.kind is InboxKind.STEP and post.task == decision.task for post in posts):
-        name = f"{decision.run}/{decision.key}"
-        posts.insert(0, Post(task=decision.task, kind=InboxKind.STEP, name=name, sender=ACTOR))
-    return posts
 
 
 def _expire_task(connection: Connection, term: int, task: str, post: Post, audit: Audit, now: float) -> bool:
@@ -232,16 +197,8 @@ def _unserved(connection: Connection, term: int, after: float, now: float) -> in
         return 0
     wake(connection, WAKE_LIMIT, now)
     found = connection.rows(Q["unserved"], (now - after,))
-    journal.write_alerts(connection, [_unserved_alert(workflow, version) for workflow, version in found], now)
+    journal.write_alerts(connection, [rulings.unserved_alert(workflow, version) for workflow, version in found], now)
     return len(found)
-
-
-def _unserved_alert(workflow: str, version: str) -> Alert:
-    return Alert(
-        kind="unserved",
-        message=f"workflow {workflow}@{version}: expected a Scheduler that serves it, found none; start one",
-        details=msgspec.json.encode({"workflow": workflow, "version": version}),
-    )
 
 
 def _purge(connection: Connection, term: int, before: float, limit: int, now: float) -> int:

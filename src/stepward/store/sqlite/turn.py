@@ -12,6 +12,7 @@ from msgspec.structs import astuple
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
+from stepward.store.rulings import is_owners
 from stepward.store.sqlite import inbox, journal, planned, telling
 from stepward.store.sqlite.connection import Connection, Values
 from stepward.store.sqlite.faults import DATA, detail
@@ -78,29 +79,12 @@ def _apply_births(connection: Connection, instance: str, changes: Sequence[Chang
 
 
 def _check_held(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
-    tasks = {change.task for change in changes if change.born is None and _is_owners(change)}
+    tasks = {change.task for change in changes if change.born is None and is_owners(change)}
     if not tasks:
         return
     row = connection.row(Q["held"], (msgspec.json.encode(list(tasks)).decode(), instance))
     if row is None or row[0] != len(tasks):
         raise Missed(f"the task is not held by {instance}")
-
-
-def _is_owners(change: Change) -> bool:
-    """Whether the change is one that only the task's owner may make; anybody may post."""
-    return bool(
-        change.inserts
-        or change.fills
-        or change.finishes
-        or change.move
-        or change.dispatches
-        or change.watches
-        or change.delivers
-        or change.step_moves
-        or change.taken
-        or change.children
-        or change.telling
-    )
 
 
 def _run(connection: Connection, what: str, sql: str, rows: Sequence[Values]) -> None:

@@ -1,0 +1,90 @@
+"""Queues, dead letters, alerts and listings, with arguments drawn by chance; see ``verbs``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stepward.model.states import TaskState
+from stepward.store.contract import TaskFilter
+from tests.store.changes import REPLIES
+from tests.store.differential import Act, Stream
+
+QUEUES = ("q", "agents.pay")
+
+
+async def put(stream: Stream) -> Act:
+    queue = stream.chance.choice(QUEUES)
+    expires_at = stream.now() + 20 if stream.chance.random() < 0.3 else None
+    bodies = [(b"%d" % stream.chance.randrange(99), expires_at) for _ in range(stream.chance.randrange(1, 4))]
+    return lambda store, number: store.messages.put(queue, bodies)
+
+
+async def take(stream: Stream) -> Act:
+    stream.queue, limit = stream.chance.choice(QUEUES), stream.chance.randrange(1, 4)
+    return lambda store, number: store.messages.take(stream.queue, limit, 10.0)
+
+
+async def read(stream: Stream) -> Act:
+    stream.queue = REPLIES
+    return lambda store, number: store.messages.read(REPLIES, 0, 20)
+
+
+async def settle(stream: Stream) -> Act | None:
+    known = stream.pick(stream.tokens[-20:])
+    if known is None:
+        return None
+    queue, tokens = known
+    choice = stream.chance.randrange(3)
+    if choice == 0:
+        return lambda store, number: store.messages.extend(queue, [tokens[number]], 10.0)
+    if choice == 1:
+        return lambda store, number: store.messages.bury(queue, [(tokens[number], "expected sense, found none")])
+    return lambda store, number: store.messages.settle(queue, [tokens[number]])
+
+
+async def adopt(stream: Stream) -> Act | None:
+    if stream.chance.random() < 0.8:
+        return None
+    return lambda store, number: store.messages.adopt("q", "agents.pay")
+
+
+async def letters(stream: Stream) -> Act:
+    known = stream.pick(stream.letters[-5:])
+    choice = stream.chance.randrange(4)
+    if known is None or choice < 2:
+        return lambda store, number: store.dead_letters(9)
+    if choice == 2:
+        return lambda store, number: _counted(store.put_back([known[number]], "ada"))
+    return lambda store, number: _counted(store.discard([known[number]], "ada"))
+
+
+async def _counted(doing: Any) -> int:
+    return len(await doing)
+
+
+async def alerts(stream: Stream) -> Act:
+    known = stream.pick(stream.alerts[-9:])
+    choice, next_try = stream.chance.randrange(5), stream.now() + 5
+    if known is None or choice == 0:
+        return lambda store, number: store.alerts(9, open_only=True)
+    if choice == 1:
+        return lambda store, number: store.undelivered_alerts(9)
+    if choice == 2:
+        return lambda store, number: store.alert_delivered(known[number])
+    if choice == 3:
+        return lambda store, number: store.alert_refused(known[number], next_try)
+    return lambda store, number: store.acknowledge(known[number], "ada")
+
+
+async def look(stream: Stream) -> Act:
+    chance = stream.chance
+    wanted = TaskFilter(
+        state=chance.choice((None, *TaskState)),
+        workflow=chance.choice((None, "order")),
+        label=chance.choice((None, ("city", "Ulm"))),
+        limit=chance.randrange(1, 9),
+    )
+    return lambda store, number: store.tasks(wanted)
+
+
+OPERATORS = (put, take, read, settle, adopt, letters, alerts, look)
