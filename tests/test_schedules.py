@@ -130,7 +130,10 @@ def test_ids_name_the_nominal_time() -> None:
     assert task_id("nightly", at("2026-11-22T02:00:00+01:00")) == "nightly@2026-11-22T01:00:00Z"
 
 
-@pytest.mark.parametrize("cron", ["", "61 * * * *", "* * * *", "0 0 30 2 *", "every hour", None, 5])
+@pytest.mark.parametrize(
+    "cron",
+    ["", "61 * * * *", "* * * *", "0 0 30 2 *", "every hour", None, 5, "0 0 2 * * *", "0 2 * * *\n", " 0 2 * * *"],
+)
 def test_a_cron_expression_that_cannot_be_read_is_refused(cron: str) -> None:
     with pytest.raises(DeclarationError, match="cron: expected five fields"):
         Timetable(cron, "UTC")

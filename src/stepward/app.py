@@ -84,6 +84,7 @@ class App:
         It runs in the one transaction that inserts the task, so that its own rows and the task stand or fall
         together, once per message; raise Unacceptable for what can never be accepted.
         """
+        self._refuse_running(f"submission {queue}")
         declared = Submission(queue, accept)
         if queue in self._submissions:
             raise DeclarationError(f"submission {queue}: expected one declaration, found two; rename one queue")
@@ -105,6 +106,7 @@ class App:
         The task's id is the name and the nominal time in UTC: ``nightly@2026-11-22T01:00:00Z``. ``catch_up`` says what
         becomes of nominal times that an outage has swallowed: the last ``one`` is fired, ``all`` are, or ``none``.
         """
+        self._refuse_running(f"schedule {name}")
         if name in self._recurring:
             raise DeclarationError(f"schedule {name}: expected one declaration, found two; rename one")
         self._recurring[name] = Recurring(
@@ -182,6 +184,12 @@ class App:
                 payload_bytes=self.settings.payload_bytes,
             )
         )
+
+    def _refuse_running(self, what: str) -> None:
+        if self._running is not None:
+            raise DeclarationError(
+                f"{what}: expected it before the app runs, found its actors at work; declare it first"
+            )
 
     async def _start(self, settings: Settings, roles: Roles) -> Running:
         running = await self._open(settings, roles)

@@ -24,6 +24,8 @@ CatchUp = Literal["one", "all", "none"]
 CATCH_UPS = ("one", "all", "none")
 LATE_SECONDS = 60.0
 """A nominal time older than this was missed."""
+FIELDS = 5
+"""The library also reads a sixth for seconds, which no task needs."""
 MOST_AT_ONCE = 1_000
 CHANGE_SECONDS = 3 * 3600.0
 """No change of the clocks is longer."""
@@ -41,6 +43,8 @@ class Timetable:
                 f"timezone: expected a name such as Europe/Berlin or UTC, found {timezone!r:.100}"
             ) from None
         try:
+            if len(cron.split()) != FIELDS or cron != cron.strip():
+                raise CronSimError("other than five fields")
             CronSim(cron, datetime.fromtimestamp(0, self._zone))
         except (CronSimError, AttributeError, TypeError) as error:
             raise DeclarationError(

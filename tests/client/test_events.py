@@ -136,6 +136,27 @@ async def test_readers_that_follow_one_another_leave_nothing_behind_but_the_last
         assert await read(queues.events(QUEUE), 1) == [("a", 10)]
 
 
+async def test_queues_that_were_not_entered_say_so(shop: Shop) -> None:
+    queues = shop.queues()
+    for use in (queues.events, queues.watch):
+        with pytest.raises(Refused, match="expected use within `async with Queues"):
+            use(QUEUE)
+    with pytest.raises(Refused, match="expected use within `async with Queues"):
+        await queues.post("orders", None)
+
+
+@pytest.mark.parametrize("app", ["", "a\nb", "shop.web", "x" * 101, None])
+def test_queues_of_an_app_that_cannot_be_are_refused(app: Any) -> None:
+    with pytest.raises(Refused, match="app: expected a name of 1 to 100"):
+        Queues("sqlite:///stepward.db", app=app)
+
+
+def test_queues_without_an_address_are_refused() -> None:
+    address: Any = None
+    with pytest.raises(Refused, match=r"expected an address such as sqlite:///stepward.db, found None"):
+        Queues(address, app="shop")
+
+
 async def test_a_reader_that_loses_patience_misses_nothing(shop: Shop) -> None:
     async with shop.queues() as queues:
         events = queues.events(QUEUE)
@@ -321,14 +342,6 @@ async def test_a_queue_that_is_not_the_apps_own_is_refused(shop: Shop, name: Any
 async def test_a_queue_of_the_apps_own_may_have_any_name(shop: Shop, name: str) -> None:
     async with shop.queues() as queues:
         assert await nothing_comes(queues.events(name))
-
-
-async def test_the_name_of_an_app_is_no_pattern(tmp_path: Path) -> None:
-    address = f"sqlite:///{tmp_path / 'dotted.db'}"
-    async with Queues(address, app="shop.web", environment=environment()) as queues:
-        queues.events("replies.shop.web.x")
-        with pytest.raises(Refused):
-            queues.events("replies.shopXweb.x")
 
 
 async def test_another_apps_queues_are_refused(shop: Shop) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +43,23 @@ def test_a_queue_has_a_name(queue: Any) -> None:
         App("shop").submission(queue, accept=accept)
 
 
-@pytest.mark.parametrize("wrong", [blocking, lambda message, transaction: None, None, "accept"])
+async def alone(message: Message) -> Accepted:
+    return Accepted("fulfil")
+
+
+async def too_many(message: Message, transaction: Transaction, *, more: int) -> Accepted:
+    return Accepted("fulfil")
+
+
+async def test_nothing_is_declared_once_the_app_runs(tmp_path: Path) -> None:
+    app = App("shop", store=f"sqlite:///{tmp_path / 'shop.db'}")
+    async with app.running():
+        with pytest.raises(DeclarationError, match="found its actors at work"):
+            app.submission("orders", accept=accept)
+    app.submission("orders", accept=accept)
+
+
+@pytest.mark.parametrize("wrong", [alone, too_many, blocking, lambda message, transaction: None, None, "accept"])
 def test_accept_is_a_coroutine_function(wrong: Any) -> None:
     with pytest.raises(DeclarationError, match="submission orders: expected accept to be an async def"):
         App("shop").submission("orders", accept=wrong)

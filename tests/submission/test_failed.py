@@ -102,7 +102,7 @@ async def test_a_failure_is_tried_five_times_and_then_buried(world: World, what:
     await world.post("before", "bad", "after")
     await world.run()
     (letter,) = await world.buried()
-    assert letter.reason.startswith("message 'bad': failed 5 times, at last: ")
+    assert letter.reason.startswith("failed 5 times: ")
     assert reason in letter.reason
     assert letter.reason.isprintable()
     assert len(letter.reason) <= 1_001

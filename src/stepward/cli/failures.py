@@ -16,6 +16,7 @@ from stepward.errors import (
     CommitUnknown,
     IllegalTransition,
     Refused,
+    ScheduleNotFound,
     StepwardError,
     StoreUnavailable,
     StoreUnusable,
@@ -31,6 +32,7 @@ DEBUG = "STEPWARD_DEBUG"
 
 CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (TaskNotFound, FAILED),
+    (ScheduleNotFound, FAILED),
     (TaskConflict, FAILED),
     (IllegalTransition, FAILED),
     (Refused, WRONG),

@@ -20,6 +20,7 @@ from stepward.payload import decode, encode
 from stepward.workflow.definition import Workflow
 
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
+APP = re.compile(r"[A-Za-z0-9_-]{1,100}")
 PRIORITIES = range(10)
 MOST_LABELS = 20
 LABEL_LENGTH = 200
@@ -56,6 +57,13 @@ def labels(value: Mapping[str, str] | None) -> bytes:
     if not fits or not all(_is_short(k) and (v == "" or _is_short(v)) for k, v in dict(value or {}).items()):
         raise Refused(f"labels: expected at most {MOST_LABELS} texts of {LABEL_LENGTH} characters by name")
     return encode(dict(value or {}), "labels")
+
+
+def app_name(name: str) -> str:
+    """The name of an application, whose store and queues these are."""
+    if not isinstance(name, str) or not APP.fullmatch(name):
+        raise Refused(f"app: expected a name of 1 to 100 of A-Z a-z 0-9 _ -, found {name!r:.80}")
+    return name
 
 
 def reply_queue(queue: str | None, app: str) -> str | None:

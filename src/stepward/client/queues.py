@@ -40,7 +40,10 @@ class Queues:
         environment: Environment | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
-        self._app = app
+        self._app = accept.app_name(app)
+        if not isinstance(address, str) and not hasattr(address, "messages"):
+            raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
+        self._entered = False
         self._environment = environment or Environment()
         self._limit = payload_bytes
         self._owns_store = isinstance(address, str)
@@ -57,6 +60,7 @@ class Queues:
         if self._owns_store:
             await self._store.open()
         self._watcher.start()
+        self._entered = True
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -73,6 +77,7 @@ class Queues:
         to ``reply_to``, a private response queue. Raises Refused for what no submission would take, TransportError
         while the queue cannot be reached.
         """
+        self._check_entered()
         if not isinstance(queue, str) or not NAME.fullmatch(queue):
             raise Refused(f"queue: expected a name of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}")
         known = self._environment.new_uid() if id is None else accept.task_id(id)
@@ -91,8 +96,14 @@ class Queues:
 
     def events(self, queue: str) -> StatusEvents:
         """The status events of a private response queue, from where its last reader left off."""
+        self._check_entered()
         return self._readers.open(accept.own_queue(queue, self._app))
 
     def watch(self, queue: str) -> StatusEvents:
         """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen."""
+        self._check_entered()
         return StatusEvents(self._queues, accept.own_queue(queue, self._app), watches=True)
+
+    def _check_entered(self) -> None:
+        if not self._entered:
+            raise Refused("Queues: expected use within `async with Queues(…) as queues`, found it not entered yet")

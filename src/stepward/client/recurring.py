@@ -42,6 +42,8 @@ class Recurring:
             raise DeclarationError(
                 f"schedule {name}: expected catch_up one of {', '.join(CATCH_UPS)}, found {catch_up!r}"
             )
+        if isinstance(args, str):
+            raise DeclarationError(f"schedule {name}: expected args to be a sequence of arguments, found {args!r:.60}")
         self.name = name
         self._workflow = workflow
         self._input = accept.by_declaration(workflow, tuple(args), {}, PAYLOAD_BYTES)

@@ -154,7 +154,7 @@ class Acceptance:
         self._observers.tell(
             "submission.accept_failed", queue=self._queue, id=message.id, error=why, tries=stored.tries
         )
-        verdicts.fail(stored, _named(message), why)
+        verdicts.fail(stored, why)
 
 
 def _named(message: Message) -> str:

@@ -87,10 +87,18 @@ class Submission:
             raise DeclarationError(
                 f"submission: expected a queue of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}; rename it"
             )
-        if not inspect.iscoroutinefunction(accept):
+        if not inspect.iscoroutinefunction(accept) or not _takes_both(accept):
             raise DeclarationError(
                 f"submission {queue}: expected accept to be an async def of (message, transaction), "
                 f"found {getattr(accept, '__name__', accept)!r}; write async def"
             )
         self.queue = queue
         self.accept = accept
+
+
+def _takes_both(accept: Accept) -> bool:
+    try:
+        inspect.signature(accept).bind(None, None)
+    except TypeError:
+        return False
+    return True

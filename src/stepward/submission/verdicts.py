@@ -32,10 +32,10 @@ class Verdicts:
         """Nothing can ever be made of it."""
         self.dead.append((stored.token, _one_line(reason)))
 
-    def fail(self, stored: Stored, message: str, why: str) -> None:
+    def fail(self, stored: Stored, why: str) -> None:
         """Perhaps it is a matter of time; after the last try it is not."""
         if stored.tries >= MOST_TRIES:
-            self.refuse(stored, f"{message}: failed {MOST_TRIES} times, at last: {why}")
+            self.refuse(stored, f"failed {MOST_TRIES} times: {why}")
         else:
             self._try_again([stored], grown(FIRST_DELAY, 2.0, LONGEST_DELAY, stored.tries))
 

@@ -1,0 +1,116 @@
+"""Word between processes that the store was changed: a hint, which may be lost; every actor looks by itself too.
+
+The bell rings after a commit, on a connection of its own and at most every few milliseconds: within a commit the server
+would have all that notify wait for one another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from stepward.errors import StepwardError
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.faults import BROKEN, translated
+
+PAUSE_SECONDS = 0.005
+RECONNECT_SECONDS = 1.0
+LAST_SECONDS = 1.0
+
+
+class Bell:
+    """Rings when this process changed something that others may wait for, and hears the others."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wanted = asyncio.Event()
+        self._heard = False
+        self._connection: Connection | None = None
+        self._keeping: asyncio.Task[None] | None = None
+
+    def ring(self) -> None:
+        """Tell the others soon."""
+        self._wanted.set()
+
+    def changed(self) -> bool:
+        """Whether another process rang since the last call, or may have while nothing could be heard."""
+        heard, self._heard = self._heard, False
+        return heard
+
+    async def open(self) -> None:
+        """Listen from now on. Through a pooler nothing can be heard, and ringing still works."""
+        await self._listen()
+        self._keeping = asyncio.get_running_loop().create_task(self._keep())
+
+    async def close(self) -> None:
+        """Ring once more if that is wanted, and then no more."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+            self._keeping = None
+            if self._wanted.is_set():
+                with contextlib.suppress(TimeoutError, StepwardError, *BROKEN):
+                    async with asyncio.timeout(LAST_SECONDS):
+                        await self._ring()
+        if (connection := self._forgotten()) is not None:
+            await connection.close()
+
+    async def _listen(self) -> None:
+        self._let_go()
+        if self._database.connector.pooled:
+            return
+        self._connection = await self._database.connect()
+        self._connection.raw.add_termination_listener(self._lost)
+        try:
+            await self._connection.raw.add_listener(self._database.schema, self._hear)
+        except BROKEN as error:
+            raise translated(error, self._database.place.shown) from error
+
+    def _hear(self, connection: Any, pid: int, channel: str, payload: object) -> None:
+        if pid != connection.get_server_pid():
+            self._heard = True
+
+    def _lost(self, connection: Any) -> None:
+        # Whoever keeps the bell finds out when it rings next, which is now.
+        self._wanted.set()
+
+    async def _keep(self) -> None:
+        while True:
+            await self._wanted.wait()
+            try:
+                await self._ring()
+                pause = PAUSE_SECONDS
+            except (StepwardError, *BROKEN):
+                self._let_go()
+                pause = RECONNECT_SECONDS
+            await asyncio.sleep(pause)
+
+    async def _ring(self) -> None:
+        self._wanted.clear()
+        try:
+            await self._rung()
+        except BaseException:
+            self._wanted.set()
+            raise
+
+    async def _rung(self) -> None:
+        if self._database.connector.pooled:
+            await self._database.others.read(Connection.rows, "host.notify", self._database.schema)
+            return
+        if self._connection is None or self._connection.raw.is_closed():
+            await self._listen()
+            self._heard = True
+        if self._connection is not None:
+            await self._connection.rows("host.notify", self._database.schema)
+
+    def _let_go(self) -> None:
+        if (connection := self._forgotten()) is not None:
+            connection.raw.terminate()
+
+    def _forgotten(self) -> Connection | None:
+        connection, self._connection = self._connection, None
+        if connection is not None and not connection.raw.is_closed():
+            connection.raw.remove_termination_listener(self._lost)
+        return connection

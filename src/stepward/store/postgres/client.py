@@ -1,0 +1,168 @@
+"""The verbs of applications and operators: submit, read, signal, direct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.store import rows, rulings
+from stepward.store.contract import Directive, Post, Submitted, TaskFilter
+from stepward.store.postgres import directives, inbox, journal, letters, recurring, retention, submission
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.listing import listing
+
+DEAD_SHOWN_SECONDS = 3600.0
+
+
+class PostgresClient:
+    """What applications and operators may do; see ``ClientStore``."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._database = database
+        self._lane = database.others
+        self._clock = database.clock
+        self._bell = bell
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """See ``ClientStore.submit``."""
+        submitted = await self._lane.write(submission.submit, tasks, plans)
+        self._bell.ring()
+        return submitted
+
+    async def task(self, id: str) -> Task | None:
+        """See ``ClientStore.task``."""
+        row = await self._lane.read(Connection.row, "client.task", id)
+        return rows.task(row) if row else None
+
+    async def tasks(self, filter: TaskFilter) -> list[Task]:  # noqa: A002  the contract's name
+        """See ``ClientStore.tasks``."""
+        return await self._lane.read(_listed, filter)
+
+    async def steps(self, id: str) -> list[Step]:
+        """See ``ClientStore.steps``."""
+        return [rows.step(row) for row in await self._lane.read(Connection.rows, "client.steps", id)]
+
+    async def ended(self, uids: Sequence[str]) -> list[Task]:
+        """See ``ClientStore.ended``."""
+        return [rows.task(row) for row in await self._lane.read(Connection.rows, "client.ended", list(uids))]
+
+    async def direct(self, id: str, directive: Directive) -> TaskState:
+        """See ``ClientStore.direct``."""
+        after = await self._lane.write(_direct, id, directive, self._clock.now())
+        self._bell.ring()
+        return after
+
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None) -> bool:
+        """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
+        post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
+        is_new = await self._lane.write(_signal, post, signal_id, self._clock.now())
+        self._bell.ring()
+        return is_new
+
+    async def workflow(self, name: str) -> list[WorkflowRecord]:
+        """See ``ClientStore.workflow``."""
+        return [rows.workflow(row) for row in await self._lane.read(Connection.rows, "client.workflow", name)]
+
+    async def workflows(self) -> list[WorkflowRecord]:
+        """See ``ClientStore.workflows``."""
+        return [rows.workflow(row) for row in await self._lane.read(Connection.rows, "client.workflows")]
+
+    async def instances(self) -> list[Instance]:
+        """See ``ClientStore.instances``."""
+        since = self._clock.now() - DEAD_SHOWN_SECONDS
+        return [rows.instance(row) for row in await self._lane.read(Connection.rows, "client.instances", since)]
+
+    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
+        """See ``ClientStore.alerts``."""
+        query = "client.open_alerts" if open_only else "client.alerts"
+        return [rows.alert(row) for row in await self._lane.read(Connection.rows, query, limit)]
+
+    async def acknowledge(self, number: int, actor: str) -> bool:
+        """See ``ClientStore.acknowledge``."""
+        return await self._lane.write(_acknowledge, number, actor, self._clock.now())
+
+    async def purge_ended(self, before: float, limit: int, actor: str) -> int:
+        """See ``ClientStore.purge_ended``."""
+        return await self._lane.write(_purge_ended, before, limit, actor, self._clock.now())
+
+    async def audits(self, id: str | None, limit: int) -> list[Audit]:
+        """See ``ClientStore.audits``."""
+        query, values = ("audits", (limit,)) if id is None else ("task_audits", (limit, id))
+        return [rows.audit(row) for row in await self._lane.read(Connection.rows, f"client.{query}", *values)]
+
+    async def schedules(self) -> list[Schedule]:
+        """See ``ClientStore.schedules``."""
+        return [rows.schedule(row) for row in await self._lane.read(Connection.rows, "recurring.listed")]
+
+    async def pause(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.pause``."""
+        return await self._lane.write(recurring.pause, name, actor, self._clock.now())
+
+    async def go_on(self, name: str, next_at: float | None, actor: str) -> bool:
+        """See ``ClientStore.go_on``."""
+        return await self._lane.write(recurring.go_on, name, next_at, actor, self._clock.now())
+
+    async def unschedule(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.unschedule``."""
+        return await self._lane.write(recurring.unschedule, name, actor, self._clock.now())
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """See ``ClientStore.dead_letters``."""
+        return [rows.dead_letter(row) for row in await self._lane.read(Connection.rows, "messages.dead_letters", limit)]
+
+    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """See ``ClientStore.put_back``."""
+        back = await self._lane.write(letters.put_back, numbers, actor, self._clock.now())
+        self._bell.ring()
+        return back
+
+    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """See ``ClientStore.discard``."""
+        return await self._lane.write(letters.discard, numbers, actor, self._clock.now())
+
+
+async def _listed(connection: Connection, wanted: TaskFilter) -> list[Task]:
+    sql, values = listing(connection.query("client.tasks"), wanted)
+    return [rows.task(row) for row in await connection.fetched(sql, *values)]
+
+
+async def _locked(connection: Connection, id: str) -> Task:
+    row = await connection.row("client.lock_task", id)
+    if row is None:
+        raise rulings.not_found(id)
+    return rows.task(row)
+
+
+async def _direct(connection: Connection, id: str, directive: Directive, now: float) -> TaskState:
+    return await directives.direct(connection, await _locked(connection, id), directive, now)
+
+
+async def _signal(connection: Connection, post: Post, signal_id: str | None, now: float) -> bool:
+    task = await _locked(connection, post.task)
+    if signal_id is not None and not await connection.change("client.see_signal", task.uid, post.name, signal_id):
+        return False
+    if task.state in TASK_ENDS:
+        raise rulings.signal_too_late(task, post.name)
+    await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
+    return True
+
+
+async def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
+    if not await connection.change("client.acknowledge", number, now, actor):
+        return False
+    audit = Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)
+    await journal.write_audits(connection, [audit], now)
+    return True
+
+
+async def _purge_ended(connection: Connection, before: float, limit: int, actor: str, now: float) -> int:
+    count = await retention.purge(connection, before, limit)
+    if count:
+        await journal.write_audits(connection, [rulings.purge_audit(actor, count, before)], now)
+    return count

@@ -1,0 +1,62 @@
+-- name: task
+-- The task of that id.
+select {task} from {schema}.task where id = $1
+
+-- name: lock_task
+-- The task of that id, held until the transaction ends.
+select {task} from {schema}.task where id = $1 for update
+
+-- name: tasks
+-- The columns of a listing: payloads stay where they are.
+select uid, id, workflow, version, state, priority, fairness_key, labels, run, '[]'::bytea, null, error, locked_by,
+    complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
+    reply_to, created_at, started_at, finished_at, events
+from {schema}.task
+
+-- name: steps
+-- All steps of the task of that id.
+select {s_step} from {schema}.task as t join {schema}.step as s on s.task = t.uid
+where t.id = $1
+order by s.run, s.number
+
+-- name: ended
+-- Those of the tasks that have ended.
+select {task} from {schema}.task where uid = any($1::text[]) and state in {ends}
+
+-- name: see_signal
+-- Remember a signal's id; changes nothing if it was seen before.
+insert into {schema}.signal_seen (task, name, id) values ($1, $2, $3) on conflict do nothing
+
+-- name: workflow
+-- The versions of a workflow.
+select {workflow} from {schema}.workflow where name = $1 order by registered_at desc, version desc
+
+-- name: workflows
+-- All workflows.
+select {workflow} from {schema}.workflow order by name, registered_at desc, version desc
+
+-- name: instances
+-- Instances alive, and those that died after an instant.
+select {instance} from {schema}.instance where alive or dead_at > $1 order by started_at, id
+
+-- name: alerts
+-- Alerts, newest first.
+select {alert} from {schema}.alert order by number desc limit $1
+
+-- name: open_alerts
+-- Alerts that nobody has acknowledged, newest first.
+select {alert} from {schema}.alert where acknowledged_at is null order by number desc limit $1
+
+-- name: acknowledge
+-- Somebody has seen the alert.
+update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
+where number = $1 and acknowledged_at is null
+
+-- name: audits
+-- The audit of everything, newest first.
+select {audit} from {schema}.audit order by number desc limit $1
+
+-- name: task_audits
+-- The audit of the task of that id, newest first.
+select {audit} from {schema}.audit where task = (select uid from {schema}.task where id = $2)
+order by number desc limit $1

@@ -1,0 +1,89 @@
+"""What PostgreSQL and the way to it report, in Stepward's words: one clear line that says what to do."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from stepward.errors import Refused, StepwardError, StoreUnavailable, StoreUnusable
+
+MISSED = "SW001"
+"""Raised by our own ``miss()`` in a statement whose parts did not all apply."""
+
+DATA = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
+"""What a value that the tables, or the driver on its way there, do not take raises."""
+
+AGAIN = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
+"""The server rolled back because of another transaction: the same again will do."""
+
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    OSError,
+    TimeoutError,
+)
+"""The answer to what was sent will never come."""
+
+BROKEN = (*LOST, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError)
+"""All that the driver raises, DATA and AGAIN among it."""
+
+Advice = tuple[type[StepwardError], str]
+
+BY_STATE: dict[str, Advice] = {
+    "25006": (StoreUnavailable, "expected the primary, found a server that only reads; name the primary, or all hosts"),
+    "28000": (StoreUnusable, "expected to be let in, found the user refused; look at the user and the server's rules"),
+    "28P01": (StoreUnusable, "expected the right password, found it refused; correct user and password"),
+    "3D000": (StoreUnusable, "expected the database, found none of that name; create it, or name another"),
+    "42501": (
+        StoreUnusable,
+        "expected the rights on schema and tables, found them missing; grant the user CREATE on the database, or the "
+        "rights on the schema",
+    ),
+    "42704": (
+        StoreUnusable,
+        "expected PostgreSQL 15 or newer, found a server that does not know our settings; upgrade the server",
+    ),
+    "42P01": (StoreUnusable, "expected Stepward's tables, found some gone; restore them, or drop the schema"),
+    "53100": (StoreUnavailable, "expected room for what is written, found that the disk is full; make room"),
+    "53300": (
+        StoreUnavailable,
+        "expected room for a connection, found too many; raise max_connections, or run fewer processes",
+    ),
+    "55P03": (StoreUnavailable, "expected a row within the time allowed, found it held all the while; try again"),
+    "57014": (StoreUnavailable, "expected an answer within the time allowed, found none; try again, or ask for less"),
+    "57P03": (StoreUnavailable, "expected a server that takes connections, found it starting or stopping; wait"),
+    "25P03": (StoreUnavailable, "expected work within the open transaction, found it idle too long; keep it short"),
+}
+
+BY_CLASS: dict[str, Advice] = {
+    "53": (StoreUnavailable, "expected the server to have the means, found it short of them; look at its log"),
+    "57": (StoreUnavailable, "expected a running server, found it stopping; wait for it"),
+}
+
+
+def translated(error: BaseException, place: str) -> StepwardError:
+    """The error of Stepward's tree that says what ``error`` means for whoever uses the store."""
+    state = getattr(error, "sqlstate", None) or ""
+    known = BY_STATE.get(state) or BY_CLASS.get(state[:2])
+    if known is not None:
+        answer, advice = known
+        return answer(f"store {place}: {advice}")
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return StoreUnavailable(
+            f"store {place}: expected a primary, found none but standbys in recovery; wait, or name the primary"
+        )
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable(f"store {place}: expected an answer in time, found none; look at the server")
+    if isinstance(error, OSError):
+        return StoreUnavailable(f"store {place}: expected a server that answers, found: {detail(error)}; start it")
+    return StoreUnavailable(f"store {place}: expected PostgreSQL to do it, found {detail(error)}; try again")
+
+
+def refused(error: BaseException, place: str) -> Refused:
+    """Data that the store does not take."""
+    return Refused(f"store {place}: expected data that its tables allow, found {detail(error)}; correct the data")
+
+
+def detail(error: BaseException) -> str:
+    """What was said, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,52 @@
+"""The host's verbs: what it registers, and how its instances stay alive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple
+
+from stepward.model.records import Instance, Schedule, WorkflowRecord
+from stepward.store.postgres import leases, recurring
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+
+
+class PostgresHost:
+    """What the host of actors needs; see ``HostStore``."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._database = database
+        self._leases = database.leases
+        self._lane = database.others
+        self._clock = database.clock
+        self._bell = bell
+
+    async def register(self, instance: Instance, lease: float) -> None:
+        """See ``HostStore.register``; from then on no statement may take as long as half of the lease."""
+        self._database.heed(lease)
+        await self._leases.single(leases.register, instance, lease, self._clock.now())
+        self._bell.ring()
+
+    async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
+        """See ``HostStore.register_workflows``."""
+        await self._lane.write(_register_workflows, workflows, self._clock.now())
+
+    async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
+        """See ``HostStore.register_schedules``."""
+        await self._lane.write(recurring.register, schedules)
+
+    async def renew(self, instances: Sequence[str], lease: float) -> set[str]:
+        """See ``HostStore.renew``."""
+        return await self._leases.single(leases.renew, instances, lease, self._clock.now())
+
+    async def retire(self, instance: str) -> None:
+        """See ``HostStore.retire``."""
+        await self._lane.write(leases.retire, instance, self._clock.now())
+        self._bell.ring()
+
+
+async def _register_workflows(connection: Connection, workflows: Sequence[WorkflowRecord], now: float) -> None:
+    for workflow in sorted(workflows, key=lambda workflow: (workflow.name, workflow.version)):
+        await connection.change("host.register_workflow", *astuple(workflow), now)

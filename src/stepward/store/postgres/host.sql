@@ -1,0 +1,10 @@
+-- name: register_workflow
+-- What a program knows of a workflow; the latest registration stands.
+insert into {schema}.workflow ({workflow}, registered_at) values ($1, $2, $3, $4, $5, $6, $7)
+on conflict (name, version) do update set
+    schema = excluded.schema, policy = excluded.policy, complete_seconds = excluded.complete_seconds,
+    plan = excluded.plan, registered_at = excluded.registered_at
+
+-- name: notify
+-- Tell whoever listens that the store was changed.
+select pg_notify($1, '')

@@ -1,0 +1,64 @@
+"""Whose store stands in a database, asked without changing or making anything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from stepward.errors import StoreUnavailable, StoreUnusable
+from stepward.store.address import PostgresPlace
+from stepward.store.contract import Identity
+from stepward.store.postgres import schema
+from stepward.store.postgres.connecting import Connector
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.faults import BROKEN, translated
+
+T = TypeVar("T")
+
+
+def read_identity(place: PostgresPlace) -> Identity:
+    """The app and schema version of the one store of a database, or of the schema that the address names.
+
+    Raises StoreUnavailable where there is none, StoreUnusable where there are several or a newer one.
+    """
+    # A loop of its own, in a thread of its own: whoever asks may have a loop already.
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, _read(place)).result()
+
+
+async def _read(place: PostgresPlace) -> Identity:
+    name = place.schema or await _only_schema(place)
+    found = await _asked(place, name, lambda connection: schema.identity(connection, place.shown))
+    if found is None:
+        raise StoreUnavailable(
+            f"store {place.shown}: expected a Stepward store in the schema {name}, found none; start its application "
+            "first, or name another schema"
+        )
+    return found
+
+
+async def _only_schema(place: PostgresPlace) -> str:
+    rows = await _asked(place, "", lambda connection: connection.rows("schema.stores"))
+    names = [str(row[0]) for row in rows]
+    if not names:
+        raise StoreUnavailable(
+            f"store {place.shown}: expected a Stepward store, found none; start its application first, or name "
+            "another database"
+        )
+    if len(names) > 1:
+        raise StoreUnusable(
+            f"store {place.shown}: expected the store of one app, found {', '.join(names)}; choose with ?schema=NAME"
+        )
+    return names[0]
+
+
+async def _asked(place: PostgresPlace, name: str, ask: Callable[[Connection], Awaitable[T]]) -> T:
+    connection = await Connector(place, name).connect({})
+    try:
+        return await ask(connection)
+    except BROKEN as error:
+        raise translated(error, place.shown) from error
+    finally:
+        await connection.close()

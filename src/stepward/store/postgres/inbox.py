@@ -1,0 +1,122 @@
+"""What others want of a task: a row for its owner, or a move at once while it has none.
+
+The tasks are locked first, in the order of their uids: what is decided from a row holds until the transaction ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stepward.errors import IllegalTransition
+from stepward.model.directives import Verdict, judge
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.status import OF_STATE, ended_with
+from stepward.store import rulings
+from stepward.store.contract import Post
+from stepward.store.postgres import telling
+from stepward.store.postgres.columns import columns_of, without_nul
+from stepward.store.postgres.connection import Connection
+from stepward.store.rows import task as task_of
+
+
+async def lock(connection: Connection, uids: Iterable[str]) -> dict[str, Task]:
+    """Those of the tasks that exist, as they stand now and until the transaction ends."""
+    wanted = sorted(set(uids))
+    found = await connection.rows("turn.lock", wanted) if wanted else []
+    return {row[0]: task_of(row) for row in found}
+
+
+def concerned(posts: Iterable[Post]) -> set[str]:
+    """The tasks that posts may change: those they are for, and the parents of those that a directive cannot move."""
+    wanted = set()
+    for post in posts:
+        wanted.add(post.task)
+        if post.kind in rulings.DIRECTIVES and "/" in post.task:
+            wanted.add(rulings.parent_of(post.task)[0])
+    return wanted
+
+
+async def post_all(connection: Connection, posts: Sequence[Post], now: float) -> None:
+    """Put rows into inboxes; a task that ended is moved by what undoes it, and keeps only the word of its children."""
+    if posts:
+        round_ = Round(connection, await lock(connection, concerned(posts)), now)
+        for post in posts:
+            await round_.post(post)
+        await round_.deliver()
+
+
+async def insert(connection: Connection, posts: Sequence[Post], now: float) -> None:
+    """Put rows into the inboxes of live tasks, and wake those that sleep without an owner."""
+    if not posts:
+        return
+    rows = [(post.task, post.kind, post.name, post.body, without_nul(post.sender)) for post in posts]
+    await connection.change("inbox.insert", *columns_of(rows))
+    counts: dict[str, tuple[int, bool]] = {}
+    for post in posts:
+        count, fails = counts.get(post.task, (0, False))
+        counts[post.task] = (count + 1, fails or post.kind is InboxKind.FAIL)
+    many = [(uid, *counts[uid]) for uid in sorted(counts)]
+    await connection.change("inbox.count", *columns_of(many), now)
+
+
+async def move_free(
+    connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None
+) -> None:
+    """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
+    if verdict.after is task.state:
+        return
+    if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
+        await telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+        if verdict.after is TaskState.CANCELLED:
+            await connection.change("inbox.skip", task.uid, now)
+
+
+class Round:
+    """Posts of one transaction, delivered together as far as no directive moves a task between them."""
+
+    def __init__(self, connection: Connection, tasks: dict[str, Task], now: float) -> None:
+        self._connection = connection
+        self._tasks = tasks
+        self._now = now
+        self._rows: list[Post] = []
+
+    async def post(self, post: Post) -> None:
+        """Take one."""
+        task = self._tasks.get(post.task)
+        if task is None:
+            self._tell_gone(post)
+        elif task.locked_by is None and post.kind in rulings.DIRECTIVES:
+            await self._direct(task, post)
+        elif task.state not in (rulings.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
+            self._rows.append(post)
+
+    def hand_on(self, post: Post) -> None:
+        """Take one for a task that has an owner."""
+        self._rows.append(post)
+
+    async def deliver(self) -> None:
+        """Write the rows."""
+        rows, self._rows = self._rows, []
+        await insert(self._connection, rows, self._now)
+
+    def _tell_gone(self, post: Post) -> None:
+        if post.kind in rulings.DIRECTIVES:
+            self._add(rulings.told_gone(self._tasks.get(rulings.parent_of(post.task)[0]), post))
+
+    async def _direct(self, task: Task, post: Post) -> None:
+        try:
+            verdict = judge(post.kind, task)
+        except IllegalTransition:
+            verdict = Verdict(task.state)
+        if verdict.after is task.state and task.state in TASK_ENDS and task.parent is not None:
+            self._add(rulings.told_again(task, self._tasks.get(task.parent), post))
+        if verdict.after is not task.state:
+            await self.deliver()
+            cause = post.body if post.body not in rulings.NOTHING else None
+            await move_free(self._connection, task, verdict, self._now, cause)
+            self._tasks |= await lock(self._connection, [task.uid])
+
+    def _add(self, post: Post | None) -> None:
+        if post is not None:
+            self._rows.append(post)

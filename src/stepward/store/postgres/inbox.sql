@@ -1,0 +1,36 @@
+-- name: insert
+-- Rows for tasks' owners, present or next, in their order; the tasks are locked by now, so that the numbers of each
+-- task's rows are in the order of their commits.
+insert into {schema}.inbox (task, kind, name, body, sender)
+select v.task, v.kind, v.name, v.body, v.sender
+from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[]) with ordinality
+    as v (task, kind, name, body, sender, place)
+order by v.place
+
+-- name: count
+-- Every row is counted on its task; a sleeping task without an owner becomes claimable, and a delayed one if a row
+-- fails it.
+update {schema}.task as t
+set inbox = t.inbox + v.count,
+    wake_at = case
+        when t.locked_by is null and (t.state = 'waiting' or (t.state = 'pending' and v.fails))
+            then least(t.wake_at, $4)
+        else t.wake_at end
+from unnest($1::text[], $2::integer[], $3::boolean[]) as v (uid, count, fails)
+where t.uid = v.uid
+
+-- name: move_free
+-- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past. Suspended
+-- before its delay is over, it keeps the delay.
+update {schema}.task
+set state = $2, undo_to = $3, waits_for = null,
+    wake_at = case when started_at is null and $2 in ('suspended', 'pending') then wake_at end,
+    finished_at = case when $2 in {ends} then $4::float8 end,
+    error = case $2 when 'pending' then null else coalesce($5, error) end,
+    recovery_count = 0,
+    complete_by = case when state in {ends} and complete_by <= $4 then null else complete_by end
+where uid = $1 and locked_by is null
+
+-- name: skip
+-- What a task never began will not begin any more.
+update {schema}.step set state = 'skipped', finished_at = $2 where task = $1 and state = 'not_started'

@@ -1,0 +1,40 @@
+"""What is told once and for good: alerts, and audited acts in a chain of hashes that shows every edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from stepward.model.records import Alert, Audit
+from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
+from stepward.store.postgres.columns import columns_of, without_nul
+from stepward.store.postgres.connection import Connection
+
+
+async def write_alerts(connection: Connection, alerts: Sequence[Alert], now: float) -> None:
+    """Make alerts; one without an instant is of now."""
+    if alerts:
+        await connection.change("journal.insert_alert", *alert_columns(alerts, now))
+
+
+async def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:
+    """Append acts to the chain; one without an instant is of now. The chain stays this transaction's until its end,
+    so this comes last of all that locks."""
+    if not audits:
+        return
+    await connection.row("journal.lock_chain", connection.schema)
+    row = await connection.row("journal.last_hash")
+    link = row[0] if row else FIRST_HASH
+    many = []
+    for audit in audits:
+        values = audit_values(replace(audit, actor=without_nul(audit.actor)), now)
+        link = linked(link, values)
+        many.append((*values, link))
+    await connection.change("journal.insert_audit", *columns_of(many))
+
+
+def alert_columns(alerts: Sequence[Alert], now: float) -> list[Sequence[Any]]:
+    """The columns of new alerts."""
+    return columns_of([alert_values(replace(alert, message=without_nul(alert.message)), now) for alert in alerts])

@@ -1,0 +1,24 @@
+-- name: insert_alert
+-- Alerts, due for their first delivery at once.
+insert into {schema}.alert (at, kind, task, task_id, step, message, details, tries, next_try)
+select v.at, v.kind, v.task, v.task_id, v.step, v.message, v.details, 0, v.at
+from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[]) with ordinality
+    as v (at, kind, task, task_id, step, message, details, place)
+order by v.place
+
+-- name: lock_chain
+-- One writer at a time, until its transaction ends: a hash follows from the one before it.
+select pg_advisory_xact_lock(hashtextextended('stepward audit ' || $1, 0))
+
+-- name: last_hash
+-- The end of the chain.
+select hash from {schema}.audit order by number desc limit 1
+
+-- name: insert_audit
+-- Acts, each chained to the one before it.
+insert into {schema}.audit (at, actor, act, task, step, before, after, details, hash)
+select v.at, v.actor, v.act, v.task, v.step, v.before, v.after, v.details, v.hash
+from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[],
+        $9::bytea[]) with ordinality
+    as v (at, actor, act, task, step, before, after, details, hash, place)
+order by v.place

@@ -1,0 +1,73 @@
+"""Which Supervisor leads: a lease with a term that every changing statement proves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stepward.store.postgres.connection import Connection, Row
+from stepward.store.postgres.database import Database
+
+
+class Seat(NamedTuple):
+    """Who leads, in which term, until when."""
+
+    instance: str
+    term: int
+    expires_at: float
+
+
+class Leadership:
+    """The seat as this store object knows it; a leader with half of its lease left asks nobody."""
+
+    def __init__(self, database: Database) -> None:
+        self._lane = database.others
+        self._clock = database.clock
+        self._seat: Seat | None = None
+
+    async def lead(self, instance: str, lease: float) -> int | None:
+        """Become or stay leader; the term, or None while another leads or this instance is dead."""
+        now = self._clock.now()
+        if self._seat is not None and self._seat.instance == instance and self._seat.expires_at - now < lease / 2:
+            self._seat = await self._stay(self._seat, now + lease)
+        seat = self._seat
+        if seat is None or seat.instance != instance or seat.expires_at - now < lease / 2:
+            if await self._lane.read(_is_led, instance, now):
+                return None
+            seat = self._seat = await self._lane.write(_lead, instance, lease, now)
+        return seat.term if seat.instance == instance else None
+
+    async def _stay(self, seat: Seat, until: float) -> Seat | None:
+        """Keep the seat in one statement, if it is still there to be kept."""
+        kept = await self._lane.single(Connection.change, "leadership.stay", seat.instance, seat.term, until)
+        return seat._replace(expires_at=until) if kept else None
+
+
+async def leads(connection: Connection, term: int) -> bool:
+    """Whether ``term`` is the one that leads, and does until this transaction ends."""
+    return await connection.row("leadership.prove", term) is not None
+
+
+async def _lead(connection: Connection, instance: str, lease: float, now: float) -> Seat:
+    seat = _seat(await connection.row("leadership.read_to_lead"))
+    if await connection.row("leadership.is_dead", instance) is not None:
+        return seat._replace(instance="") if seat.instance == instance else seat
+    if await _is_taken(connection, seat, instance, now):
+        return seat
+    term = seat.term if seat.instance == instance else seat.term + 1
+    await connection.change("leadership.write", instance, term, now + lease)
+    return Seat(instance, term, now + lease)
+
+
+async def _is_led(connection: Connection, instance: str, now: float) -> bool:
+    return await _is_taken(connection, _seat(await connection.row("leadership.read")), instance, now)
+
+
+async def _is_taken(connection: Connection, seat: Seat, instance: str, now: float) -> bool:
+    """Whether another instance leads, whose lease runs and who was not declared dead."""
+    if seat.instance == instance or seat.expires_at <= now:
+        return False
+    return await connection.row("leadership.is_dead", seat.instance) is None
+
+
+def _seat(row: Row | None) -> Seat:
+    return Seat(*row) if row else Seat("", 0, 0.0)

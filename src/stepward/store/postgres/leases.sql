@@ -1,0 +1,33 @@
+-- name: insert
+-- A new instance.
+insert into {schema}.instance
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at)
+values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6)
+
+-- name: renew
+-- Extend leases; the first to renew after everybody's silence notes it, for the Supervisor's grace.
+update {schema}.instance as me
+set silent_at = case
+        when me.expires_at < $2 and not exists (
+            select 1 from {schema}.instance as other
+            where other.alive and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
+        then $2 else me.silent_at end,
+    renewed_at = $2, expires_at = $2 + $3
+from (select id from {schema}.instance where id = any($1::text[]) and alive order by id for update) as mine
+where me.id = mine.id and me.alive
+returning me.id
+
+-- name: retire
+-- Dead in good order.
+update {schema}.instance set alive = false, dead_at = $2 where id = $1 and alive
+
+-- name: give_back
+-- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
+update {schema}.task as t
+set locked_by = null,
+    wake_at = case when t.state <> 'waiting' then null
+        when (select i.number from {schema}.inbox as i where i.task = t.uid limit 1) is not null then $2 else t.wake_at end,
+    waits_for = case when t.state = 'waiting' then t.waits_for end,
+    state = case when t.state in ('undoing', 'suspended', 'waiting') then t.state else 'pending' end
+from (select uid from {schema}.task where locked_by = $1 order by uid for update) as mine
+where t.uid = mine.uid

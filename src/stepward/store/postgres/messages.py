@@ -1,0 +1,95 @@
+"""Queues in the store, for Agents in other processes without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepward.store import rulings
+from stepward.store.contract import StoredMessage
+from stepward.store.postgres import journal
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.columns import columns_of, without_nul
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.trail import Trail
+
+FORGET_LIMIT = 5_000
+
+
+class PostgresMessages:
+    """See ``MessageStore``."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._lane = database.others
+        self._clock = database.clock
+        self._bell = bell
+        self._trail = Trail()
+
+    def now(self) -> float:
+        """See ``MessageStore.now``."""
+        return self._clock.now()
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """See ``MessageStore.put``."""
+        if bodies:
+            await self._lane.single(Connection.change, "messages.put", queue, *columns_of(bodies))
+            self._bell.ring()
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
+        """See ``MessageStore.take``."""
+        now = self._clock.now()
+        until = now + lease
+        taken: list[StoredMessage] = []
+        while len(taken) < limit:
+            values = (queue, now, limit - len(taken), until)
+            found = await self._lane.single(Connection.rows, "messages.take", *values)
+            taken += [StoredMessage(token, body, tries, until) for token, body, tries in found if tries is not None]
+            if all(row[-1] is not None for row in found):
+                break  # None had expired: there is no more.
+        return taken
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """See ``MessageStore.settle``."""
+        await self._lane.single(Connection.change, "messages.delete", list(tokens), queue)
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """See ``MessageStore.extend``."""
+        until = self._clock.now() + lease
+        await self._lane.single(Connection.change, "messages.extend", list(tokens), queue, until)
+
+    async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
+        """See ``MessageStore.read``."""
+        look = self._trail.look(queue, after)
+        query = "messages.read" if look.since is None else "messages.read_since"
+        since = () if look.since is None else (look.since,)
+        values = (queue, look.above, limit, self._clock.now(), *since)
+        found = await self._lane.read(Connection.rows, query, *values)
+        news = [StoredMessage(token, body, 1) for _, token, body in found if token is not None]
+        self._trail.saw(look, found[0][0], [message.token for message in news], limit)
+        return news
+
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+        """See ``MessageStore.bury``."""
+        if letters:
+            await self._lane.write(_bury, queue, letters, self._clock.now())
+
+    async def adopt(self, queue: str, heir: str) -> int:
+        """See ``MessageStore.adopt``."""
+        count = await self._lane.single(Connection.change, "messages.adopt", queue, heir)
+        if count:
+            self._bell.ring()
+        return count
+
+
+async def forget_expired(connection: Connection, now: float) -> int:
+    """Delete expired messages among the oldest, in queues from which nobody takes."""
+    return await connection.change("messages.forget_expired", now, FORGET_LIMIT)
+
+
+async def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int, str]], now: float) -> None:
+    tokens = [token for token, _ in letters]
+    reasons = [without_nul(reason) for _, reason in letters]
+    count = await connection.change("messages.bury", tokens, queue, reasons, now)
+    await connection.change("messages.delete", tokens, queue)
+    if count and await connection.row("messages.is_told", queue) is None:
+        await journal.write_alerts(connection, [rulings.dead_letter_alert(queue, letters[0][1], now)], now)

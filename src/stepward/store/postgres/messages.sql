@@ -1,0 +1,104 @@
+-- name: put
+-- Messages at the end of a queue.
+insert into {schema}.message (queue, body, expires_at)
+select $1, v.body, v.expires_at
+from unnest($2::bytea[], $3::float8[]) with ordinality as v (body, expires_at, place) order by v.place
+
+-- name: take
+-- Messages of a queue, past those that others are taking at this moment: the first whose taker let its lease run out,
+-- alone, for it may be what ended that one; else those that nobody has taken yet. Expired ones are deleted, and told
+-- apart by tries null. The range of one value has the index of queues give the order, and no other.
+with returned as materialized (
+    select token, taken_until from {schema}.message
+    where queue = $1 and taken_until > 0.0 and taken_until <= $2
+    order by taken_until, token limit 1 for update skip locked),
+fresh as materialized (
+    select token, taken_until from {schema}.message
+    where queue = $1 and taken_until between 0.0 and 0.0
+    order by taken_until, token limit case when exists (select 1 from returned) then 0 else $3 end for update skip locked),
+standing as (select * from returned union all select * from fresh),
+gone as (
+    delete from {schema}.message as m using standing as s
+    where m.token = s.token and m.expires_at <= $2
+    returning m.token, m.body, null::integer as tries),
+held as (
+    update {schema}.message as m set taken_until = $4, tries = m.tries + 1
+    from standing as s where m.token = s.token and (m.expires_at is null or m.expires_at > $2)
+    returning m.token, m.body, m.tries)
+select token, body, tries from held union all select token, body, tries from gone order by token
+
+-- name: extend
+-- Taken for longer. Tokens find their rows: a queue may be long.
+update {schema}.message as m set taken_until = $3
+from (select token from {schema}.message where token = any($1::bigint[]) and queue || '' = $2 order by token for update) as v
+where m.token = v.token
+
+-- name: delete
+-- Dealt with, or expired.
+delete from {schema}.message as m
+using (select token from {schema}.message where token = any($1::bigint[]) and queue || '' = $2 order by token for update) as v
+where m.token = v.token
+
+-- name: read
+-- What stands in a queue that has one reader, after what it was given, beside the state of the store that this look
+-- saw.
+select seen.snapshot, m.token, m.body
+from (select pg_current_snapshot()::text as snapshot) as seen
+left join lateral (
+    select token, body from {schema}.message
+    where queue = $1 and taken_until between 0.0 and 0.0 and token > $2 and (expires_at is null or expires_at > $4)
+    order by taken_until, token limit $3) as m on true
+order by m.token
+
+-- name: read_since
+-- What a former look could not see, whatever its token: transactions do not commit in the order of their tokens.
+select seen.snapshot, m.token, m.body
+from (select pg_current_snapshot()::text as snapshot) as seen
+left join lateral (
+    select token, body from {schema}.message
+    where queue = $1 and taken_until between 0.0 and 0.0 and token > $2 and (expires_at is null or expires_at > $4)
+        and not pg_visible_in_snapshot(xid, $5::text::pg_snapshot)
+    order by taken_until, token limit $3) as m on true
+order by m.token
+
+-- name: bury
+-- Messages that nobody can use go to the dead letters.
+insert into {schema}.dead_letter (queue, body, reason, tries, buried_at)
+select m.queue, m.body, v.reason, m.tries, $4
+from unnest($1::bigint[], $3::text[]) as v (token, reason)
+join {schema}.message as m on m.token = v.token and m.queue || '' = $2
+order by m.token
+
+-- name: is_told
+-- Whether an alert of dead letters in that queue waits for an operator already.
+select 1 from {schema}.alert
+where acknowledged_at is null and kind = 'dead_letter' and convert_from(details, 'UTF8')::json ->> 'queue' = $1
+
+-- name: dead_letters
+-- What operators look at, newest first.
+select {dead_letter} from {schema}.dead_letter order by number desc limit $1
+
+-- name: take_letters
+-- The letters are no dead letters any more.
+delete from {schema}.dead_letter where number = any($1::bigint[]) returning number, queue, body
+
+-- name: adopt
+-- What stands in one queue stands in another, free to be taken.
+update {schema}.message as m set queue = $2, taken_until = 0.0, xid = pg_current_xact_id()
+from (select token from {schema}.message where queue = $1 order by token + 0 for update) as v
+where m.token = v.token
+
+-- name: forget_expired
+-- Expired messages among the oldest of each queue, found by leaps along the index.
+with recursive queues (queue) as (
+    (select queue from {schema}.message order by queue, taken_until, token limit 1)
+    union all
+    select n.queue from queues as q cross join lateral (
+        select queue from {schema}.message where queue > q.queue order by queue, taken_until, token limit 1) as n)
+delete from {schema}.message as m
+using (
+    select o.token from queues as q cross join lateral (
+        select token, expires_at from {schema}.message
+        where queue = q.queue order by taken_until, token limit $2) as o
+    where o.expires_at <= $1) as v
+where m.token = v.token

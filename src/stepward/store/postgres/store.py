@@ -1,0 +1,124 @@
+"""The PostgreSQL store as a whole: each reader's verbs, in one schema."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+
+from stepward.clock import Environment
+from stepward.store.address import PostgresPlace
+from stepward.store.contract import Transaction
+from stepward.store.postgres import schema, transaction
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.client import PostgresClient
+from stepward.store.postgres.clock import StoreClock
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.host import PostgresHost
+from stepward.store.postgres.messages import PostgresMessages
+from stepward.store.postgres.scheduler import PostgresScheduler
+from stepward.store.postgres.supervisor import PostgresSupervisor
+
+
+class PostgresStore:
+    """A state store in a schema of a PostgreSQL database, for any number of processes on any hosts; see ``Store``.
+
+    The schema is ``stepward_`` and the application's name, so that the store may stand in the application's own
+    database and several may share one. ``clock`` says how the server's clock is followed.
+    """
+
+    def __init__(
+        self, place: PostgresPlace, *, app: str, environment: Environment, clock: StoreClock | None = None
+    ) -> None:
+        self._app = app
+        self._place = place
+        self._clock = clock or StoreClock(environment.clock)
+        self._database = Database(place, place.schema or schema.schema_of(app), environment, self._clock)
+        self._bell = Bell(self._database)
+        self.messages = PostgresMessages(self._database, self._bell)
+        self.now = self._clock.now
+        self.changed = self._bell.changed
+        self._give_scheduler_verbs(PostgresScheduler(self._database, self._bell))
+        self._give_supervisor_verbs(PostgresSupervisor(self._database, self._bell))
+        self._give_client_verbs(PostgresClient(self._database, self._bell))
+        self._give_host_verbs(PostgresHost(self._database, self._bell))
+
+    async def open(self) -> None:
+        """See ``Store.open``; any number of processes may open a new or an older store at once."""
+        self._database.open()
+        try:
+            if not await self._database.others.read(schema.is_current, self._app, self._place.shown):
+                await self._database.shared.write(schema.migrate, self._app, self._place.shown)
+            # Only now is it known whether a pooler stands between.
+            await self._bell.open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """See ``Store.close``."""
+        await self._bell.close()
+        await self._database.close()
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """See ``SchedulerStore.transaction``; several may be open at once, each on a connection of its own."""
+        return transaction.opened(self._database, self._bell)
+
+    @property
+    def statements(self) -> int:
+        """How many statements were executed so far."""
+        return self._database.statements
+
+    def _give_scheduler_verbs(self, scheduler: PostgresScheduler) -> None:
+        self.claim = scheduler.claim
+        self.load = scheduler.load
+        self.read_inbox = scheduler.read_inbox
+        self.next_wake = scheduler.next_wake
+        self.commit = scheduler.commit
+        self.stray = scheduler.stray
+
+    def _give_supervisor_verbs(self, supervisor: PostgresSupervisor) -> None:
+        self.lead = supervisor.lead
+        self.due = supervisor.due
+        self.forgive = supervisor.forgive
+        self.fence = supervisor.fence
+        self.free = supervisor.free
+        self.expired_steps = supervisor.expired_steps
+        self.decide = supervisor.decide
+        self.expired_tasks = supervisor.expired_tasks
+        self.expire_task = supervisor.expire_task
+        self.due_schedules = supervisor.due_schedules
+        self.fire = supervisor.fire
+        self.unserved = supervisor.unserved
+        self.undelivered_alerts = supervisor.undelivered_alerts
+        self.alert_delivered = supervisor.alert_delivered
+        self.alert_refused = supervisor.alert_refused
+        self.purge = supervisor.purge
+
+    def _give_client_verbs(self, client: PostgresClient) -> None:
+        self.submit = client.submit
+        self.task = client.task
+        self.tasks = client.tasks
+        self.steps = client.steps
+        self.ended = client.ended
+        self.direct = client.direct
+        self.signal = client.signal
+        self.workflow = client.workflow
+        self.workflows = client.workflows
+        self.instances = client.instances
+        self.alerts = client.alerts
+        self.acknowledge = client.acknowledge
+        self.purge_ended = client.purge_ended
+        self.audits = client.audits
+        self.schedules = client.schedules
+        self.pause = client.pause
+        self.go_on = client.go_on
+        self.unschedule = client.unschedule
+        self.dead_letters = client.dead_letters
+        self.put_back = client.put_back
+        self.discard = client.discard
+
+    def _give_host_verbs(self, host: PostgresHost) -> None:
+        self.register = host.register
+        self.register_schedules = host.register_schedules
+        self.register_workflows = host.register_workflows
+        self.renew = host.renew
+        self.retire = host.retire

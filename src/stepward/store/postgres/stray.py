@@ -1,0 +1,54 @@
+"""Replies that reached a Scheduler which does not hold their task: handed on, recorded, or told as late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple
+
+from stepward.model.messages import Outcome, Reply
+from stepward.model.records import Alert, Audit, Task
+from stepward.store import rulings
+from stepward.store.postgres import inbox, journal
+from stepward.store.postgres.columns import columns_of
+from stepward.store.postgres.connection import Connection
+
+
+async def settle(connection: Connection, replies: Sequence[Reply], now: float) -> None:
+    """See ``SchedulerStore.stray``."""
+    tasks = await inbox.lock(connection, (reply.task for reply in replies))
+    handed = inbox.Round(connection, tasks, now)
+    audits: list[Audit] = []
+    alerts: list[Alert] = []
+    for reply in replies:
+        task = tasks.get(reply.task)
+        if task is not None and task.locked_by is not None:
+            handed.hand_on(rulings.handed_on(reply))
+        else:
+            await _settle_free(connection, task, reply, now, audits, alerts)
+    await handed.deliver()
+    await journal.write_alerts(connection, alerts, now)
+    await journal.write_audits(connection, audits, now)
+
+
+async def _settle_free(
+    connection: Connection, task: Task | None, reply: Reply, now: float, audits: list[Audit], alerts: list[Alert]
+) -> None:
+    is_unheard = reply.outcome is Outcome.COMPLETED and await _undo_began(connection, reply)
+    if task is None or not await _record(connection, reply, now):
+        audits.append(rulings.late_reply(reply))
+    if task is not None and is_unheard:
+        alerts.append(rulings.late_effect(task, reply))
+
+
+async def _record(connection: Connection, reply: Reply, now: float) -> bool:
+    finish = rulings.recorded(reply, now)
+    if finish is None or not await connection.change("turn.finish", *columns_of([astuple(finish)])):
+        return False
+    await connection.change("stray.wake", reply.task, now)
+    return True
+
+
+async def _undo_began(connection: Connection, reply: Reply) -> bool:
+    row = await connection.row("stray.undo_began", reply.task, reply.run, reply.key)
+    return row is not None and row[0] is True

@@ -1,0 +1,11 @@
+-- name: undo_began
+-- Whether the undo of a step has begun without a result being known; an undo's key is the step's with ~undo.
+select output is null and (state = 'undone' or exists (
+    select 1 from {schema}.step as undo
+    where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo'))
+from {schema}.step as s where task = $1 and run = $2 and key = $3
+
+-- name: wake
+-- A sleeping task without an owner has an outcome to go on with.
+update {schema}.task set wake_at = least(wake_at, $2)
+where uid = $1 and locked_by is null and state = 'waiting'

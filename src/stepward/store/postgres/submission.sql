@@ -1,0 +1,7 @@
+-- name: insert
+-- Tasks whose ids are new, in the order of their ids; those that were inserted.
+insert into {schema}.task ({task}) select * from unnest({task_arrays}) on conflict (id) do nothing returning uid
+
+-- name: existing
+-- The tasks that have these ids already. What a later run began with says nothing of what was submitted.
+select id, uid, workflow, case run when 1 then input end from {schema}.task where id = any($1::text[])

@@ -1,0 +1,205 @@
+"""The Supervisor's verbs: every changing one proves that its term still leads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from stepward.model.records import Alert, Audit, Instance, Schedule, Task
+from stepward.store import rows, rulings
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
+from stepward.store.postgres import inbox, journal, messages, recurring, retention
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.columns import columns_of
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.leadership import Leadership, leads
+from stepward.store.postgres.scheduler import WAKE_LIMIT
+
+COUNT_LIMIT = 1_000
+FREE_LIMIT = 5_000
+LATE_WAKE_SECONDS = 10.0
+"""A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
+DEAD_KEPT_SECONDS = 3600.0
+
+
+class PostgresSupervisor:
+    """What a Supervisor may do; see ``SupervisorStore``."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._lane = database.others
+        self._clock = database.clock
+        self._bell = bell
+        self._leadership = Leadership(database)
+
+    async def lead(self, instance: str, lease: float) -> int | None:
+        """See ``SupervisorStore.lead``."""
+        return await self._leadership.lead(instance, lease)
+
+    async def due(self) -> Due:
+        """See ``SupervisorStore.due``; no count goes beyond 1,000."""
+        now = self._clock.now()
+        row = await self._lane.read(Connection.row, "supervisor.due", now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
+        return Due(**dict(zip(Due.__struct_fields__, row or (), strict=True)))
+
+    async def forgive(self, term: int, grace: float) -> bool:
+        """See ``SupervisorStore.forgive``."""
+        return await self._lane.write(_forgive, term, grace, self._clock.now())
+
+    async def fence(self, term: int) -> list[Instance]:
+        """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
+        return await self._lane.write(_fence, term, self._clock.now())
+
+    async def free(self, term: int, recovery_limit: int) -> int:
+        """See ``SupervisorStore.free``."""
+        freed = await self._lane.write(_free, term, recovery_limit, self._clock.now())
+        self._bell.ring()
+        return freed
+
+    async def expired_steps(self, limit: int) -> list[ExpiredStep]:
+        """See ``SupervisorStore.expired_steps``."""
+        found = await self._lane.read(Connection.rows, "supervisor.expired_steps", self._clock.now(), limit)
+        return [rulings.expired_step(row) for row in found]
+
+    async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
+        """See ``SupervisorStore.decide``."""
+        applied = await self._lane.write(_decide, term, decisions, self._clock.now())
+        self._bell.ring()
+        return applied
+
+    async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
+        """See ``SupervisorStore.expired_tasks``."""
+        found = await self._lane.read(Connection.rows, "supervisor.expired_tasks", self._clock.now(), limit)
+        return [rulings.expired_task(row) for row in found]
+
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
+        """See ``SupervisorStore.expire_task``."""
+        expired = await self._lane.write(_expire_task, term, task, post, audit, self._clock.now())
+        self._bell.ring()
+        return expired
+
+    async def due_schedules(self, limit: int) -> list[Schedule]:
+        """See ``SupervisorStore.due_schedules``."""
+        found = await self._lane.read(Connection.rows, "recurring.due", self._clock.now(), limit)
+        return [rows.schedule(row) for row in found]
+
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+        """See ``SupervisorStore.fire``."""
+        fired = await self._lane.write(_fire, term, schedule, tasks, next_at)
+        self._bell.ring()
+        return fired
+
+    async def unserved(self, term: int, after: float) -> int:
+        """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long all wait."""
+        return await self._lane.write(_unserved, term, after, self._clock.now())
+
+    async def undelivered_alerts(self, limit: int) -> list[Alert]:
+        """See ``SupervisorStore.undelivered_alerts``."""
+        found = await self._lane.read(Connection.rows, "supervisor.undelivered_alerts", self._clock.now(), limit)
+        return [rows.alert(row) for row in found]
+
+    async def alert_delivered(self, number: int) -> None:
+        """See ``SupervisorStore.alert_delivered``."""
+        await self._lane.single(Connection.change, "supervisor.alert_delivered", number, self._clock.now())
+
+    async def alert_refused(self, number: int, next_try: float) -> None:
+        """See ``SupervisorStore.alert_refused``."""
+        await self._lane.single(Connection.change, "supervisor.alert_refused", number, next_try)
+
+    async def purge(self, term: int, before: float, limit: int) -> int:
+        """See ``SupervisorStore.purge``; the audit and alerts stay, expired messages go too."""
+        return await self._lane.write(_purge, term, before, limit, self._clock.now())
+
+
+async def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
+    if not await leads(connection, term):
+        return False
+    ((forgiven_at,),) = await connection.rows("supervisor.forgiven_at")
+    ((is_silent,),) = await connection.rows("supervisor.silence", now, forgiven_at)
+    if not is_silent:
+        return False
+    await connection.change("supervisor.write_forgiven_at", now)
+    await connection.change("supervisor.extend_leases", now, grace)
+    await connection.change("supervisor.extend_steps", now, grace)
+    return True
+
+
+async def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
+    if not await leads(connection, term):
+        return []
+    dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
+    dead.sort(key=lambda instance: instance.id)
+    await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
+    await journal.write_audits(connection, [rulings.fence_audit(instance) for instance in dead], now)
+    return dead
+
+
+async def _free(connection: Connection, term: int, recovery_limit: int, now: float) -> int:
+    if not await leads(connection, term):
+        return 0
+    freed = await connection.rows("supervisor.free", FREE_LIMIT)
+    posts = [rulings.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
+    await inbox.post_all(connection, posts, now)
+    return len(freed)
+
+
+async def _decide(connection: Connection, term: int, decisions: Sequence[Decision], now: float) -> int:
+    if not decisions or not await leads(connection, term):
+        return 0
+    posts = [post for decision in decisions for post in rulings.told(decision)]
+    await inbox.lock(connection, inbox.concerned(posts) | {decision.task for decision in decisions})
+    values = columns_of([_values(decision) for decision in decisions])
+    places = sorted(row[0] for row in await connection.rows("supervisor.decide", *values, now))
+    applied = [decisions[place - 1] for place in places]
+    counts = sorted(Counter(decision.task for decision in applied).items())
+    if counts:
+        await connection.change("supervisor.count_failures", *columns_of(counts))
+    await inbox.post_all(connection, [post for decision in applied for post in rulings.told(decision)], now)
+    await journal.write_audits(connection, [decision.audit for decision in applied], now)
+    return len(applied)
+
+
+def _values(decision: Decision) -> tuple[object, ...]:
+    return (
+        decision.task,
+        decision.run,
+        decision.key,
+        decision.attempt,
+        decision.state,
+        decision.repeat_at,
+        decision.error,
+    )
+
+
+async def _expire_task(connection: Connection, term: int, task: str, post: Post, audit: Audit, now: float) -> bool:
+    if not await leads(connection, term):
+        return False
+    await inbox.lock(connection, inbox.concerned([post]) | {task})
+    if not await connection.change("supervisor.clear_deadline", task, now):
+        return False
+    await inbox.post_all(connection, [post], now)
+    await journal.write_audits(connection, [audit], now)
+    return True
+
+
+async def _fire(
+    connection: Connection, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None
+) -> bool:
+    return await leads(connection, term) and await recurring.fire(connection, schedule, tasks, next_at)
+
+
+async def _unserved(connection: Connection, term: int, after: float, now: float) -> int:
+    if not await leads(connection, term):
+        return 0
+    await connection.change("scheduler.wake", now, WAKE_LIMIT)
+    found = await connection.rows("supervisor.unserved", now - after)
+    alerts = [rulings.unserved_alert(workflow, version) for workflow, version in found]
+    await journal.write_alerts(connection, alerts, now)
+    return len(found)
+
+
+async def _purge(connection: Connection, term: int, before: float, limit: int, now: float) -> int:
+    if not await leads(connection, term):
+        return 0
+    await messages.forget_expired(connection, now)
+    return await retention.purge(connection, before, limit)

@@ -1,0 +1,137 @@
+-- name: due
+-- What a pass has to do; counts stop at $2, which is enough to know.
+select
+    (select count(*) from {schema}.instance where alive and expires_at <= $1),
+    (select count(*) from (
+        select 1 from {schema}.instance as i
+        cross join lateral (select 1 from {schema}.task where locked_by = i.id limit $2) as t
+        where not i.alive limit $2) as held),
+    (select count(*) from (
+        select 1 from {schema}.step where watched and complete_by <= $1 limit $2) as expired),
+    (select count(*) from (
+        select 1 from {schema}.task
+        where complete_by is not null and finished_at is null and state <> 'undoing' and complete_by <= $1
+        limit $2) as late),
+    (with recursive {first_claimable}
+        select count(*) from first as t where not {served} and not {alerted})
+    + (select count(*) from (select 1 from {schema}.task where {waking} and wake_at <= $3 limit 1) as asleep),
+    (select count(*) from (
+        select 1 from {schema}.alert where delivered_at is null and next_try <= $1 limit $2) as untold),
+    (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1)
+
+-- name: silence
+-- Whether all fell silent since the last grace: noted by the first to renew, or all leases are past.
+select exists (select 1 from {schema}.instance where alive and silent_at > $2)
+    or (exists (select 1 from {schema}.instance where alive and renewed_at > $2)
+        and not exists (select 1 from {schema}.instance where alive and expires_at > $1))
+
+-- name: forgiven_at
+-- When grace was last given.
+select coalesce((select value::float8 from {schema}.meta where key = 'forgiven_at'), 0.0)
+
+-- name: write_forgiven_at
+-- Grace is given once for each silence.
+insert into {schema}.meta values ('forgiven_at', $1::float8::text)
+on conflict (key) do update set value = excluded.value
+
+-- name: extend_leases
+-- Grace for instances.
+update {schema}.instance as i set expires_at = greatest(i.expires_at, $1) + $2
+from (select id from {schema}.instance where alive order by id for update) as living
+where i.id = living.id and i.alive
+
+-- name: extend_steps
+-- Grace for the running steps of held tasks; the rest has no owner to have been kept from it.
+update {schema}.step as s set complete_by = greatest(s.complete_by, $1) + $2
+from {schema}.task as t
+cross join lateral (
+    select task, run, key from {schema}.step
+    where task = t.uid and state = 'running' and complete_by is not null offset 0) as r
+where t.locked_by is not null and s.task = r.task and s.run = r.run and s.key = r.key
+
+-- name: fence
+-- Declare instances past their lease dead.
+update {schema}.instance as i set alive = false, dead_at = $1
+from (select id from {schema}.instance where alive and expires_at <= $1 order by id for update) as silent
+where i.id = silent.id and i.alive and i.expires_at <= $1
+returning {i_instance}
+
+-- name: forget_dead
+-- Instances long dead that hold nothing.
+delete from {schema}.instance as i
+where i.dead_at < $1 and not exists (select 1 from {schema}.task as t where t.locked_by = i.id)
+
+-- name: free
+-- Take tasks from dead instances, past those that somebody is moving at this moment: one failure and one recovery more.
+with held as materialized (
+    select t.uid from {schema}.instance as i cross join lateral (
+        select uid from {schema}.task where locked_by = i.id order by uid limit $1 for update skip locked) as t
+    where not i.alive limit $1)
+update {schema}.task as t
+set locked_by = null, wake_at = null,
+    failure_count = t.failure_count + 1, recovery_count = t.recovery_count + 1,
+    state = case when t.state in ('undoing', 'suspended') then t.state else 'pending' end
+from held where t.uid = held.uid
+returning t.uid, t.recovery_count
+
+-- name: expired_steps
+-- Watched running steps past their complete-by, of live owners, oldest first. Each step asks for its task: the offsets
+-- keep the plan from beginning with the tasks.
+select s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state, t.workflow,
+    t.version, w.policy, s.error
+from {schema}.step as s
+cross join lateral (select * from {schema}.task where uid = s.task offset 0) as t
+cross join lateral (select * from {schema}.instance where id = t.locked_by offset 0) as i
+left join {schema}.workflow as w on w.name = t.workflow and w.version = t.version
+where s.watched and s.state = 'running' and s.complete_by <= $1
+    and t.state in ('processing', 'waiting', 'undoing') and i.alive
+order by s.complete_by limit $2
+
+-- name: decide
+-- The one decision on each attempt; nobody knows whether it happened. Those that applied, by their places.
+update {schema}.step as s
+set state = v.state, repeat_at = v.repeat_at, in_doubt = true, error = coalesce(v.error, s.error),
+    failure_count = s.failure_count + 1, watched = false,
+    finished_at = case v.state when 'failed' then $8::float8 end
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::text[], $6::float8[], $7::bytea[]) with ordinality
+    as v (task, run, key, attempt, state, repeat_at, error, place)
+where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt and s.state = 'running'
+returning v.place
+
+-- name: count_failures
+-- Expiries count on the tasks too.
+update {schema}.task as t set failure_count = t.failure_count + v.count
+from unnest($1::text[], $2::integer[]) as v (uid, count)
+where t.uid = v.uid
+
+-- name: expired_tasks
+-- Tasks past their own complete-by; telling them clears it.
+select t.uid, t.id, t.state, t.complete_by, w.policy
+from {schema}.task as t
+left join {schema}.workflow as w on w.name = t.workflow and w.version = t.version
+where t.complete_by is not null and t.finished_at is null and t.state <> 'undoing' and t.complete_by <= $1
+order by t.complete_by limit $2
+
+-- name: clear_deadline
+-- The task is told once that its time is over.
+update {schema}.task set complete_by = null
+where uid = $1 and complete_by <= $2 and finished_at is null and state <> 'undoing'
+
+-- name: unserved
+-- Workflows with claimable tasks that stand since $1 or longer, no live Scheduler, and no open alert.
+with recursive {first_claimable}
+select t.workflow, t.version from first as t
+where (select created_at from {schema}.task as f where f.uid = t.uid) <= $1 and not {served} and not {alerted}
+
+-- name: undelivered_alerts
+-- Alerts that no sink has taken, oldest first.
+select {alert} from {schema}.alert
+where delivered_at is null and next_try <= $1 order by number limit $2
+
+-- name: alert_delivered
+-- A sink has taken it.
+update {schema}.alert set delivered_at = $2, tries = tries + 1 where number = $1 and delivered_at is null
+
+-- name: alert_refused
+-- No sink has taken it.
+update {schema}.alert set next_try = $2, tries = tries + 1 where number = $1 and delivered_at is null

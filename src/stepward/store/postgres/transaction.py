@@ -1,0 +1,108 @@
+"""An open transaction in which application rows, submissions and a step's outcome commit together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import asyncpg
+from msgspec.structs import astuple, replace
+
+from stepward.errors import Refused, StepwardError, StoreUnavailable
+from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.records import Task
+from stepward.store.contract import Finish, Submitted
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.columns import columns_of
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.faults import BROKEN, DATA, refused, translated
+from stepward.store.postgres.submission import submit
+from stepward.store.postgres.turn import prove
+
+T = TypeVar("T")
+
+COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+ENDS = frozenset({"begin", "start", "commit", "end", "rollback", "abort", "prepare"})
+"""The first words of statements that begin or end a transaction; ``savepoint`` and its kin stay within it."""
+GONE = "transaction: expected it open, found it rolled back by an earlier statement; leave it"
+
+
+class PostgresTransaction:
+    """See ``Transaction``; what PostgreSQL raises for the application's own SQL comes out as it is.
+
+    After a statement that failed nothing goes on in it: what may fail belongs into a savepoint.
+    """
+
+    def __init__(self, connection: Connection, database: Database) -> None:
+        self._connection = connection
+        self._database = database
+
+    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """See ``StepTransaction.execute``; places are written ``$1``, ``$2``, …"""
+        if _first_word(sql) in ENDS:
+            raise Refused("transaction: expected statements within it, found one that ends it; leave that to Stepward")
+        try:
+            return [tuple(row) for row in await self._connection.fetched(sql, *parameters)]
+        except asyncpg.InFailedSQLTransactionError:
+            raise Refused(GONE) from None
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """See ``Transaction.submit``."""
+        return await self._told(submit(self._connection, tasks, plans))
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        """See ``Transaction.known``."""
+        found = await self._told(self._connection.rows("submission.existing", list(ids)))
+        return {row[0] for row in found}
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """See ``Transaction.savepoint``."""
+        try:
+            async with self._connection.savepoint():
+                yield
+        except asyncpg.InFailedSQLTransactionError:
+            raise StoreUnavailable(GONE) from None
+
+    async def finish(self, instance: str, finish: Finish) -> bool:
+        """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
+        seconds = self._database.turns.seconds
+        return await self._told(_finish(self._connection, instance, finish, seconds))
+
+    async def _told(self, work: Awaitable[T]) -> T:
+        try:
+            return await work
+        except StepwardError:
+            raise
+        except asyncpg.InFailedSQLTransactionError:
+            raise StoreUnavailable(GONE) from None
+        except DATA as error:
+            raise refused(error, self._database.place.shown) from error
+        except BROKEN as error:
+            raise translated(error, self._database.place.shown) from error
+
+
+@asynccontextmanager
+async def opened(database: Database, bell: Bell) -> AsyncIterator[PostgresTransaction]:
+    """A transaction of its own: commits when left, rolls back on an exception."""
+    async with database.shared.transaction() as connection:
+        yield PostgresTransaction(connection, database)
+    bell.ring()
+
+
+async def _finish(connection: Connection, instance: str, finish: Finish, seconds: float) -> bool:
+    # From here on whoever would fence the instance waits for this transaction.
+    await connection.bind_transaction(seconds)
+    await prove(connection, instance, None, 0.0)
+    if not await connection.rows("turn.held", [finish.task], instance):
+        return False
+    values = columns_of([astuple(replace(finish, ordinal=None))])
+    return await connection.change("turn.finish", *values) == 1
+
+
+def _first_word(sql: str) -> str:
+    words = COMMENT.sub(" ", sql).lstrip(" \t\r\n;(").split(None, 1)
+    return words[0].rstrip(";").lower() if words else ""

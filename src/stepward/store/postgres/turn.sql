@@ -1,0 +1,148 @@
+-- name: fence
+-- The instance lives, and whoever declares it dead waits until this commit is done.
+select id from {schema}.instance where id = $1 and alive for share
+
+-- name: held
+-- Those of the tasks that the instance holds; while it lives nobody else takes them away.
+select 1 from unnest($1::text[]) as wanted (uid)
+where (select t.locked_by from {schema}.task as t where t.uid = wanted.uid) = $2
+
+-- name: lock
+-- Hold tasks until the transaction ends, always in one order: two that lock the same ones cannot wait for each other.
+select {task} from {schema}.task where uid = any($1::text[]) order by uid for update
+
+-- name: insert_task
+-- New tasks, with ids in order: two who insert the same ones cannot wait for each other.
+insert into {schema}.task ({task}) select * from unnest({task_arrays}) returning 1
+
+-- name: insert_task_usual
+-- New tasks, of which nothing is known yet but what was submitted.
+insert into {schema}.task ({task_others}, {task_usual})
+select v.*, {task_values} from unnest({task_other_arrays}) as v returning 1
+
+-- name: insert_child
+-- Children of tasks; the same child again changes nothing.
+insert into {schema}.task ({task}) select * from unnest({task_arrays}) on conflict (uid) do nothing
+
+-- name: insert_step
+-- New steps.
+insert into {schema}.step ({step}) select * from unnest({step_arrays}) returning 1
+
+-- name: insert_step_usual
+-- New steps, of which nothing is known yet but what is asked.
+insert into {schema}.step ({step_others}, {step_usual})
+select v.*, {step_values} from unnest({step_other_arrays}) as v returning 1
+
+-- name: insert_planned
+-- Planned steps; one that is there already is left alone.
+insert into {schema}.step ({step}) select * from unnest({step_arrays}) on conflict do nothing
+
+-- name: fill_step
+-- Planned steps that the workflow asked for: each row becomes what an insert would have made.
+update {schema}.step as s
+set {step_filled}
+from unnest({step_arrays}) as v ({step})
+where s.task = v.task and s.run = v.run and s.key = v.key and s.state = 'not_started' and s.input = ''::bytea
+returning 1
+
+-- name: finish
+-- The outcomes of running attempts; an abandoned step keeps its state and records a late result once.
+update {schema}.step as s
+set state = case s.state when 'running' then v.state else s.state end,
+    output = v.output, error = v.error, in_doubt = v.in_doubt,
+    ordinal = case s.state when 'running' then v.ordinal end,
+    finished_at = v.finished_at, watched = false
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::text[], $6::bytea[], $7::bytea[],
+        $8::boolean[], $9::integer[], $10::float8[])
+    as v (task, run, key, attempt, state, output, error, in_doubt, ordinal, finished_at)
+where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt
+    and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))
+returning 1
+
+-- name: finish_usual
+-- The same for outcomes that are results.
+update {schema}.step as s
+set state = case s.state when 'running' then 'completed' else s.state end,
+    output = v.output, error = null, in_doubt = false,
+    ordinal = case s.state when 'running' then v.ordinal end,
+    finished_at = v.finished_at, watched = false
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::bytea[], $6::integer[], $7::float8[])
+    as v (task, run, key, attempt, output, ordinal, finished_at)
+where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt
+    and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))
+returning 1
+
+-- name: deliver
+-- The places of recorded outcomes in the order of delivery.
+update {schema}.step as s set ordinal = v.ordinal
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[]) as v (task, run, key, ordinal)
+where s.task = v.task and s.run = v.run and s.key = v.key
+    and s.ordinal is null and s.state in ('completed', 'failed')
+returning 1
+
+-- name: dispatch
+-- The start of next attempts.
+update {schema}.step as s
+set state = 'running', attempt = v.attempt, started_at = v.started_at, complete_by = v.complete_by, repeat_at = null,
+    watched = false
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::float8[], $6::float8[])
+    as v (task, run, key, attempt, started_at, complete_by)
+where s.task = v.task and s.run = v.run and s.key = v.key
+    and s.attempt = v.attempt - 1 and s.state in ('not_started', 'to_repeat')
+returning 1
+
+-- name: watch
+-- Have the Supervisor look at running attempts; a complete-by only ever comes nearer.
+update {schema}.step as s
+set watched = true, complete_by = least(s.complete_by, v.complete_by), error = coalesce(v.error, s.error),
+    in_doubt = v.in_doubt
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::float8[], $6::bytea[], $7::boolean[])
+    as v (task, run, key, attempt, complete_by, error, in_doubt)
+where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt and s.state = 'running'
+returning 1
+
+-- name: move_step
+-- Steps leave one state for another; an abandoned one may still record a late result.
+update {schema}.step as s
+set state = v.after, watched = false,
+    finished_at = case v.after when 'abandoned' then s.finished_at else coalesce(s.finished_at, v.at) end
+from unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::float8[])
+    as v (task, run, key, before, after, at)
+where s.task = v.task and s.run = v.run and s.key = v.key and s.state = v.before
+returning 1
+
+-- name: move_task
+-- The new faces of tasks that the instance holds; at an end or a release the inbox must be as read, and nobody else may
+-- have told of the task. Rows are met in the order of their uids; the CASE hides that their owner would find them.
+update {schema}.task as t
+set state = v.after, locked_by = case when v.let_go then null else t.locked_by end,
+    output = v.output, error = v.error, wake_at = v.wake_at, waits_for = v.waits_for,
+    undo_to = v.undo_to, run = coalesce(v.run, t.run), input = coalesce(v.input, t.input),
+    finished_at = v.finished_at, recovery_count = case when v.progress then 0 else t.recovery_count end,
+    events = coalesce(v.tells, t.events)
+from unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::boolean[], $6::bytea[], $7::bytea[], $8::float8[],
+        $9::text[], $10::text[], $11::integer[], $12::bytea[], $13::float8[], $14::boolean[], $15::integer[],
+        $16::integer[])
+    as v (uid, before, after, inbox, let_go, output, error, wake_at, waits_for, undo_to, run, input, finished_at,
+        progress, told, tells)
+where t.uid = v.uid and case when t.locked_by = $17 then true end and t.state = v.before and (not v.let_go or t.inbox = v.inbox)
+    and (v.told is null or t.events = v.told)
+returning 1
+
+-- name: count_events
+-- Owners tell more of tasks that do not move; nobody else may have told since they read the rows.
+update {schema}.task as t set events = v.tells
+from unnest($1::text[], $2::integer[], $3::integer[]) as v (uid, told, tells)
+where t.uid = v.uid and t.events = v.told
+returning 1
+
+-- name: take_inbox
+-- Inbox rows that are used up; by their numbers, as a task may have many.
+delete from {schema}.inbox as i
+using unnest($1::bigint[], $2::text[]) as v (number, task)
+where i.number = v.number and i.task || '' = v.task
+returning 1
+
+-- name: clock
+-- The server's clock.
+select extract(epoch from clock_timestamp())::float8

@@ -1,0 +1,52 @@
+"""Word of changes: heard from others alone, heard again after a loss, and given before a store is closed."""
+
+from __future__ import annotations
+
+from stepward.model.records import InboxKind
+from stepward.store.contract import Change, Post
+from tests.store.conformance.world import World, claimed, scheduler, until
+from tests.store.postgres.worlds import Database
+
+
+async def test_a_store_that_is_closed_at_once_has_told_of_its_change(database: Database) -> None:
+    world = World(lambda environment: database.store())
+    listening = await database.opened()
+    passing = await database.opened()
+    await passing.submit([world.task()])
+    await passing.close()
+    await until(listening.changed)
+
+
+async def test_two_applications_do_not_hear_of_each_other(database: Database) -> None:
+    world = World(lambda environment: database.store())
+    shop, other, blog = await database.opened(), await database.opened(), await database.opened("blog")
+    await blog.submit([world.task()])
+    await shop.submit([world.task()])
+    await until(other.changed)
+    assert not blog.changed()
+
+
+async def test_after_a_lost_connection_something_may_have_changed(database: Database) -> None:
+    world = World(lambda environment: database.store())
+    listening = await database.opened()
+    bell = listening._bell._connection
+    assert bell is not None
+    await database.rows(f"select pg_terminate_backend({bell.raw.get_server_pid()})")
+    await until(listening.changed)
+    await (await database.opened()).submit([world.task()])
+    await until(listening.changed)
+
+
+async def test_steps_that_go_on_ring_no_bell_and_what_others_wait_for_does(database: Database) -> None:
+    world = World(lambda environment: database.store())
+    store = await database.opened()
+    await scheduler(store)
+    task = await claimed(world, store)
+    listening = await database.opened()
+    listening.changed()
+    posts = [Post(task=task.uid, kind=InboxKind.STEP)]
+    await until(lambda: not store._bell._wanted.is_set())
+    await store.commit("s1", [Change(task=task.uid)], 10.0)
+    assert not store._bell._wanted.is_set()
+    await store.commit("s1", [Change(task="x", posts=posts)], None)
+    await until(listening.changed)

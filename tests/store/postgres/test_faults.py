@@ -1,0 +1,245 @@
+"""A server that goes away, is slow or refuses: nothing is assumed done, and what comes later works again."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import asyncpg
+import pytest
+
+from stepward.errors import CommitUnknown, Refused, StoreUnavailable
+from stepward.model.states import StepState
+from stepward.store.contract import Change, TaskFilter
+from stepward.store.postgres import PostgresStore
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import OTHERS
+from tests.store.conformance.world import (
+    SERVED,
+    World,
+    add_steps,
+    claimed,
+    finish,
+    ids,
+    read_step,
+    scheduler,
+    step,
+    until,
+)
+from tests.store.postgres.server import Server
+from tests.store.postgres.worlds import Database
+
+ENDED = """
+select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+"""
+
+
+@pytest.fixture
+def world(database: Database) -> World:
+    return World(lambda environment: database.store())
+
+
+class Blocked:
+    """A commit that stands at a row that somebody else has locked."""
+
+    def __init__(self, database: Database, world: World) -> None:
+        self.database = database
+        self.world = world
+
+    async def begin(self, store: PostgresStore, lease: float) -> asyncio.Task[object]:
+        await scheduler(store, "s1", lease)
+        self.task = await claimed(self.world, store)
+        self.charge = step(self.task)
+        await add_steps(store, self.task, self.charge)
+        self.beside = await self.database.connect()
+        await self.beside.execute("begin")
+        await self.beside.execute("select 1 from stepward_shop.step for update")
+        told = Change(task=self.task.uid, finishes=[finish(self.charge)])
+        committing = asyncio.create_task(store.commit("s1", [told], None))
+        while not await self.waiting():
+            assert not committing.done()
+        return committing
+
+    async def waiting(self) -> list[int]:
+        rows = await self.beside.fetch("select pid from pg_locks where not granted")
+        return [row[0] for row in rows]
+
+    async def let_go(self) -> None:
+        await self.beside.execute("rollback")
+
+
+async def test_a_commit_whose_answer_is_lost_is_unknown(database: Database, world: World) -> None:
+    store = await database.opened()
+    blocked = Blocked(database, world)
+    committing = await blocked.begin(store, 60)
+    await blocked.beside.execute(f"select pg_terminate_backend({(await blocked.waiting())[0]})")
+    with pytest.raises(CommitUnknown, match="read what became of it"):
+        await committing
+    await blocked.let_go()
+    assert (await read_step(store, blocked.task)).state is StepState.RUNNING
+    told = Change(task=blocked.task.uid, finishes=[finish(blocked.charge)])
+    assert (await store.commit("s1", [told], None)).missed == {}
+
+
+async def test_a_statement_takes_less_than_half_of_a_lease(database: Database, world: World) -> None:
+    store = await database.opened()
+    blocked = Blocked(database, world)
+    committing = await blocked.begin(store, 1.0)
+    async with asyncio.timeout(0.5):
+        with pytest.raises(StoreUnavailable, match="expected an answer within the time allowed"):
+            await committing
+    await blocked.let_go()
+    assert (await read_step(store, blocked.task)).state is StepState.RUNNING
+
+
+async def test_a_transaction_that_rests_after_its_outcome_is_given_up_by_the_server(
+    database: Database, world: World
+) -> None:
+    store = await database.opened()
+    await scheduler(store, "s1", 0.6)
+    task = await claimed(world, store)
+    await add_steps(store, task, step(task))
+    with pytest.raises(StoreUnavailable):
+        async with store.transaction() as transaction:
+            assert await transaction.finish("s1", finish(step(task)))
+            ((pid,),) = await transaction.execute("select pg_backend_pid()")
+            async with asyncio.timeout(10):
+                while await database.rows(f"select 1 from pg_stat_activity where pid = {pid}"):
+                    pass
+    assert (await read_step(store, task)).state is StepState.RUNNING
+
+
+async def test_a_connection_lost_before_the_commit_changes_nothing(database: Database, world: World) -> None:
+    store = await database.opened()
+
+    async def half(connection: Connection) -> None:
+        await connection.run("create table half (x integer)")
+        await database.rows(f"select pg_terminate_backend({connection.raw.get_server_pid()})")
+        await connection.run("create table whole (x integer)")
+
+    with pytest.raises(StoreUnavailable):
+        await store._database.others.write(half)
+    assert await database.rows("select relname from pg_class where relname in ('half', 'whole')") == []
+    assert await store.tasks(TaskFilter()) == []
+
+
+async def test_after_a_crash_of_the_server_all_goes_on(database: Database, world: World, server: Server) -> None:
+    store = await database.opened()
+    await scheduler(store)
+    await store.submit([world.task("a")])
+    await asyncio.to_thread(server.stop, immediate=True)
+    with pytest.raises(StoreUnavailable):
+        await store.submit([world.task("b")])
+    await asyncio.to_thread(server.start)
+    assert ids(await store.claim("s1", SERVED, 9)) == ["a"]
+    await until(store.changed, 30)
+    other = await database.opened()
+    store.changed()
+    await other.submit([world.task("c")])
+    await until(store.changed)
+
+
+async def test_a_server_that_only_reads_is_told(database: Database, world: World) -> None:
+    store = await database.opened()
+    await database.rows(f"alter database {database.name} set default_transaction_read_only = on")
+    await database.rows(ENDED)
+    with pytest.raises(StoreUnavailable, match="expected the primary, found a server that only reads"):
+        while True:  # The first tries may meet the connections that have just ended.
+            await _submitted(store, world)
+
+
+async def _submitted(store: PostgresStore, world: World) -> None:
+    try:
+        await store.submit([world.task()])
+    except StoreUnavailable as error:
+        if "only reads" in str(error):
+            raise
+
+
+@pytest.mark.parametrize("error", [asyncpg.DeadlockDetectedError, asyncpg.SerializationError])
+async def test_what_another_transaction_kept_from_its_end_is_done_again(
+    database: Database, error: type[Exception]
+) -> None:
+    store = await database.opened()
+    tries = []
+
+    async def unlucky(connection: Connection) -> int:
+        tries.append(1)
+        await connection.run("create table mark (x integer)")
+        if len(tries) < 3:
+            raise error("made by the test")
+        return len(tries)
+
+    assert await store._database.others.write(unlucky) == 3
+
+    async def hopeless(connection: Connection) -> None:
+        raise error("made by the test")
+
+    with pytest.raises(StoreUnavailable, match="expected an end without conflict in 5 tries"):
+        await store._database.others.write(hopeless)
+
+
+async def test_data_that_is_refused_is_told_in_a_line(database: Database, world: World) -> None:
+    store = await database.opened()
+    with pytest.raises(Refused, match="expected data that its tables allow, found CheckViolationError") as caught:
+        await store.submit([world.task(run=0)])
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_message_that_quotes_nul_is_told_all_the_same(database: Database, world: World) -> None:
+    store = await database.opened()
+    await scheduler(store)
+    await store.messages.put("q", [(b"1", None)])
+    ((token),) = [message.token for message in await store.messages.take("q", 1, 10)]
+    await store.messages.bury("q", [(token, "expected JSON, found \0")])
+    (letter,) = await store.dead_letters(9)
+    assert letter.reason == "expected JSON, found �"
+
+
+async def test_statements_that_end_the_transaction_are_refused(database: Database) -> None:
+    store = await database.opened()
+    for statement in ("commit", " /* now */ END", "rollback;", "-- so\nbegin", "prepare transaction 'x'"):
+        with pytest.raises(Refused, match="leave that to Stepward"):
+            async with store.transaction() as transaction:
+                await transaction.execute("create table cart (name text)")
+                await transaction.execute(statement)
+    assert await database.rows("select 1 from pg_class where relname = 'cart'") == []
+
+
+async def test_transactions_of_one_store_run_beside_one_another(database: Database, world: World) -> None:
+    store = await database.opened()
+    async with store.transaction() as one, store.transaction() as other:
+        await one.submit([world.task("a")])
+        await other.submit([world.task("b")])
+        assert await other.known(["a", "b"]) == {"b"}
+    assert {task.id for task in await store.tasks(TaskFilter())} == {"a", "b"}
+
+
+async def test_one_id_submitted_by_two_at_once_is_one_task(database: Database, world: World) -> None:
+    store = await database.opened()
+    async with store.transaction() as one:
+        await one.submit([world.task("a", input=b"[1]")])
+        other = asyncio.create_task(store.submit([world.task("a", input=b"[2]"), world.task("b")]))
+        while not await database.rows("select 1 from pg_locks where not granted"):
+            assert not other.done()
+    answers = await other
+    assert [(answer.created, answer.same) for answer in answers] == [(False, False), (True, True)]
+    found = await store.task("a")
+    assert found is not None
+    assert found.input == b"[1]"
+
+
+async def test_a_lease_is_renewed_though_all_other_connections_are_in_use(database: Database) -> None:
+    store = await database.opened()
+    await scheduler(store, "s1", 60)
+    async with AsyncExitStack() as stack:
+        for _ in range(OTHERS):
+            await stack.enter_async_context(store._database.others.pool.lent())
+        async with asyncio.timeout(2):
+            assert await store.renew(["s1"], 60) == {"s1"}
+
+
+async def test_more_at_once_than_there_are_connections_wait_their_turn(database: Database, world: World) -> None:
+    store = await database.opened()
+    await asyncio.gather(*[store.submit([world.task(f"t{number}")]) for number in range(5 * OTHERS)])
+    assert len(await store.tasks(TaskFilter())) == 5 * OTHERS

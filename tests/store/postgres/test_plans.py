@@ -1,0 +1,173 @@
+"""How the queries go over the rows: by an index of live rows, whatever the tables held when they were prepared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from stepward.model.states import TaskState
+from stepward.store.contract import TaskFilter
+from stepward.store.postgres.book import load_book
+from stepward.store.postgres.connecting import PINNED
+from stepward.store.postgres.listing import CONDITIONS, listing
+from tests.store.postgres.worlds import Database
+
+Nodes = list[dict[str, Any]]
+PARAMETERS = "select cardinality(parameter_types) from pg_prepared_statements where name = 'it'"
+BOOK = load_book("stepward_shop")
+SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert"}
+"""Tables of a few rows."""
+CATALOGUE = {"pg_class", "pg_namespace"}
+MAY_WALK = {"client.tasks", "messages.dead_letters"}
+"""Over a bounded number of rows in the order of their keys."""
+LARGE = {"task", "step", "inbox", "message"}
+BOUNDED = {
+    ("messages.forget_expired", "message_queue"),
+    ("scheduler.next_wake", "task_claimable"),
+    ("scheduler.next_wake", "task_waking"),
+    ("supervisor.due", "task_claimable"),
+    ("supervisor.unserved", "task_claimable"),
+    ("supervisor.extend_steps", "task_held"),
+}
+"""The first of an index, and no more; and after an outage all that is held."""
+EXPECTED = {
+    "turn.held": {"task_pkey"},
+    "turn.lock": {"task_pkey"},
+    "turn.finish": {"step_pkey"},
+    "turn.finish_usual": {"step_pkey"},
+    "turn.dispatch": {"step_pkey"},
+    "turn.watch": {"step_pkey"},
+    "turn.move_step": {"step_pkey"},
+    "turn.fill_step": {"step_pkey"},
+    "turn.deliver": {"step_pkey"},
+    "turn.move_task": {"task_pkey"},
+    "turn.take_inbox": {"inbox_pkey"},
+    "inbox.count": {"task_pkey"},
+    "scheduler.open_claim": {"task_waking", "task_pkey"},
+    "scheduler.claim": {"task_claimable", "task_pkey"},
+    "scheduler.tasks": {"task_pkey"},
+    "scheduler.steps": {"step_pkey"},
+    "scheduler.inbox": {"inbox_task"},
+    "scheduler.read_inbox": {"inbox_pkey", "task_pkey"},
+    "scheduler.read_inbox_since": {"inbox_xid", "task_pkey"},
+    "scheduler.next_wake": {"task_claimable", "task_waking"},
+    "leases.give_back": {"task_held", "task_pkey", "inbox_task"},
+    "messages.take": {"message_queue", "message_pkey"},
+    "messages.delete": {"message_pkey"},
+    "messages.extend": {"message_pkey"},
+    "messages.bury": {"message_pkey"},
+    "messages.forget_expired": {"message_queue", "message_pkey"},
+    "messages.read": {"message_queue"},
+    "messages.read_since": {"message_queue"},
+    "supervisor.extend_steps": {"task_held", "step_pkey"},
+    "supervisor.free": {"task_held", "task_pkey"},
+    "supervisor.expired_steps": {"step_watched", "task_pkey"},
+    "supervisor.decide": {"step_pkey"},
+    "supervisor.expired_tasks": {"task_deadline"},
+    "retention.finished": {"task_finished", "task_pkey"},
+    "client.steps": {"task_id_key", "step_pkey"},
+    "submission.existing": {"task_id_key"},
+}
+
+
+@asynccontextmanager
+async def planning(database: Database) -> AsyncIterator[Callable[[str], Awaitable[Nodes]]]:
+    """What gives every node of the plan that our connections make, with nothing known of the values."""
+    connection = await database.connect()
+    for name, value in PINNED.items():
+        await connection.execute(f"set {name} = {value}")
+
+    async def plan(sql: str) -> Nodes:
+        await connection.execute(f"prepare it as {sql}")
+        ((count,),) = await connection.fetch(PARAMETERS)
+        values = f"({', '.join(['null'] * count)})" if count else ""
+        ((text,),) = await connection.fetch(f"explain (format json) execute it{values}")
+        await connection.execute("deallocate it")
+        return list(_nodes(json.loads(text)[0]["Plan"]))
+
+    yield plan
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for below in node.get("Plans", []):
+        yield from _nodes(below)
+
+
+def indexes(nodes: Nodes) -> set[str]:
+    """The indexes that the plan reads, those of small tables left out."""
+    names = {node["Index Name"] for node in nodes if "Index Name" in node}
+    return {name for name in names if name.partition("_")[0] not in SMALL or name == "alert_undelivered"}
+
+
+@pytest.fixture(params=["new", "full"])
+async def filled(request: pytest.FixtureRequest, database: Database) -> Database:
+    await database.opened()
+    if request.param == "full":
+        await database.run(FILL)
+    return database
+
+
+async def test_no_query_walks_over_a_table(filled: Database) -> None:
+    async with planning(filled) as plan:
+        for name, sql in BOOK.items():
+            if name not in MAY_WALK:
+                walked = {node["Relation Name"] for node in await plan(sql) if node["Node Type"] == "Seq Scan"}
+                assert walked - SMALL - CATALOGUE == set(), name
+
+
+async def test_no_query_walks_along_an_index_further_than_its_limit(filled: Database) -> None:
+    async with planning(filled) as plan:
+        walks = {
+            (name, node["Index Name"])
+            for name, sql in BOOK.items()
+            for node in await plan(sql)
+            if "Index Name" in node and "Index Cond" not in node and node.get("Relation Name") in LARGE
+        }
+    assert walks - BOUNDED == set()
+
+
+async def test_hot_queries_use_the_indexes_made_for_them(filled: Database) -> None:
+    async with planning(filled) as plan:
+        found = {name: indexes(await plan(BOOK[name])) for name in EXPECTED}
+        assert found == EXPECTED
+
+
+async def test_a_pass_of_the_supervisor_leaps(filled: Database) -> None:
+    async with planning(filled) as plan:
+        found = indexes(await plan(BOOK["supervisor.due"]))
+    expected = {"step_watched", "task_deadline", "task_held", "task_claimable", "task_waking", "alert_undelivered"}
+    assert expected <= found
+
+
+async def test_listings_by_state_go_over_live_tasks_alone(filled: Database) -> None:
+    async with planning(filled) as plan:
+        for state in CONDITIONS:
+            sql, _ = listing(BOOK["client.tasks"], TaskFilter(state=state))
+            expected = {"task_held"} if state is TaskState.PROCESSING else {"task_listed"}
+            assert indexes(await plan(sql)) == expected, state
+
+
+FILL = """
+insert into stepward_shop.task (uid, id, workflow, version, state, priority, labels, run, input, locked_by, inbox,
+    failure_count, recovery_count, created_at, finished_at)
+select 't' || n, 'i' || n, 'w' || n % 5, '1', case when n % 10 = 0 then 'pending' when n % 10 = 1 then 'processing'
+    else 'processed' end, 5, '{}', 1, '[]', case when n % 10 = 1 then 's1' end, 0, 0, 0, n,
+    case when n % 10 > 1 then n end
+from generate_series(1, 20000) as n;
+insert into stepward_shop.step (task, run, key, number, name, kind, state, attempt, failure_count, complete_by, input,
+    has_undo, irreversible, in_doubt, watched, generation)
+select 't' || n, 1, 'pay/' || m, m, 'pay', 'operation', 'running', 1, 0, n, '[]', false, false, false, n % 100 = 1, 0
+from generate_series(1, 20000) as n, generate_series(1, 3) as m;
+insert into stepward_shop.message (queue, body, taken_until)
+select 'q' || n % 3, 'x', case when n % 2 = 0 then n else 0 end from generate_series(1, 20000) as n;
+insert into stepward_shop.inbox (task, kind, name, body, sender)
+select 't' || n, 'signal', 'x', 'x', '' from generate_series(1, 20000) as n;
+insert into stepward_shop.instance
+select 's' || n, 'scheduler', 'h', 1, '[]', 0, n, true, 0, 0 from generate_series(1, 5) as n;
+analyze;
+"""

@@ -1,0 +1,82 @@
+"""Rows whose transactions commit in another order than their numbers are read all the same, each once."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepward.store.postgres.trail import Look, Trail
+from tests.store.conformance.world import World, claimed, scheduler
+from tests.store.postgres.worlds import Database
+
+
+def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
+    trail = Trail()
+    first = trail.look("me", 0)
+    assert first == Look("me", (0,), 0, None, None)
+    trail.saw(first, "one", [3, 4], limit=9)
+    second = trail.look("me", 4)
+    assert (second.above, second.since) == (0, "one")
+    trail.saw(second, "two", [2], limit=9)
+    assert trail.look("me", 4).since == trail.look("me", 2).since == "two"
+    assert trail.look("other", 4).since is None
+
+
+def test_a_reader_that_reads_from_elsewhere_begins_anew() -> None:
+    trail = Trail()
+    trail.saw(trail.look("me", 0), "one", [3, 4], limit=9)
+    assert trail.look("me", 3) == Look("me", (3,), 3, None, None)
+
+
+def test_more_than_a_look_can_give_is_given_in_turns_and_nothing_passed_over() -> None:
+    trail = Trail()
+    trail.saw(trail.look("me", 0), "one", [1, 2], limit=2)
+    more = trail.look("me", 2)
+    assert (more.above, more.since) == (2, None)
+    trail.saw(more, "two", [3], limit=2)
+    # What came below the second number while the second look was on its way was not visible to the first.
+    assert (trail.look("me", 3).above, trail.look("me", 3).since) == (0, "one")
+
+
+async def test_an_inbox_row_that_commits_late_is_read(database: Database) -> None:
+    world = World(lambda environment: database.store())
+    store = await database.opened()
+    await scheduler(store)
+    late, early = await claimed(world, store), await claimed(world, store)
+    beside = await database.connect()
+    await beside.execute("begin")
+    await beside.execute(INSERT, late.uid)
+    assert await store.signal(early.id, "paid", b"1", None)
+    (first,) = await store.read_inbox("s1", 0)
+    await beside.execute("commit")
+    (second,) = await store.read_inbox("s1", first.number)
+    assert (second.task, second.number < first.number) == (late.uid, True)
+    assert await store.read_inbox("s1", first.number) == []
+
+
+async def test_a_message_that_commits_late_is_read(database: Database) -> None:
+    store = await database.opened()
+    beside = await database.connect()
+    await beside.execute("begin")
+    await beside.execute("insert into stepward_shop.message (queue, body) values ('q', 'late')")
+    await store.messages.put("q", [(b"early", None)])
+    (first,) = await store.messages.read("q", 0, 9)
+    await beside.execute("commit")
+    (second,) = await store.messages.read("q", first.token, 9)
+    assert [first.body, second.body] == [b"early", b"late"]
+    assert await store.messages.read("q", second.token, 9) == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_messages_are_read_in_pages(database: Database, limit: int) -> None:
+    store = await database.opened()
+    await store.messages.put("q", [(b"%d" % number, None) for number in range(5)])
+    found: list[bytes] = []
+    after = 0
+    while page := await store.messages.read("q", after, limit):
+        found += [message.body for message in page]
+        after = page[-1].token
+    assert sorted(set(found)) == [b"0", b"1", b"2", b"3", b"4"]
+    assert found[:5] == [b"0", b"1", b"2", b"3", b"4"]
+
+
+INSERT = "insert into stepward_shop.inbox (task, kind, name, body, sender) values ($1, 'signal', 'late', '1', '')"
