@@ -43,7 +43,7 @@ class Queues:
         self._app = accept.app_name(app)
         if not isinstance(address, str) and not hasattr(address, "messages"):
             raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
-        self._entered = False
+        self._is_usable = not isinstance(address, str)
         self._environment = environment or Environment()
         self._limit = payload_bytes
         self._owns_store = isinstance(address, str)
@@ -60,7 +60,7 @@ class Queues:
         if self._owns_store:
             await self._store.open()
         self._watcher.start()
-        self._entered = True
+        self._is_usable = True
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -105,5 +105,5 @@ class Queues:
         return StatusEvents(self._queues, accept.own_queue(queue, self._app), watches=True)
 
     def _check_entered(self) -> None:
-        if not self._entered:
+        if not self._is_usable:
             raise Refused("Queues: expected use within `async with Queues(…) as queues`, found it not entered yet")
