@@ -7,7 +7,7 @@ import asyncio
 from stepward.events import Hints
 from stepward.store.contract import HostStore
 
-EVERY = 0.02
+EVERY = 0.01
 """Seconds between looks; a look reads one counter and is no statement."""
 
 
