@@ -46,13 +46,13 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(PYTHON) -m venv --clear build/lock
 	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
 	@$(COMPILE) --upgrade --extra http --group dev --output-file requirements/dev.txt pyproject.toml
-	@$(COMPILE) $(AS_TESTED) --extra http --output-file requirements/runtime.txt pyproject.toml
+	@$(COMPILE) $(AS_TESTED) --extra http --extra postgres --output-file requirements/runtime.txt pyproject.toml
 	@$(COMPILE) $(AS_TESTED) --group build --output-file requirements/build.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests servers examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A new lock makes a new environment; a changed pyproject.toml only installs the package again.
 .venv/packages.stamp: requirements/dev.txt

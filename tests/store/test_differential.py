@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from servers.postgres import versions
 from stepward.clock import Environment
 from stepward.store.postgres import PostgresStore
 from stepward.store.sqlite import SqliteStore
 from tests.store.conformance.world import HandClock
 from tests.store.differential import Stream
-from tests.store.postgres.server import Servers, versions
+from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
 from tests.store.verbs import MAKERS
 

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from servers.postgres import versions
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from tests.store.conformance.world import MadePlace, Maker, Place, World, scheduler
 from tests.store.postgres.pooler import pooler
-from tests.store.postgres.server import Servers, versions
+from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
 
 POOLED = "postgres_pooled"

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.store.postgres.server import Server, Servers, running, versions
+from servers.postgres import versions
+from tests.store.postgres.server import Server, Servers, running
 from tests.store.postgres.worlds import Database
 
 

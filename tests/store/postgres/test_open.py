@@ -6,12 +6,13 @@ import asyncio
 
 import pytest
 
+from servers.ports import free_port
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity, Store, TaskFilter
 from stepward.store.opening import identify, open_store
 from stepward.store.postgres import PostgresStore, connecting, schema
 from stepward.store.postgres.schema import schema_of
-from tests.store.postgres.server import WITH_PASSWORD, Server, free_port
+from tests.store.postgres.server import WITH_PASSWORD, Server
 from tests.store.postgres.worlds import Database, environment_of
 
 

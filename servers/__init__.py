@@ -1,0 +1,1 @@
+"""Real servers for tests, the worked example and the benchmarks: begun on loopback, gone with whoever began them."""

@@ -1,0 +1,7 @@
+"""PostgreSQL servers, alone or as a primary with a streaming standby."""
+
+from servers.postgres.pair import Pair, paired
+from servers.postgres.programs import newest, versions
+from servers.postgres.server import Server, running
+
+__all__ = ["Pair", "Server", "newest", "paired", "running", "versions"]
