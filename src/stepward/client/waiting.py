@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
@@ -19,6 +20,15 @@ class Endings:
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[asyncio.Future[Task]]] = {}
+        self._is_held: Callable[[str], bool] = lambda _uid: False
+
+    def hear(self, is_held: Callable[[str], bool]) -> None:
+        """From now on ``is_held`` says which tasks a Scheduler of this process holds: their ends will be told."""
+        self._is_held = is_held
+
+    def is_held(self, uid: str) -> bool:
+        """Whether the task has not ended, and a Scheduler of this process is to tell when it does."""
+        return self._is_held(uid)
 
     def wait(self, uid: str) -> asyncio.Future[Task]:
         """A future of the ended task."""
@@ -61,8 +71,9 @@ class Lookout:
         """Wait until the task has ended."""
         future = self._endings.wait(uid)
         try:
-            for task in await self._store.ended([uid]):
-                return task
+            if not self._endings.is_held(uid):
+                for task in await self._store.ended([uid]):
+                    return task
             self._start()
             return await future
         finally:

@@ -51,6 +51,7 @@ class Host:
         self._agent_instance = ""
         self._supervisor_instance = ""
         self._submission_instance = ""
+        parts.endings.hear(self._is_held)
 
     @property
     def scheduler(self) -> Scheduler | None:
@@ -63,6 +64,9 @@ class Host:
             return None
         scheduler = self._scheduler
         return scheduler.submit(task) if scheduler is not None and scheduler.has_room else None
+
+    def _is_held(self, uid: str) -> bool:
+        return self._scheduler is not None and self._scheduler.holds(uid)
 
     async def start(self) -> None:
         """Register and begin; what cannot be registered raises here."""

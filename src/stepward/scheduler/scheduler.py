@@ -112,6 +112,11 @@ class Scheduler:
         """How many tasks are in memory."""
         return len(self._residence.tasks)
 
+    def holds(self, uid: str) -> bool:
+        """Whether that task is in memory, and will be until its end is told or it is let go."""
+        resident = self._residence.tasks.get(uid)
+        return resident is not None and not resident.leaving
+
     def submit(self, task: Task) -> Answered:
         """Let a submission be born claimed, its first steps in the same commit; None: its id is taken."""
         answered = self._births.add(task)

@@ -6,5 +6,5 @@ on conflict (name, version) do update set
     plan = excluded.plan, registered_at = excluded.registered_at
 
 -- name: notify
--- Tell whoever listens that the store was changed.
-select pg_notify($1, '')
+-- Tell whoever listens that the store was changed: a hint, for which no disk and no standby need be waited.
+select pg_notify($1, ''), set_config('synchronous_commit', 'off', true)
