@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -28,6 +28,7 @@ class Mail:
         environment: Environment,
         observers: Observers,
         stir: Callable[[], None],
+        ahead: Callable[[], None],
     ) -> None:
         self._transport = transport
         self._queue = queue
@@ -35,6 +36,7 @@ class Mail:
         self._environment = environment
         self._observers = observers
         self._stir = stir
+        self._ahead = ahead
         self._replies: deque[tuple[Reply, float | None]] = deque()
         self._deliveries: list[Delivery] = []
 
@@ -55,6 +57,15 @@ class Mail:
         replies = self._replies
         while replies:
             yield replies.popleft()
+
+    def take_but(self, tasks: Container[str]) -> Iterator[tuple[Reply, float | None]]:
+        """What came in since the last turn for other tasks than these, whose replies stay in their order."""
+        came, self._replies = self._replies, deque()
+        for each in came:
+            if each[0].task in tasks:
+                self._replies.append(each)
+            else:
+                yield each
 
     def heard(self) -> list[Delivery]:
         """The deliveries of what was taken, to be settled after the commit."""
@@ -85,4 +96,5 @@ class Mail:
                 if isinstance(delivery.message, Reply):
                     self._replies.append((delivery.message, None))
             self._deliveries += deliveries
+            self._ahead()
             self._stir()

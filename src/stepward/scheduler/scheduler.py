@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from stepward.clock import Environment
 from stepward.errors import InstanceFenced, StoreUnavailable
@@ -67,7 +67,11 @@ class Scheduler:
         self._has_told = False
         self._served = list(registry.workflows)
         self._alarm = Alarm()
-        self._mail = Mail(transport, reply_queue(instance), settings, environment, observers, self._alarm.stir)
+        self._mail = Mail(
+            transport, reply_queue(instance), settings, environment, observers, self._alarm.stir, self._answer_ahead
+        )
+        self._in_hand: set[str] | None = None
+        """The tasks whose changes are on their way into the store, while the turn waits for that."""
         self._agenda = Agenda()
         self._desk = Desk({**capacities, LOCAL: LOCAL_STEPS})
         self._local = LocalSteps(
@@ -126,8 +130,11 @@ class Scheduler:
     async def run(self) -> None:
         """Turn until cancelled. Raises InstanceFenced or CommitUnknown when this instance is over."""
         pump = asyncio.get_running_loop().create_task(self._mail.pump())
+        pump.add_done_callback(lambda _: self._alarm.stir())
         try:
             while True:
+                if pump.done():
+                    pump.result()  # it ends by a bug alone
                 try:
                     delay = await self.turn()
                 except StoreUnavailable as error:
@@ -220,14 +227,31 @@ class Scheduler:
         touched, residence.touched = list(residence.touched.values()), {}
         heard = self._mail.heard()
         self._dispatcher.seal()
-        missed = await self._commits.commit(touched)
+        with self._working_ahead(touched):
+            missed = await self._commits.commit(touched)
         for resident in touched:
             self._conclude(resident, missed.get(resident.task.uid))
         if self._has_told:
             self._has_told = False
             self._told()
-        await self._dispatcher.send(self._store.now(), self._is_held)
+        with self._working_ahead([]):
+            await self._dispatcher.send(self._store.now(), self._is_held)
         await self._after(touched, heard)
+
+    @contextlib.contextmanager
+    def _working_ahead(self, touched: list[Resident]) -> Iterator[None]:
+        """While others have the turn's work in hand, begin the next turn with what comes in for all but these."""
+        self._in_hand = {resident.task.uid for resident in touched}
+        try:
+            yield
+        finally:
+            self._in_hand = None
+
+    def _answer_ahead(self) -> None:
+        if self._in_hand is not None:
+            now = self._store.now()
+            for reply, committed_at in self._mail.take_but(self._in_hand):
+                self._residence.answer(reply, committed_at, now)
 
     async def _after(self, touched: list[Resident], heard: list[Delivery]) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.

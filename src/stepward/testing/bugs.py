@@ -22,6 +22,7 @@ from stepward.scheduler import steps as rows
 from stepward.scheduler.commits import Commits
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward
+from stepward.scheduler.mail import Mail
 from stepward.scheduler.residence import Residence
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.contract import Store
@@ -102,6 +103,16 @@ def dispatched_before_commit(stack: ExitStack) -> None:
         await original(self)
 
     _set(stack, Scheduler, "_commit", commit)
+
+
+@_bug
+def answered_while_committing(stack: ExitStack) -> None:
+    """A reply changes a task whose change is on its way into the store."""
+
+    def take_all(self: Mail, tasks: object) -> Any:
+        return self.take()
+
+    _set(stack, Mail, "take_but", take_all)
 
 
 @_bug
