@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import Any
 
-from stepward import Agent, App, wait_for, workflow
+from stepward import Agent, App, step, wait_for, workflow
 
 service = Agent("svc", concurrency=20_000)
 
@@ -17,12 +16,24 @@ async def act(text: str, n: int) -> dict[str, object]:
     return {"ok": True, "n": n}
 
 
-@service.operation(complete_by="10m")
+@step(complete_by="10m")
 async def hold(n: int) -> int:
-    """Never answers in the process that is going to be killed."""
+    """Never ends in the process that is going to be killed; beside its Scheduler, so that an heir begins it at once."""
     if os.environ.get("BENCH_HOLD"):
         await asyncio.Event().wait()
     return n
+
+
+@workflow()
+async def one(text: str) -> dict[str, object]:
+    return await act(text, 1)
+
+
+@workflow()
+async def two(text: str) -> int:
+    await act(text, 1)
+    await act(text, 2)
+    return 2
 
 
 @workflow()
@@ -45,6 +56,6 @@ async def waiting(n: int) -> int:
     return int(await wait_for("go"))
 
 
-def make_app(path: Path, **settings: Any) -> App:
-    """The application on a store of its own."""
-    return App("bench", workflows=[ten, half, waiting], agents=[service], store=f"sqlite:///{path}", **settings)
+def make_app(address: str, **settings: Any) -> App:
+    """The application on the store of that address."""
+    return App("bench", workflows=[one, two, ten, half, waiting], agents=[service], store=address, **settings)

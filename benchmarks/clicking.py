@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 
 from playwright.async_api import Page, async_playwright
 
+from benchmarks.places import Place
 from examples.orders.processes.premises import Premises
 
 ORDERS = 60
@@ -27,9 +27,9 @@ document.addEventListener('DOMContentLoaded', () => {
 Figures = dict[str, float]
 
 
-async def clicking(folder: Path) -> Figures:
+async def clicking(place: Place) -> Figures:
     """One customer after the other, while nothing else happens in the shop."""
-    premises = Premises(folder, SETTINGS, stock={"cups": 10 * ORDERS})
+    premises = Premises(place.folder, SETTINGS, stock={"cups": 10 * ORDERS})
     storefront = premises.storefront()
     try:
         await premises.group.start(*premises.services.values())

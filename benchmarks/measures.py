@@ -1,169 +1,138 @@
-"""What is measured, one function each; every one runs in a fresh process on a fresh store."""
+"""What one process reaches: throughput, latency, submissions, rest, and all that with a long history."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import Callable, Coroutine
-from pathlib import Path
-from typing import Any
 
-from benchmarks import floor, queues
 from benchmarks.application import make_app, ten, waiting
-from benchmarks.clicking import clicking
-from benchmarks.looking import until
-from benchmarks.takeover import takeover
-from stepward import App, Client
+from benchmarks.floor import floor
+from benchmarks.loads import AT_ONCE, STEPS, alone, concurrently, median, ratio, run_ten_steps
+from benchmarks.places import Place
 from stepward.clock import Environment
+from stepward.store.postgres.store import PostgresStore
 from stepward.store.sqlite.store import SqliteStore
 
 Figures = dict[str, float]
-AT_ONCE = 128
+ROUNDS = 5
 TASKS = 2_560
+PEER_TASKS = 256
+"""Of a peer that is some hundred times slower."""
 ALONE = 200
-WAITING = 100_000
+PEER_ALONE = 20
+SUBMITTED = 10_000
+SINGLE = 4_000
+CLIENTS = 16
 IDLE_SECONDS = 10.0
+HISTORIES = (1_000, 10_000, 100_000, 1_000_000)
+MICROSECONDS = 1e6
+MILLISECONDS = 1e3
 
 
-async def throughput(folder: Path) -> Figures:
-    """Ten-step tasks, 128 in flight, beside the raw limit: rounds in turn, because the machine drifts."""
-    raw = await floor.open_floor(folder / "floor.db")
-    app = make_app(folder / "bench.db")
-    limits, rates, cpu = [], [], []
-    async with app.running(), app.client() as client:
-        await run_ten_steps(client, 512)
-        for _ in range(5):
-            limits.append(floor.ten_step_tasks(raw, TASKS, AT_ONCE))
-            began, used = time.perf_counter(), time.process_time()
-            await run_ten_steps(client, TASKS)
-            rates.append(TASKS * 10 / (time.perf_counter() - began))
-            cpu.append((time.process_time() - used) / TASKS / 10 * 1e6)
-    shares = [rate / limit for rate, limit in zip(rates, limits, strict=True)]
+async def throughput(
+    place: Place, *, rounds: int = ROUNDS, tasks: int = TASKS, peer_tasks: int = PEER_TASKS
+) -> Figures:
+    """Ten-step tasks, 128 in flight, beside the raw limit and a peer: rounds in turn, because the machine drifts."""
+    app = make_app(await place.fresh())
+    limits, rates, theirs, cpu = [], [], [], []
+    async with floor(await place.fresh()) as raw, place.peer() as peer, app.running(), app.client() as client:
+        await run_ten_steps(client, tasks // 5)
+        if peer is not None:
+            await peer.ten_step_tasks(peer_tasks // 4, AT_ONCE)
+        for _ in range(rounds):
+            limits.append(await raw.ten_step_tasks(tasks, AT_ONCE))
+            used = time.process_time(), place.server_seconds()
+            rates.append(tasks * STEPS / await run_ten_steps(client, tasks))
+            cpu.append((time.process_time() - used[0], place.server_seconds() - used[1]))
+            if peer is not None:
+                theirs.append(await peer.ten_step_tasks(peer_tasks, AT_ONCE))
+    own, served = (median(seconds) / tasks / STEPS * MICROSECONDS for seconds in zip(*cpu, strict=True))
     return {
         "raw_limit_steps_per_s": median(limits),
         "steps_per_s": median(rates),
-        "share_of_raw_limit": median(shares),
-        "cpu_us_per_step": median(cpu),
+        "share_of_raw_limit": ratio(rates, limits),
+        "cpu_us_per_step": own,
+        **({"server_cpu_us_per_step": served} if served else {}),
+        **({"dbos_steps_per_s": median(theirs), "times_dbos": ratio(rates, theirs)} if theirs else {}),
     }
 
 
-async def latency(folder: Path) -> Figures:
-    """One ten-step task at a time, beside the floor: eleven commits and nothing else."""
-    raw = await floor.open_floor(folder / "floor.db")
-    app = make_app(folder / "bench.db")
-    floors, own = [], []
-    async with app.running(), app.client() as client:
-        await alone(client, 50)
-        for _ in range(5):
-            floors.append(floor.one_task(raw, ALONE))
-            own.append(await alone(client, ALONE))
-    ratios = [mine / bare for mine, bare in zip(own, floors, strict=True)]
+async def latency(
+    place: Place, *, rounds: int = ROUNDS, repeats: int = ALONE, peer_repeats: int = PEER_ALONE
+) -> Figures:
+    """One ten-step task at a time, beside the floor, eleven commits and nothing else, and beside a peer."""
+    app = make_app(await place.fresh())
+    floors, own, theirs = [], [], []
+    async with floor(await place.fresh()) as raw, place.peer() as peer, app.running(), app.client() as client:
+        await alone(client, repeats // 4)
+        for _ in range(rounds):
+            floors.append(await raw.one_task(repeats))
+            own.append(await alone(client, repeats))
+            if peer is not None:
+                theirs.append(await peer.one_task(peer_repeats))
     return {
-        "floor_ms": median(floors) * 1e3,
-        "ten_steps_alone_ms": median(own) * 1e3,
-        "times_floor": median(ratios),
-        "commits_per_step_alone": await commits_per_step(folder / "counted.db"),
+        "floor_ms": median(floors) * MILLISECONDS,
+        "ten_steps_alone_ms": median(own) * MILLISECONDS,
+        "times_floor": ratio(own, floors),
+        "commits_per_step_alone": await commits_per_step(await place.fresh()),
+        **({"dbos_ms": median(theirs) * MILLISECONDS, "share_of_dbos": ratio(own, theirs)} if theirs else {}),
     }
 
 
-async def memory_resident(folder: Path) -> Figures:
-    """100,000 tasks that wait for a signal, kept in memory."""
-    return await _waiting(make_app(folder / "bench.db", evict_after="never"), kept=True)
-
-
-async def memory_evicted(folder: Path) -> Figures:
-    """The same, let go from memory."""
-    return await _waiting(make_app(folder / "bench.db", evict_after=0), kept=False)
-
-
-async def submission(folder: Path) -> Figures:
+async def submission(place: Place, *, many: int = SUBMITTED, single: int = SINGLE) -> Figures:
     """``submit_many`` of 10,000, and 16 clients that submit one by one, durable each."""
-    app = make_app(folder / "bench.db")
+    app = make_app(await place.fresh())
     async with app.client() as client:
         began = time.perf_counter()
-        await client.submit_many(ten, [(f"order {n}",) for n in range(10_000)])
-        many = time.perf_counter() - began
-    began = time.perf_counter()
+        await client.submit_many(ten, [(f"order {n}",) for n in range(many)])
+        seconds = time.perf_counter() - began
     async with app.running(agents=False), app.client() as client:
-        began = time.perf_counter()
-        await _concurrently(16, 4_000, lambda n: client.submit(waiting, n))
-        single = time.perf_counter() - began
-    return {"submit_many_10000_s": many, "submissions_per_s": 4_000 / single}
+        rate = single / await concurrently(CLIENTS, single, lambda n: client.submit(waiting, n))
+    return {"submit_many_10000_s": seconds, "submissions_per_s": rate}
 
 
-async def idle(folder: Path) -> Figures:
-    """Statements a second of a process that has nothing to do."""
-    app = make_app(folder / "bench.db")
+async def idle(place: Place, *, seconds: float = IDLE_SECONDS) -> Figures:
+    """Statements a second of a process that has nothing to do, and the CPU that it and a server use."""
+    app = make_app(await place.fresh())
     async with app.running() as running:
-        store = store_of(running.store)
-        await asyncio.sleep(2)
-        before, used = store.statements, time.process_time()
-        await asyncio.sleep(IDLE_SECONDS)
-        statements = (store.statements - before) / IDLE_SECONDS
-        return {"statements_per_s": statements, "cpu_percent": (time.process_time() - used) / IDLE_SECONDS * 100}
+        store = running.store
+        assert isinstance(store, SqliteStore | PostgresStore)
+        await asyncio.sleep(seconds / 5)
+        before, used, served = store.statements, time.process_time(), place.server_seconds()
+        await asyncio.sleep(seconds)
+        return {
+            "statements_per_s": (store.statements - before) / seconds,
+            "cpu_percent": (time.process_time() - used) / seconds * 100,
+            "server_cpu_percent": (place.server_seconds() - served) / seconds * 100,
+        }
 
 
-async def growth(folder: Path) -> Figures:
-    """CPU per step with more and more finished tasks in the store, each with its steps."""
-    path = folder / "bench.db"
-    raw = await floor.open_floor(path, app="bench")
+async def growth(
+    place: Place, *, histories: tuple[int, ...] = HISTORIES, rounds: int = ROUNDS, tasks: int = TASKS // 2
+) -> Figures:
+    """CPU per step, a server's included, with more and more finished tasks in the store, each with its steps."""
+    address = await place.fresh()
     figures: Figures = {}
     finished = 0
-    for size in (1_000, 10_000, 100_000, 1_000_000):
-        floor.finished_tasks(raw, size - finished)
+    for size in histories:
+        async with floor(address, app="bench") as raw:
+            await raw.finished_tasks(size - finished)
         finished = size
-        app = make_app(path, retention="never")
+        app = make_app(address, retention="never")
         async with app.running(), app.client() as client:
-            await run_ten_steps(client, 512)
-            rounds = []
-            for _ in range(5):
-                used = time.process_time()
-                await run_ten_steps(client, 1_280)
-                rounds.append((time.process_time() - used) / 1_280 / 10 * 1e6)
-            # The least disturbed round: other loads on the machine only ever add to it.
-            figures[f"cpu_us_per_step_at_{size}"] = min(rounds)
-    few = figures["cpu_us_per_step_at_1000"]
-    figures["million_times_thousand"] = figures["cpu_us_per_step_at_1000000"] / few
-    return figures
+            await run_ten_steps(client, tasks // 2)
+            used = []
+            for _ in range(rounds):
+                before = time.process_time() + place.server_seconds()
+                await run_ten_steps(client, tasks)
+                used.append(time.process_time() + place.server_seconds() - before)
+        # The least disturbed round: other loads on the machine only ever add to it.
+        figures[f"cpu_us_per_step_at_{size}"] = min(used) / tasks / STEPS * MICROSECONDS
+    least, *_, most = figures.values()
+    return {**figures, "million_times_thousand": most / least}
 
 
-MEASURES: dict[str, Callable[[Path], Coroutine[Any, Any, Figures]]] = {
-    "throughput": throughput,
-    "latency": latency,
-    "submission": submission,
-    "accepting": queues.accepting,
-    "telling": queues.telling,
-    "clicking": clicking,
-    "idle": idle,
-    "memory, resident": memory_resident,
-    "memory, evicted": memory_evicted,
-    "takeover": takeover,
-    "growth": growth,
-}
-
-
-async def run_ten_steps(client: Client, tasks: int) -> None:
-    """That many ten-step tasks, 128 of them in flight."""
-
-    async def one(n: int) -> None:
-        handle = await client.submit(ten, f"order {n}")
-        await handle.result()
-
-    await _concurrently(AT_ONCE, tasks, one)
-
-
-async def alone(client: Client, repeats: int) -> float:
-    """Median seconds of one ten-step task, from submission to its result."""
-    seconds = []
-    for n in range(repeats):
-        began = time.perf_counter()
-        await (await client.submit(ten, f"order {n}")).result()
-        seconds.append(time.perf_counter() - began)
-    return median(seconds)
-
-
-async def commits_per_step(path: Path) -> float:
+async def commits_per_step(address: str, repeats: int = 20) -> float:
     """Commits that one task alone costs, for each of its ten steps."""
     commits = 0
 
@@ -171,50 +140,9 @@ async def commits_per_step(path: Path) -> float:
         nonlocal commits
         commits += failpoint == "store.commit.after"
 
-    app = make_app(path, environment=Environment(failpoint=count))
+    app = make_app(address, environment=Environment(failpoint=count))
     async with app.running(supervisor=False), app.client() as client:
-        await alone(client, 5)
+        await alone(client, repeats // 4)
         before = commits
-        await alone(client, 20)
-        return (commits - before) / 200
-
-
-def store_of(store: object) -> SqliteStore:
-    """The store, as the SQLite one that counts its statements."""
-    assert isinstance(store, SqliteStore)
-    return store
-
-
-def resident_mib() -> float:
-    """The memory of this process that is in RAM, in MiB."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def median(values: list[float]) -> float:
-    """The middle one."""
-    return sorted(values)[len(values) // 2]
-
-
-async def _waiting(app: App, *, kept: bool) -> Figures:
-    before = resident_mib()
-    async with app.running() as running, app.client() as client:
-        for start in range(0, WAITING, 10_000):
-            await client.submit_many(waiting, [(n,) for n in range(start, start + 10_000)])
-        scheduler = running.host.scheduler
-        assert scheduler is not None
-        held = "not null" if kept else "null"
-        query = f"select count(*) from stepward_task where state = 'waiting' and locked_by is {held}"
-        await until(Path(app.settings.store.removeprefix("sqlite:///")), query, WAITING)
-        mib = resident_mib()
-        return {"tasks": float(WAITING), "rss_mib": mib, "rss_before_mib": before, "held": float(scheduler.held)}
-
-
-async def _concurrently(at_once: int, count: int, work: Callable[[int], Coroutine[Any, Any, Any]]) -> None:
-    numbers = iter(range(count))
-
-    async def worker() -> None:
-        for n in numbers:
-            await work(n)
-
-    await asyncio.gather(*(worker() for _ in range(at_once)))
+        await alone(client, repeats)
+        return (commits - before) / repeats / STEPS

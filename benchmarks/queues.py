@@ -7,22 +7,26 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 
 from benchmarks.application import make_app, ten
-from stepward import Accepted, App, Client, Message, Queues
+from benchmarks.loads import STEPS, median, ratio, run_ten_steps
+from benchmarks.looking import once, until
+from benchmarks.places import Place
+from stepward import Accepted, App, Message, Queues
+from stepward.store.address import is_postgres
 from stepward.store.contract import Transaction
 
 ORDERS = 10_000
 ROUNDS = 5
 TASKS = 1_280
-AT_ONCE = 128
-WAITING = "select count(*) from stepward_message where queue = 'submissions.bench.orders'"
+TABLE = "create table shop_order (id text primary key, customer text)"
+TAKEN = "select {orders} - count(*) from {{message}} where queue = 'submissions.bench.orders'"
 REPLIES = "replies.bench.reader"
 EVENTS_A_TASK = 13
 """Received, started, ten steps completed, completed."""
+MICROSECONDS = 1e6
 
 Figures = dict[str, float]
 
@@ -33,42 +37,39 @@ class Order(msgspec.Struct):
     quantity: int
 
 
-async def accepting(folder: Path) -> Figures:
-    """One submission process and 10,000 orders that stand in its queue: each becomes a row of the shop's and a task."""
-    path = folder / "bench.db"
-    app = _shop(path)
+async def accepting(place: Place, *, orders: int = ORDERS) -> Figures:
+    """One submission process and orders that stand in its queue: each becomes a row of the shop's and a task."""
+    address = await place.fresh()
+    app = _shop(address)
     async with app.client() as client, client.transaction() as transaction:
-        await transaction.execute("create table shop_order (id text primary key, customer text) strict")
-    async with Queues(app.settings.store, app=app.name) as queues:
-        for n in range(ORDERS):
+        await transaction.execute(TABLE)
+    async with Queues(address, app=app.name) as queues:
+        for n in range(orders):
             await queues.post("orders", Order(f"customer {n}", "teapot", 1), id=f"order-{n}", reply_to=REPLIES)
     began, used = time.perf_counter(), time.process_time()
-    async with app.running(scheduler=False, agents=False, supervisor=False), app.client() as client:
-        while await _count(client, WAITING):  # noqa: ASYNC110  another actor empties it
-            await asyncio.sleep(0.02)
+    async with app.running(scheduler=False, agents=False, supervisor=False):
+        await until(address, TAKEN.format(orders=orders), orders)
         seconds = time.perf_counter() - began
-        tasks = await _count(client, "select count(*) from stepward_task")
-        rows = await _count(client, "select count(*) from shop_order")
-    assert tasks == rows == ORDERS, (tasks, rows)
-    return {"orders_per_s": ORDERS / seconds, "cpu_us_per_order": (time.process_time() - used) / ORDERS * 1e6}
+    (tasks,) = await once(address, "select count(*) from {task}")
+    (rows,) = await once(address, "select count(*) from shop_order")
+    assert tasks == rows == orders, (tasks, rows)
+    return {"orders_per_s": orders / seconds, "cpu_us_per_order": (time.process_time() - used) / orders * MICROSECONDS}
 
 
-async def telling(folder: Path) -> Figures:
+async def telling(place: Place, *, rounds: int = ROUNDS, tasks: int = TASKS) -> Figures:
     """Ten-step tasks with and without a private response queue, in turn; another process reads all that is told."""
-    app = make_app(folder / "bench.db")
-    silent, told, shares = [], [], []
-    async with app.running(), app.client() as client, _reader(app, (ROUNDS + 1) * TASKS * EVENTS_A_TASK):
-        await _run(client, None)
-        await _run(client, REPLIES)
-        for _ in range(ROUNDS):
-            silent.append(await _run(client, None))
-            told.append(await _run(client, REPLIES))
-            shares.append(told[-1] / silent[-1])
-    middle = ROUNDS // 2
+    app = make_app(await place.fresh())
+    silent, told = [], []
+    async with app.running(), app.client() as client, _reader(app, (rounds + 1) * tasks * EVENTS_A_TASK):
+        await run_ten_steps(client, tasks)
+        await run_ten_steps(client, tasks, reply_to=REPLIES)
+        for _ in range(rounds):
+            silent.append(tasks * STEPS / await run_ten_steps(client, tasks))
+            told.append(tasks * STEPS / await run_ten_steps(client, tasks, reply_to=REPLIES))
     return {
-        "silent_steps_per_s": sorted(silent)[middle],
-        "telling_steps_per_s": sorted(told)[middle],
-        "telling_to_silent": sorted(shares)[middle],
+        "silent_steps_per_s": median(silent),
+        "telling_steps_per_s": median(told),
+        "telling_to_silent": ratio(told, silent),
     }
 
 
@@ -85,33 +86,17 @@ async def read(address: str, count: int) -> None:
                 return
 
 
-def _shop(path: Path) -> App:
-    app = make_app(path)
+def _shop(address: str) -> App:
+    app = make_app(address)
+    insert = f"insert into shop_order values {'($1, $2)' if is_postgres(address) else '(?, ?)'}"
 
     async def accept(message: Message, transaction: Transaction) -> Accepted:
         order = message.read(Order)
-        await transaction.execute("insert into shop_order values (?, ?)", (message.id, order.customer))
+        await transaction.execute(insert, (message.id, order.customer))
         return Accepted(ten, order.product)
 
     app.submission("orders", accept=accept)
     return app
-
-
-async def _count(client: Client, query: str) -> int:
-    async with client.transaction() as transaction:
-        return int((await transaction.execute(query))[0][0])
-
-
-async def _run(client: Client, reply_to: str | None) -> float:
-    numbers = iter(range(TASKS))
-
-    async def worker() -> None:
-        for n in numbers:
-            await (await client.submit(ten, f"order {n}", reply_to=reply_to)).result()
-
-    began = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
-    return TASKS * 10 / (time.perf_counter() - began)
 
 
 @asynccontextmanager

@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import sys
 import time
-from pathlib import Path
 
 from benchmarks.application import half, make_app
+from benchmarks.draining import PROCESSED
 from benchmarks.looking import until
+from benchmarks.places import Place
+from benchmarks.workers import worker, workers
 
 TASKS = 10_000
 LEASE = 10.0
+HALF_DONE = "select count(*) from {step} where name = 'svc.act' and state = 'completed'"
+"""The second step of some runs then, that of the others waits for room."""
+
+Figures = dict[str, float]
 
 
-async def takeover(folder: Path) -> dict[str, float]:
-    """The seconds from the kill to the last outcome, for a lease of ten seconds."""
-    path = folder / "bench.db"
-    victim = await _start(path, hold=True)
-    app = make_app(path)
-    async with app.client() as client:
-        await client.submit_many(half, [(n,) for n in range(TASKS)])
-        await until(path, "select count(*) from stepward_step where key = 'svc.hold/1' and state = 'running'", TASKS)
-        heir = await _start(path, hold=False)
-        victim.send_signal(signal.SIGKILL)
-        killed_at = time.perf_counter()
-        await victim.wait()
-        await until(path, "select count(*) from stepward_task where state = 'processed'", TASKS)
-        seconds = time.perf_counter() - killed_at
-        heir.terminate()
-        await heir.wait()
-    return {"tasks": TASKS, "lease_s": LEASE, "all_moved_on_after_s": seconds, "beyond_lease_s": seconds - LEASE}
+async def takeover(place: Place, *, tasks: int = TASKS, heirs: int = 1, lease: float = LEASE) -> Figures:
+    """The seconds from the kill to the last outcome; the one who is killed held every task, its heirs none."""
+    address = await place.fresh()
+    settings = {"tasks_in_flight": 2 * tasks, "lease": lease}
+    async with worker(address, settings=settings, hold=True) as victim, make_app(address).client() as client:
+        await client.submit_many(half, [(n,) for n in range(tasks)])
+        await until(address, HALF_DONE, tasks)
+        async with workers(address, heirs, settings):
+            await victim.kill()
+            killed_at = time.perf_counter()
+            await until(address, PROCESSED, tasks)
+            seconds = time.perf_counter() - killed_at
+    return {"tasks": tasks, "lease_s": lease, "all_moved_on_after_s": seconds, "beyond_lease_s": seconds - lease}
 
 
-async def _start(path: Path, *, hold: bool) -> asyncio.subprocess.Process:
-    environment = {**os.environ, "BENCH_HOLD": "1" if hold else ""}
-    return await asyncio.create_subprocess_exec(sys.executable, "-m", "benchmarks.takeover", str(path), env=environment)
-
-
-async def _run(path: Path) -> None:
-    app = make_app(path, tasks_in_flight=2 * TASKS, lease=LEASE)
-    async with app.running() as running:
-        await running.wait()
-
-
-if __name__ == "__main__":
-    asyncio.run(_run(Path(sys.argv[1])))
+async def takeover_of_one_of_four(place: Place, *, tasks: int = TASKS, lease: float = LEASE) -> Figures:
+    """The same with three heirs."""
+    return await takeover(place, tasks=tasks, heirs=3, lease=lease)

@@ -1,0 +1,121 @@
+"""For each store: what is measured on it, what should be reached, and where a measure's stores stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import costs, measures, memory, processes, queues
+from benchmarks.clicking import clicking
+from benchmarks.draining import draining
+from benchmarks.peers import DBOS
+from benchmarks.places import Place, PostgresPlace, SqlitePlace
+from benchmarks.report import Target, Targets
+from benchmarks.supervising import supervising
+from benchmarks.takeover import takeover, takeover_of_one_of_four
+from servers.postgres import running
+
+Measure = Callable[[Place], Coroutine[Any, Any, dict[str, float]]]
+
+POSTGRES = {
+    "shared_buffers": "256MB",
+    "max_connections": "200",
+    # A checkpoint in the middle of a round would be somebody's bad luck.
+    "max_wal_size": "8GB",
+    "checkpoint_timeout": "1h",
+}
+"""What differs from the defaults, for all that is measured there; commits are as durable as ever."""
+
+
+class Catalogue(NamedTuple):
+    """What belongs to one store."""
+
+    title: str
+    results: Path
+    measures: Mapping[str, Measure]
+    targets: Targets
+    place: Callable[[Path], AbstractContextManager[Place]]
+
+
+@contextmanager
+def _files(folder: Path) -> Iterator[Place]:
+    yield SqlitePlace(folder)
+
+
+@contextmanager
+def _server(folder: Path) -> Iterator[Place]:
+    with running(settings=POSTGRES) as server:
+        yield PostgresPlace(server, folder, DBOS)
+
+
+SQLITE = Catalogue(
+    "Stepward on SQLite, synchronous=FULL, one process",
+    Path("build/bench.json"),
+    {
+        "throughput": measures.throughput,
+        "latency": measures.latency,
+        "submission": measures.submission,
+        "accepting": queues.accepting,
+        "telling": queues.telling,
+        "clicking": clicking,
+        "idle": measures.idle,
+        "memory, resident": memory.resident,
+        "memory, evicted": memory.evicted,
+        "takeover": takeover,
+        "growth": measures.growth,
+    },
+    {
+        ("throughput", "steps_per_s"): Target(15_000, at_most=False),
+        ("throughput", "share_of_raw_limit"): Target(0.12, at_most=False),
+        ("latency", "times_floor"): Target(3.0, at_most=True),
+        ("latency", "commits_per_step_alone"): Target(1.25, at_most=True),
+        ("submission", "submit_many_10000_s"): Target(1.0, at_most=True),
+        ("accepting", "orders_per_s"): Target(2_000, at_most=False),
+        ("telling", "telling_to_silent"): Target(0.7, at_most=False),
+        ("clicking", "click_to_status_p95_ms"): Target(150, at_most=True),
+        ("idle", "statements_per_s"): Target(3.0, at_most=True),
+        ("memory, resident", "rss_mib"): Target(1024, at_most=True),
+        ("memory, evicted", "rss_mib"): Target(150, at_most=True),
+        ("takeover", "beyond_lease_s"): Target(5.0, at_most=True),
+        ("growth", "million_times_thousand"): Target(1.2, at_most=True),
+    },
+    _files,
+)
+
+POSTGRESQL = Catalogue(
+    "Stepward on PostgreSQL, fsync and synchronous_commit on, beside DBOS on the same server",
+    Path("build/bench-postgresql.json"),
+    {
+        "throughput": measures.throughput,
+        "draining": draining,
+        "latency": measures.latency,
+        "costs": costs.costs,
+        "two schedulers": processes.two_schedulers,
+        "transport": processes.transport,
+        "supervising": supervising,
+        "takeover": takeover_of_one_of_four,
+        "submission": measures.submission,
+        "accepting": queues.accepting,
+        "telling": queues.telling,
+        "idle": measures.idle,
+        "growth": measures.growth,
+    },
+    {
+        ("throughput", "share_of_raw_limit"): Target(0.18, at_most=False),
+        ("throughput", "times_dbos"): Target(30, at_most=False),
+        ("draining", "times_dbos"): Target(10, at_most=False),
+        ("latency", "share_of_dbos"): Target(0.5, at_most=True),
+        ("costs", "commits"): Target(4, at_most=True),
+        ("costs", "wal_bytes"): Target(4_500, at_most=True),
+        ("two schedulers", "two_to_one_steps"): Target(1.0, at_most=False),
+        ("two schedulers", "two_to_one_cpu"): Target(1.15, at_most=True),
+        ("supervising", "idle_pass_ms"): Target(20, at_most=True),
+        ("supervising", "decided_s"): Target(10, at_most=True),
+        ("takeover", "beyond_lease_s"): Target(5.0, at_most=True),
+    },
+    _server,
+)
+
+STORES = {"sqlite": SQLITE, "postgresql": POSTGRESQL}

@@ -1,0 +1,84 @@
+"""Where the stores of a measure stand, and who else is measured there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from benchmarks.cpu import family_seconds
+from benchmarks.peers import Peer, hired
+from servers.postgres import Server
+
+NUMBERS = count(1)
+"""Databases of a server are told apart by them."""
+
+
+class Place(Protocol):
+    """Where a measure makes its stores."""
+
+    folder: Path
+
+    async def fresh(self) -> str:
+        """The address of a store that does not exist yet."""
+        ...
+
+    def server_seconds(self) -> float:
+        """The CPU that a server has used for all of them so far."""
+        ...
+
+    def peer(self) -> AbstractAsyncContextManager[Peer | None]:
+        """The other product at the same work, on the same server; None where there is none."""
+        ...
+
+
+class SqlitePlace:
+    """Files in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._made = 0
+
+    async def fresh(self) -> str:
+        """See ``Place.fresh``."""
+        self._made += 1
+        return f"sqlite:///{self.folder}/bench-{self._made}.db"
+
+    def server_seconds(self) -> float:
+        """There is none."""
+        return 0.0
+
+    @asynccontextmanager
+    async def peer(self) -> AsyncIterator[Peer | None]:
+        """Nobody."""
+        yield None
+
+
+class PostgresPlace:
+    """Databases of a server; ``peer`` is the command of the other product's program, if it takes part."""
+
+    def __init__(self, server: Server, folder: Path, peer: Sequence[str] | None = None) -> None:
+        self.folder = folder
+        self.server = server
+        self._peer = peer
+
+    async def fresh(self) -> str:
+        """See ``Place.fresh``."""
+        name = f"bench_{next(NUMBERS)}"
+        await self.server.execute(f"create database {name}")
+        return self.server.address(name)
+
+    def server_seconds(self) -> float:
+        """See ``Place.server_seconds``."""
+        return family_seconds(self.server.pid)
+
+    @asynccontextmanager
+    async def peer(self) -> AsyncIterator[Peer | None]:
+        """See ``Place.peer``."""
+        if self._peer is None:
+            yield None
+            return
+        async with hired([*self._peer, await self.fresh()]) as peer:
+            yield peer

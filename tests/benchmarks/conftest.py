@@ -1,0 +1,33 @@
+"""A place on each store, as small as the measures that the tests run there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.places import Place, PostgresPlace, SqlitePlace
+from servers.postgres import Server, running
+
+PEER = Path(__file__).parent / "peer.py"
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with running(settings={"fsync": "off"}) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(server: Server, tmp_path: Path) -> PostgresPlace:
+    return PostgresPlace(server, tmp_path, [sys.executable, str(PEER)])
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "sqlite":
+        return SqlitePlace(tmp_path)
+    chosen: PostgresPlace = request.getfixturevalue("postgres")
+    return chosen

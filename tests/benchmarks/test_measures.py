@@ -1,0 +1,88 @@
+"""Every measure runs, in a size that says nothing but that it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import measures, processes, queues
+from benchmarks.costs import costs
+from benchmarks.draining import draining
+from benchmarks.places import Place, PostgresPlace
+from benchmarks.supervising import supervising
+from benchmarks.takeover import takeover
+
+PEERS_RATE = 1_000.0
+
+
+async def test_throughput_is_compared_round_by_round(place: Place) -> None:
+    figures = await measures.throughput(place, rounds=1, tasks=20, peer_tasks=4)
+    assert figures["share_of_raw_limit"] == figures["steps_per_s"] / figures["raw_limit_steps_per_s"]
+
+
+async def test_the_peers_better_way_counts(postgres: PostgresPlace) -> None:
+    figures = await measures.throughput(postgres, rounds=1, tasks=20, peer_tasks=4)
+    assert figures["dbos_steps_per_s"] == PEERS_RATE
+    assert figures["times_dbos"] == figures["steps_per_s"] / PEERS_RATE
+
+
+async def test_latency_counts_a_commit_for_each_step_and_one_to_begin(place: Place) -> None:
+    figures = await measures.latency(place, rounds=1, repeats=8, peer_repeats=1)
+    assert 1.1 <= figures["commits_per_step_alone"] < 2.0
+    assert figures["times_floor"] == pytest.approx(figures["ten_steps_alone_ms"] / figures["floor_ms"])
+
+
+async def test_the_peers_lower_latency_counts(postgres: PostgresPlace) -> None:
+    figures = await measures.latency(postgres, rounds=1, repeats=8, peer_repeats=1)
+    assert figures["dbos_ms"] == 250.0
+
+
+async def test_a_pile_is_drained(place: Place) -> None:
+    figures = await draining(place, tasks=50, rounds=1)
+    assert figures["tasks_per_s"] > 0
+
+
+async def test_a_two_step_task_alone_costs_three_commits_of_its_own(postgres: PostgresPlace) -> None:
+    figures = await costs(postgres, tasks=50, rest=0.5)
+    assert 2.5 < figures["commits"] < 4.5
+    assert 1_000 < figures["wal_bytes"] < 20_000
+
+
+async def test_two_schedulers_are_measured_beside_one(postgres: PostgresPlace) -> None:
+    figures = await processes.two_schedulers(postgres, rounds=1, tasks=20)
+    assert figures["two_to_one_cpu"] == figures["two_cpu_us_per_step"] / figures["one_cpu_us_per_step"]
+
+
+async def test_messages_go_through_the_store_between_two_processes(postgres: PostgresPlace) -> None:
+    assert (await processes.transport(postgres, tasks=20))["steps_per_s"] > 0
+
+
+async def test_the_supervisor_decides_all_that_expired(place: Place) -> None:
+    figures = await supervising(place, live=30, expired=10, passes=2)
+    assert 0 < figures["idle_pass_ms"] <= figures["slowest_pass_ms"]
+
+
+async def test_heirs_move_all_that_the_killed_one_held(place: Place) -> None:
+    figures = await takeover(place, tasks=20, heirs=2, lease=1.0)
+    assert figures["beyond_lease_s"] == figures["all_moved_on_after_s"] - 1.0
+
+
+async def test_submissions(place: Place) -> None:
+    figures = await measures.submission(place, many=20, single=32)
+    assert figures["submissions_per_s"] > 0
+
+
+async def test_orders_are_accepted(place: Place) -> None:
+    assert (await queues.accepting(place, orders=20))["orders_per_s"] > 0
+
+
+async def test_all_that_is_told_is_read(place: Place) -> None:
+    assert (await queues.telling(place, rounds=1, tasks=10))["telling_to_silent"] > 0
+
+
+async def test_rest(place: Place) -> None:
+    assert (await measures.idle(place, seconds=0.5))["statements_per_s"] < 20
+
+
+async def test_growth(place: Place) -> None:
+    figures = await measures.growth(place, histories=(10, 20), rounds=1, tasks=10)
+    assert set(figures) == {"cpu_us_per_step_at_10", "cpu_us_per_step_at_20", "million_times_thousand"}
