@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
@@ -23,6 +24,8 @@ from stepward.errors import TaskNotFound
 
 EVERY_SECONDS = 0.2
 PAGE = 500
+MOST_FAILED = 100
+"""Looks in a row. A store that fails over is away for a moment, and its driver says so in words of its own."""
 FINAL = frozenset({OrderState.PROCESSED, OrderState.UNDONE, OrderState.CANCELLED})
 
 
@@ -56,24 +59,33 @@ async def _work(*, is_tethered: bool) -> None:
         async with client.transaction() as transaction:
             await database.create_table(transaction)
         print("bookkeeper ready", flush=True)
-        await until(told, _keep(client))
+        await until(told, keep(client))
 
 
-async def _keep(client: Client) -> None:
+async def keep(client: Client) -> None:
+    """Note ends for ever; raises what keeps it from that for too long."""
+    failed = 0
     while True:
-        await note_ends(client)
+        try:
+            await note_ends(client)
+            failed = 0
+        except Exception as error:
+            failed += 1
+            print(f"bookkeeper: cannot look just now: {error}", file=sys.stderr, flush=True)
+            if failed == MOST_FAILED:
+                raise
         await asyncio.sleep(EVERY_SECONDS)
 
 
 async def _pages(client: Client) -> AsyncIterator[list[OpenOrder]]:
-    after = 0
+    after = ""
     while True:
         async with client.transaction() as transaction:
-            orders = await database.read_open(transaction, after, PAGE)
+            orders = await database.read_open(transaction, PAGE, after)
         if not orders:
             return
         yield orders
-        after = orders[-1].number
+        after = orders[-1].id
 
 
 async def _task_state(client: Client, order_id: str) -> OrderState | None:

@@ -1,4 +1,8 @@
-"""The orders database: the shop's own table, read and written inside transactions that Stepward hands out."""
+"""The orders database: the shop's own table, read and written inside transactions that Stepward hands out.
+
+The SQL is what SQLite and PostgreSQL have in common. Places are written `$1`, `$2`, … in the order in which they first
+occur: PostgreSQL takes them for numbers, SQLite for names that it numbers in that order.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +60,13 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 class OpenOrder(msgspec.Struct, frozen=True):
     """Where an order stands whose books are not closed: its task may not have ended."""
 
-    number: int
     id: str
     state: OrderState
     closed: bool = False
 
 
 COLUMNS = ", ".join(Order.__struct_fields__)
-PLACES = ", ".join("?" for _ in Order.__struct_fields__)
+PLACES = ", ".join(f"${number}" for number, _ in enumerate(Order.__struct_fields__, start=1))
 
 
 async def create_table(transaction: StepTransaction) -> None:
@@ -82,7 +85,7 @@ async def insert_order(transaction: StepTransaction, order: Order) -> bool:
 
 async def read_order(transaction: StepTransaction, order_id: str) -> Order:
     """The order of that id; raises `LookupError`."""
-    rows = await transaction.execute(f"SELECT {COLUMNS} FROM customer_order WHERE id = ?", (order_id,))
+    rows = await transaction.execute(f"SELECT {COLUMNS} FROM customer_order WHERE id = $1", (order_id,))
     if not rows:
         raise LookupError(f"order {order_id!r}: expected one that was placed, found none")
     return _order(rows[0])
@@ -93,35 +96,34 @@ async def read_orders(transaction: StepTransaction) -> list[Order]:
     return [_order(row) for row in await transaction.execute(f"SELECT {COLUMNS} FROM customer_order ORDER BY id")]
 
 
-async def read_open(transaction: StepTransaction, after: int, limit: int) -> list[OpenOrder]:
-    """Orders that are not closed and numbered above `after`, oldest first."""
+async def read_open(transaction: StepTransaction, limit: int, after: str = "") -> list[OpenOrder]:
+    """Orders that are not closed, by their ids, from the one that follows `after`."""
     rows = await transaction.execute(
-        "SELECT rowid, id, state FROM customer_order WHERE NOT closed AND rowid > ? ORDER BY rowid LIMIT ?",
-        (after, limit),
+        "SELECT id, state FROM customer_order WHERE closed = 0 AND id > $1 ORDER BY id LIMIT $2", (after, limit)
     )
-    return [OpenOrder(number, order_id, OrderState(state)) for number, order_id, state in rows]
+    return [OpenOrder(order_id, OrderState(state)) for order_id, state in rows]
 
 
 async def note(transaction: StepTransaction, order: OpenOrder) -> None:
     """Write where an open order stands, and whether that is final."""
     await transaction.execute(
-        "UPDATE customer_order SET state = ?, closed = ? WHERE id = ?", (order.state, order.closed, order.id)
+        "UPDATE customer_order SET state = $1, closed = $2 WHERE id = $3", (order.state, int(order.closed), order.id)
     )
 
 
 async def set_state(transaction: StepTransaction, order_id: str, state: OrderState) -> None:
     """Write where the order stands."""
-    await transaction.execute("UPDATE customer_order SET state = ? WHERE id = ?", (state, order_id))
+    await transaction.execute("UPDATE customer_order SET state = $1 WHERE id = $2", (state, order_id))
 
 
 async def set_tracking(transaction: StepTransaction, order_id: str, tracking: str) -> None:
     """Write by which number the parcel is followed."""
-    await transaction.execute("UPDATE customer_order SET tracking = ? WHERE id = ?", (tracking, order_id))
+    await transaction.execute("UPDATE customer_order SET tracking = $1 WHERE id = $2", (tracking, order_id))
 
 
 async def set_address(transaction: StepTransaction, order_id: str, address: str) -> None:
     """Correct the address."""
-    await transaction.execute("UPDATE customer_order SET address = ? WHERE id = ?", (address, order_id))
+    await transaction.execute("UPDATE customer_order SET address = $1 WHERE id = $2", (address, order_id))
 
 
 def _value(field: object) -> object:

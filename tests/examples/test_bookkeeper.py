@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from examples.orders import bookkeeper, database
-from examples.orders.bookkeeper import correct_address, note_ends
+from examples.orders.bookkeeper import correct_address, keep, note_ends
 from examples.orders.database import Line, Order, OrderState
 from examples.orders.services.process import ServiceProcess
+from stepward import Client
 from tests.examples.order_calls import ENDS, Desk, open_desk
 
 COMPLETED = "stepward.step.completed"
@@ -32,7 +33,7 @@ async def _noted(desk: Desk) -> list[tuple[str, OrderState]]:
 
 async def _open(desk: Desk) -> list[str]:
     async with desk.client.transaction() as transaction:
-        return [order.id for order in await database.read_open(transaction, 0, 100)]
+        return [order.id for order in await database.read_open(transaction, 100)]
 
 
 async def _post_and_accept(desk: Desk, *ids: str) -> None:
@@ -96,6 +97,24 @@ async def test_every_page_of_open_orders_is_looked_at(desk: Desk, monkeypatch: p
     noted = dict(await _noted(desk))
     assert [id for id in ids if noted[id] is OrderState.CANCELLED] == ids[::2]
     assert await _open(desk) == ids[1::2]
+
+
+async def test_a_store_that_is_away_for_a_moment_is_looked_at_again(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bookkeeper, "EVERY_SECONDS", 0.001)
+    monkeypatch.setattr(bookkeeper, "MOST_FAILED", 3)
+    away, away_for_good = OSError("connection lost"), OSError("no route")
+    looks: list[Exception | None] = [away, away, None, away, None, away, away, away_for_good]
+
+    async def look(client: Client) -> None:
+        if (error := looks.pop(0)) is not None:
+            raise error
+
+    monkeypatch.setattr(bookkeeper, "note_ends", look)
+    with pytest.raises(OSError, match="no route"):
+        await keep(desk.client)
+    assert looks == []
 
 
 async def test_an_order_without_a_task_holds_up_no_other(desk: Desk) -> None:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import httpx
 import pytest
 from msgspec.structs import replace
 
 from examples.orders.demo import __main__ as demo
+from examples.orders.demo import front_door
 from examples.orders.demo.front_door import FormRefused, FrontDoor
+from examples.orders.demo.plots import PLOTS, Plot
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import orders
 from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
 from examples.orders.processes.process import ProcessDied
+from examples.orders.processes.stores import StoreKind
 from examples.orders.proof import Finding
+from stepward.errors import StoreUnavailable
 from stepward.events import Hints
 
+PLOT = PLOTS[StoreKind.SQLITE]
 LONG = "order-07: payment still holds a charge that nobody can explain, " * 3
 
 
@@ -36,12 +43,12 @@ async def test_a_finding_that_does_not_hold_is_told_and_fails(
         Finding("Stock reserved is stock sold", LONG, (LONG,)),
     ]
 
-    async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
         teller.findings(findings)
         return findings
 
     monkeypatch.setattr(demo, "run", run)
-    assert await demo._demo() == 1
+    assert await demo._demo(PLOT) == 1
     said = capsys.readouterr().out
     assert " ✔ No order was charged twice" in said
     assert " ✘ Stock reserved is stock sold" in said
@@ -52,7 +59,7 @@ async def test_a_finding_that_does_not_hold_is_told_and_fails(
 async def test_a_demo_that_hangs_says_what_it_waited_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
         async with asyncio.TaskGroup() as group:
             for number in range(7):
                 group.create_task(waits.until(f"order-{number} to end", _nothing))
@@ -60,7 +67,7 @@ async def test_a_demo_that_hangs_says_what_it_waited_for(
 
     monkeypatch.setattr(demo, "run", run)
     monkeypatch.setattr(demo, "LONGEST_SECONDS", 0.05)
-    assert await demo._demo() == 1
+    assert await demo._demo(PLOT) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "gave up after 0.05 s, waiting for order-0 to end" in said
     assert said.endswith("order-4 to end, and 2 more")
@@ -70,23 +77,23 @@ async def test_a_demo_that_hangs_says_what_it_waited_for(
 async def test_a_demo_that_breaks_down_says_where(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
         raise error
 
     monkeypatch.setattr(demo, "run", run)
-    assert await demo._demo() == 1
+    assert await demo._demo(PLOT) == 1
     assert str(error) in capsys.readouterr().out
 
 
 async def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
-    processes = Processes(tmp_path)
+    processes = Processes(tmp_path, PLOT)
     with pytest.raises(ProcessDied, match=r"juggler-1 exited with 2 before it was ready.*invalid choice: 'juggler'"):
         await processes.start_worker("juggler-1", "juggler")
     await processes.stop()
 
 
 async def test_a_worker_that_dies_by_itself_ends_the_play(tmp_path: Path) -> None:
-    processes = Processes(tmp_path)
+    processes = Processes(tmp_path, PLOT)
     await processes.start_worker("supervisor", "supervisor")
     os.kill(processes.worker("supervisor").pid, signal.SIGTERM)
     with pytest.raises(ProcessDied, match="supervisor exited with 0, unasked"):
@@ -95,7 +102,7 @@ async def test_a_worker_that_dies_by_itself_ends_the_play(tmp_path: Path) -> Non
 
 
 async def test_a_form_that_is_refused_is_told(tmp_path: Path) -> None:
-    storefront = Processes(tmp_path).storefront
+    storefront = Processes(tmp_path, PLOT).storefront
     order, _ = next(orders())
     async with storefront, FrontDoor(storefront.url) as door:
         with pytest.raises(FormRefused, match="expected to be led to its page, found 400 Bad Request"):
@@ -105,6 +112,36 @@ async def test_a_form_that_is_refused_is_told(tmp_path: Path) -> None:
         await storefront.kill()
         with pytest.raises(FormRefused, match="form of order-01: expected an answer, found ConnectError"):
             await door.order(order)
+
+
+async def test_a_form_is_sent_again_while_the_storefront_asks_for_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(front_door, "AGAIN_SECONDS", 0.001)
+    monkeypatch.setattr(front_door, "PATIENCE_SECONDS", 0.003)
+    answers = [503, 503, 303, 503, 503, 503, 503]
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(answers.pop(0), headers={"Location": "/orders/order-01"})
+
+    order, _ = next(orders())
+    async with FrontDoor("http://storefront", httpx.MockTransport(answer)) as door:
+        await door.order(order)
+        assert (door.refused, dict(door.accepted)) == (2, {"order-01": 1})
+        with pytest.raises(FormRefused, match="found 503 Service Unavailable"):
+            await door.order(order)
+    assert (door.refused, dict(door.accepted), answers) == (5, {"order-01": 1}, [])
+
+
+@pytest.mark.parametrize("how", [Waits.soon, Waits.until])
+async def test_waiting_outlasts_a_store_that_is_away(how: Callable[..., Awaitable[object]]) -> None:
+    answers = [StoreUnavailable("no primary"), StoreUnavailable("no primary"), None]
+
+    async def look() -> bool:
+        if (answer := answers.pop(0)) is not None:
+            raise answer
+        return True
+
+    await how(Waits(Hints()), "a store", look)
+    assert answers == []
 
 
 async def test_waiting_asks_again_what_nobody_announces() -> None:

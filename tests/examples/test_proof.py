@@ -10,13 +10,14 @@ import pytest
 
 from examples.orders.books import Book, Books
 from examples.orders.database import OrderState
-from examples.orders.proof import Evidence, Expected, Heard, Takeover, prove
+from examples.orders.proof import Evidence, Expected, Failover, Heard, Takeover, prove
 from examples.orders.services.faults import FaultKind, StandingFault
 from examples.orders.services.ledger import Effect
 
 GOOD = Expected(order_id="good", goods={"teapot": 2, "kettle": 1}, amount_cents=15250, asked_again=("payment", "stock"))
 BAD = Expected(order_id="bad", goods={"kettle": 1}, amount_cents=6850, ends=OrderState.UNDONE)
 ORDERS = [GOOD, BAD]
+STATES = {"good": OrderState.PROCESSED, "bad": OrderState.UNDONE}
 DETAILS: dict[str, dict[str, Any]] = {
     "reserve": {"product": "teapot", "quantity": 2},
     "charge": {"amount_cents": 15250},
@@ -85,7 +86,7 @@ def honest() -> Evidence:
             parcel=book(effect("create", "good")),
             mail=book(effect("send", "good")),
         ),
-        states={"good": OrderState.PROCESSED, "bad": OrderState.UNDONE},
+        states=STATES,
         forms={"good": 2, "bad": 1},
         tasks=["good", "bad"],
         heard={
@@ -93,6 +94,7 @@ def honest() -> Evidence:
             "bad": heard("request.received", "task.started", "step.failed", "task.undoing", "task.undone"),
         },
         takeovers=[Takeover(killed="scheduler-1", held=frozenset({"good"}))],
+        failover=Failover(acknowledged=frozenset({"good"}), standby=STATES),
     )
 
 
@@ -143,6 +145,15 @@ def test_honest_books_hold() -> None:
     findings = prove(ORDERS, honest())
     assert [finding for finding in findings if not finding.holds] == []
     assert all(finding.figures for finding in findings)
+
+
+def test_without_a_failover_nothing_is_said_of_one() -> None:
+    claims = [finding.claim for finding in prove(ORDERS, replace(failover=None)(honest()))]
+    assert len(claims) == len(prove(ORDERS, honest())) - 2
+
+
+def failover(acknowledged: str = "good", **standby: OrderState) -> Callable[[Evidence], Evidence]:
+    return replace(failover=Failover(acknowledged=frozenset(acknowledged.split()), standby=standby or STATES))
 
 
 GOOD_END = honest().heard["good"][-1:]
@@ -225,6 +236,21 @@ PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
     "nothing taken over": (
         replace(takeovers=[Takeover(killed="agents-1", held=frozenset())]),
         "agents-1 held no order when it was killed",
+    ),
+    "acknowledged, no order": (failover("good who"), "who: was acknowledged, and is gone"),
+    "acknowledged, no task": (replace(tasks=["bad"]), "good: was acknowledged, and is gone"),
+    "nothing acknowledged": (failover(""), "no order was acknowledged when the primary died"),
+    "missing on the standby": (
+        failover(good=OrderState.PROCESSED),
+        "bad: is Undone, on the standby missing",
+    ),
+    "other on the standby": (
+        failover(good=OrderState.PROCESSED, bad=OrderState.PROCESSING),
+        "bad: is Undone, on the standby Processing",
+    ),
+    "more on the standby": (
+        failover(good=OrderState.PROCESSED, bad=OrderState.UNDONE, who=OrderState.PENDING),
+        "who: is missing, on the standby Pending",
     ),
     "lost in a takeover": (
         replace(states={"good": OrderState.PROCESSING, "bad": OrderState.UNDONE}),

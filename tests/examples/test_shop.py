@@ -58,9 +58,9 @@ class Shop:
 
 
 @asynccontextmanager
-async def open_shop(folder: Path, port: int) -> AsyncIterator[Shop]:
+async def open_shop(folder: Path, port: int, *options: str) -> AsyncIterator[Shop]:
     process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-m", "examples.orders.shop", "--folder", str(folder), "--port-base", str(port)],
+        *[sys.executable, "-m", "examples.orders.shop", "--folder", str(folder), "--port-base", str(port), *options],
         cwd=ROOT,
         # Settings of the user's own are none of the shop's business: these would break it.
         env={**os.environ, "STEPWARD_STORE": "sqlite:////nowhere/at/all.db", "STEPWARD_LEASE": "9m"},
@@ -84,17 +84,17 @@ def port() -> int:
     raise AssertionError("no ports are free")
 
 
-def _processes_in(folder: Path) -> dict[str, int]:
-    """Processes of this machine that work in the folder, by the last module of their command line."""
+def _processes_in(place: Path | str) -> dict[str, int]:
+    """Processes of this machine that work in the folder, or the store, by the last module of their command line."""
     found = {}
-    for place in Path("/proc").glob("[0-9]*"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            command = (place / "cmdline").read_text().split("\0")
-            environment = (place / "environ").read_text()
+            command = (process / "cmdline").read_text().split("\0")
+            environment = (process / "environ").read_text()
         except OSError:
             continue
-        if "examples.orders" in " ".join(command) and str(folder) in " ".join(command) + environment:
-            found[" ".join(command[2:4])] = int(place.name)
+        if "examples.orders" in " ".join(command) and str(place) in " ".join(command) + environment:
+            found[" ".join(command[2:4])] = int(process.name)
     return found
 
 
@@ -136,6 +136,28 @@ async def test_opens_takes_orders_and_closes(tmp_path: Path, port: int, number: 
     assert "nothing of it is left running" in shop.said
     assert "Traceback" not in shop.said
     assert _processes_in(tmp_path) == {}
+
+
+async def test_on_postgresql_it_outlives_the_primary(tmp_path: Path, port: int) -> None:
+    async with open_shop(tmp_path, port, "--store", "postgresql") as shop:
+        await shop.says("Ctrl-C closes it")
+        [address] = re.findall(r"STEPWARD_STORE=(\S+)", shop.said)
+        [folder] = re.findall(r"data and logs are in (\S+), and go when the shop closes", shop.said)
+        [pid] = re.findall(r"kill -9 (\d+)", shop.said)
+        [primary, standby] = re.findall(r"127\.0\.0\.1:\d+", address)
+        assert f"psql '{address}?target_session_attrs=read-write'" in shop.said
+        assert (len(_processes_in(folder)), len(_processes_in(address))) == (5, 7)
+        os.kill(int(pid), signal.SIGKILL)
+        await shop.says(f"PostgreSQL: {standby} .* is the primary, and alone; it is given a standby")
+        async with FrontDoor(f"http://127.0.0.1:{port}") as door:
+            await door.order(TEAPOT)
+            await _heard(door, COMPLETED)
+        await shop.says(f"PostgreSQL: {standby} .* is the primary, {primary} .* its standby")
+        shop.process.terminate()
+        assert await shop.ends() == 0
+    assert "Traceback" not in shop.said
+    assert _processes_in(folder) | _processes_in(address) == {}
+    assert not Path(folder).exists()
 
 
 async def test_a_process_that_is_killed_is_started_again(tmp_path: Path, port: int) -> None:
@@ -211,6 +233,12 @@ async def test_two_shops_do_not_share_a_folder(tmp_path: Path, port: int) -> Non
         first.process.terminate()
         assert await first.ends() == 0
     assert "found another shop open in it; close that, or choose another --folder" in second.said
+
+
+async def test_a_store_that_is_none_is_refused_in_one_line(tmp_path: Path, port: int) -> None:
+    async with open_shop(tmp_path, port, "--store", "mysql") as shop:
+        assert await shop.ends() == 2
+    assert shop.said == "shop: store: expected sqlite or postgresql, found 'mysql'; say STORE=postgresql, or nothing\n"
 
 
 @pytest.mark.parametrize("base", [0, 65_431])

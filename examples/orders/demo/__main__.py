@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import signal
 import sys
@@ -12,29 +13,39 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 
 from examples.orders.demo.front_door import FormRefused
+from examples.orders.demo.plots import PLOTS, Plot
 from examples.orders.demo.run import run
 from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
 from examples.orders.processes.process import ProcessDied
+from examples.orders.processes.stores import store_kind
 from examples.orders.proof import Finding
 from stepward.events import Hints
 
-LONGEST_SECONDS = 120
+LONGEST_SECONDS = 180
 MOST_NAMED = 5
 STOPPED = 130
+MISUSED = 2
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> None:
-    """Run the demo; exit 0 only if every finding holds."""
+    """Read the command line and run the demo; exit 0 only if every finding holds."""
+    parser = argparse.ArgumentParser(prog="python -m examples.orders.demo", description=__doc__)
+    parser.add_argument("--store", default="sqlite", help="sqlite or postgresql")
     try:
-        sys.exit(asyncio.run(_demo()))
+        plot = PLOTS[store_kind(parser.parse_args().store)]
+    except ValueError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        sys.exit(MISUSED)
+    try:
+        sys.exit(asyncio.run(_demo(plot)))
     except asyncio.CancelledError:
         print("Stopped; nothing of the demo is left running.", file=sys.stderr)
         sys.exit(STOPPED)
 
 
-async def _demo() -> int:
+async def _demo(plot: Plot) -> int:
     _end_at_signals()
     teller = Teller(Console(width=WIDTH, highlight=False))
     hints = Hints()
@@ -42,7 +53,7 @@ async def _demo() -> int:
     try:
         async with asyncio.timeout(LONGEST_SECONDS):
             with TemporaryDirectory(prefix="stepward-demo-") as folder:
-                findings = await run(Path(folder), teller, waits, hints)
+                findings = await run(plot, Path(folder), teller, waits, hints)
     except TimeoutError:
         return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {_awaited(waits)}")
     except (ProcessDied, FormRefused) as error:

@@ -14,7 +14,8 @@ from examples.orders.demo.play import Play
 from examples.orders.demo.stories import expected, orders
 from examples.orders.demo.table import LEGEND, Row, course_of, table
 from examples.orders.demo.telling import Teller
-from examples.orders.proof import Evidence, Finding, prove
+from examples.orders.postgres.standby import states_at_standby
+from examples.orders.proof import Evidence, Failover, Finding, prove
 from examples.orders.services.faults import StandingFault
 from examples.orders.services.ledger import Effect
 from examples.orders.services.process import ServiceProcess
@@ -45,11 +46,19 @@ async def close(
         heard={order.id: await door.heard(order.id) for order, _ in orders()},
         dead_letters=[letter.reason for letter in await client.dead_letters(limit=MOST_LISTED)],
         takeovers=play.takeovers,
+        failover=await _failover(play),
     )
     findings = prove([expected(order, story) for order, story in orders()], evidence)
     teller.title("By the books of the services, the shop's records and what the storefront heard")
     teller.findings(findings)
     return findings
+
+
+async def _failover(play: Play) -> Failover | None:
+    crash = play.crash
+    if crash is None:
+        return None
+    return Failover(acknowledged=crash.acknowledged, standby=await states_at_standby(crash.pair.standing))
 
 
 async def _placed(client: Client) -> dict[str, Order]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from types import TracebackType
 from typing import Self
@@ -12,18 +13,25 @@ import msgspec
 from examples.orders.database import Order
 from examples.orders.proof import Heard
 
+PATIENCE_SECONDS = 20
+AGAIN_SECONDS = 0.1
+
 
 class FormRefused(Exception):
     """The storefront did not take an order form."""
 
 
 class FrontDoor:
-    """A browser at the storefront; `accepted` counts the forms of each order that it took."""
+    """A browser at the storefront; `accepted` counts the forms of each order that it took.
 
-    def __init__(self, url: str) -> None:
+    `refused` counts those that it asked to send again, in a moment.
+    """
+
+    def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self.accepted: Counter[str] = Counter()
+        self.refused = 0
         # Proxies of the environment are for the outside world.
-        self._browser = httpx.AsyncClient(base_url=url, headers={"Origin": url}, trust_env=False)
+        self._browser = httpx.AsyncClient(base_url=url, headers={"Origin": url}, trust_env=False, transport=transport)
 
     async def __aenter__(self) -> Self:
         return self
@@ -34,15 +42,24 @@ class FrontDoor:
         await self._browser.aclose()
 
     async def order(self, order: Order) -> None:
-        """Send an order form; raises FormRefused unless it leads to the order's page."""
-        try:
-            page = await self._browser.post("/orders", data=_form(order))
-        except httpx.TransportError as error:
-            raise FormRefused(f"form of {order.id}: expected an answer, found {error!r}") from error
+        """Send an order form, again while we are asked for patience; raises FormRefused unless it leads to its page."""
+        page = await self._send(order)
+        for _ in range(int(PATIENCE_SECONDS / AGAIN_SECONDS)):
+            if page.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                break
+            self.refused += 1
+            await asyncio.sleep(AGAIN_SECONDS)
+            page = await self._send(order)
         if page.status_code != httpx.codes.SEE_OTHER or page.headers["Location"] != f"/orders/{order.id}":
             found = f"{page.status_code} {page.reason_phrase}"
             raise FormRefused(f"form of {order.id}: expected to be led to its page, found {found}")
         self.accepted[order.id] += 1
+
+    async def _send(self, order: Order) -> httpx.Response:
+        try:
+            return await self._browser.post("/orders", data=_form(order))
+        except httpx.TransportError as error:
+            raise FormRefused(f"form of {order.id}: expected an answer, found {error!r}") from error
 
     async def heard(self, order_id: str) -> list[Heard]:
         """The events that the storefront has heard of the order."""

@@ -1,30 +1,36 @@
-"""Three processes are killed with `kill -9` while orders are on the way; others have to take their work over."""
+"""Processes are killed with `kill -9` while orders are on the way; others have to take their work over."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 
+from examples.orders.demo.plots import Plot
 from examples.orders.demo.processes import WAREHOUSE, Processes
 from examples.orders.demo.telling import Teller
 from examples.orders.demo.waiting import Waits
 from examples.orders.processes.process import Process
 from examples.orders.proof import Takeover
+from examples.orders.proof.words import count, listed
 from stepward import Client, TaskStatus
 
 SUBMISSION = "submission-1"
-SCHEDULERS = ("scheduler-1", "scheduler-2")
-ENOUGH_TASKS = 5
 ENOUGH_CALLS = 2
+MOST_LISTED = 1000
+DECIDES = "supervisor/"
+"""What stands before a Supervisor's instance where the audit says who decided."""
+
+Found = Mapping[Process, str]
+"""Processes, each with the id of the instance that is at work in it."""
 
 
 class Kills:
     """Who is killed when, and what it held then: `takeovers`."""
 
-    def __init__(
-        self, orders: Sequence[str], client: Client, processes: Processes, waits: Waits, teller: Teller
-    ) -> None:
+    def __init__(self, plot: Plot, client: Client, processes: Processes, waits: Waits, teller: Teller) -> None:
         self.takeovers: list[Takeover] = []
-        self._orders = orders
+        self._plot = plot
         self._client = client
         self._processes = processes
         self._waits = waits
@@ -35,17 +41,23 @@ class Kills:
         await self._processes.worker(SUBMISSION).kill()
         self._teller.tell(f"kill -9 {SUBMISSION}; the storefront goes on taking orders", "bold red")
 
-    async def take_submission_over(self) -> None:
+    async def take_submission_over(self, placed: Sequence[str]) -> None:
         """Start another, with all that is left in the queue before it."""
-        held = frozenset(self._orders) - {task.id for task in await self._tasks()}
+        held = frozenset(placed) - {task.id for task in await self._tasks()}
         self.takeovers.append(Takeover(killed=SUBMISSION, held=held))
         await self._processes.start_worker("submission-2", "submission")
         self._teller.tell(f"submission-2 is started in its place, and finds {len(held)} orders in the queue", "green")
 
-    async def kill_agents_and_scheduler(self) -> None:
-        """Kill Agents with calls in flight, then the Scheduler that has more to do."""
+    async def kill_workers(self) -> None:
+        """Kill Agents with calls in flight, then the Schedulers that have most to do, and who leads the Supervisors."""
         await self._kill_agents(self._processes.worker("agents-1"))
-        await self._kill_scheduler()
+        leader = [await self._leader()] if self._plot.kills_leader else []
+        schedulers = await self._waits.until(
+            f"{self._plot.killed_schedulers} Schedulers with {self._plot.enough_tasks} orders in flight", self._busiest
+        )
+        await asyncio.gather(*(worker.kill() for worker in (*leader, *schedulers)))
+        await self._see_killed(schedulers, leader)
+        await self._see_freed(schedulers, leader)
 
     async def _kill_agents(self, worker: Process) -> None:
         async def enough() -> frozenset[str]:
@@ -57,46 +69,74 @@ class Kills:
         held &= await self._in_call()
         self.takeovers.append(Takeover(killed=worker.name, held=held))
         self._teller.tell(
-            f"kill -9 {worker.name} ({' and '.join(WAREHOUSE)}), with calls for {len(held)} orders in flight",
+            f"kill -9 {worker.name} ({' and '.join(WAREHOUSE)}), with calls for {count(len(held), 'order')} in flight",
             "bold red",
         )
         await self._processes.start_worker("agents-3", "agents", "--only", *WAREHOUSE)
         self._teller.tell("agents-3 is started in its place, as infrastructure would do", "green")
 
-    async def _kill_scheduler(self) -> None:
-        async def busiest() -> tuple[Process, str] | None:
-            names = await self._instances()
-            held = {each: len(await self._held_by(instance)) for each, instance in names.items()}
-            worker = max(held, key=lambda each: held[each])
-            return (worker, names[worker]) if held[worker] >= ENOUGH_TASKS else None
+    async def _see_killed(self, schedulers: Found, leader: Sequence[Process]) -> None:
+        """Note what was in their hands: in a leader's, what the Schedulers that died with it leave."""
+        held = {worker: await self._held_by(instance) for worker, instance in schedulers.items()}
+        for worker, orders in held.items():
+            self.takeovers.append(Takeover(killed=worker.name, held=orders))
+            self._teller.tell(f"kill -9 {worker.name}, with {count(len(orders), 'order')} in flight", "bold red")
+        for worker in leader:
+            self.takeovers.append(Takeover(killed=worker.name, held=frozenset().union(*held.values())))
+            self._teller.tell(f"kill -9 {worker.name}, the one that leads and would have to free them", "bold red")
 
-        found = await self._waits.until(f"a Scheduler with {ENOUGH_TASKS} orders in flight", busiest)
+    async def _see_freed(self, schedulers: Found, leader: Sequence[Process]) -> None:
+        killed = {worker.name for worker in (*schedulers, *leader)}
+        dead = listed([worker.name for worker in schedulers])
+        for instance in schedulers.values():
+            await self._waits.until(f"the orders of {dead} to be freed", partial(self._is_freed, instance))
+        others = [name for name in self._processes.schedulers if name not in killed]
+        leading = [name for name in self._processes.supervisors if name not in killed]
+        finder = f"{leading[0]} leads now, and" if leader else "The Supervisor"
+        if len(schedulers) == 1:
+            told = f"{finder} finds {dead}’s lease run out and frees its orders: {listed(others)} goes on with them"
+        else:
+            told = (
+                f"{finder} finds the leases of {dead} run out and frees their orders: {listed(others)} go on with them"
+            )
+        self._teller.tell(told, "green")
+
+    async def _leader(self) -> Process:
+        """The Supervisor that decided last, once one that lives has."""
+
+        async def leader() -> Process | None:
+            workers = await self._at_work(self._processes.supervisors)
+            deciders = [audit.actor for audit in await self._client.audits(limit=MOST_LISTED)]
+            last = next((actor for actor in deciders if actor.startswith(DECIDES)), "")
+            return next((worker for worker, instance in workers.items() if last == f"{DECIDES}{instance}"), None)
+
+        found = await self._waits.until("a Supervisor to decide", leader)
         assert found is not None, "until() gives what it found"
-        worker, instance = found
-        await worker.kill()
-        held = await self._held_by(instance)
-        self.takeovers.append(Takeover(killed=worker.name, held=held))
-        self._teller.tell(f"kill -9 {worker.name}, with {len(held)} orders in flight", "bold red")
-        await self._waits.until(f"the orders of {worker.name} to be freed", lambda: self._is_freed(instance))
-        other = next(name for name in SCHEDULERS if name != worker.name)
-        self._teller.tell(
-            f"The Supervisor finds {worker.name}’s lease run out and frees its orders: {other} goes on with them",
-            "green",
-        )
+        return found
+
+    async def _busiest(self) -> Found:
+        """The Schedulers with the most orders, if each of them has enough."""
+        workers = await self._at_work(self._processes.schedulers)
+        held = {worker: len(await self._held_by(instance)) for worker, instance in workers.items()}
+        busiest = sorted(held, key=lambda worker: held[worker], reverse=True)[: self._plot.killed_schedulers]
+        enough = [worker for worker in busiest if held[worker] >= self._plot.enough_tasks]
+        return {worker: workers[worker] for worker in enough} if len(enough) == self._plot.killed_schedulers else {}
 
     async def _in_call(self) -> frozenset[str]:
         """The orders for which an Agent of the warehouse is at work."""
-        calling = set()
-        for task in await self._tasks():
-            steps = await self._client.task(task.id).steps()
-            if any(step.state == "running" and step.agent in WAREHOUSE for step in steps):
-                calling.add(task.id)
-        return frozenset(calling)
+        ids = [task.id for task in await self._tasks() if task.finished_at is None]
+        # All at once: a look that takes long finds what is over already.
+        steps = await asyncio.gather(*(self._client.task(each).steps() for each in ids))
+        return frozenset(
+            task
+            for task, begun in zip(ids, steps, strict=True)
+            if any(step.state == "running" and step.agent in WAREHOUSE for step in begun)
+        )
 
-    async def _instances(self) -> Mapping[Process, str]:
-        instances = {instance.pid: instance.id for instance in await self._client.instances()}
-        workers = [self._processes.worker(name) for name in SCHEDULERS]
-        return {worker: instances[worker.pid] for worker in workers}
+    async def _at_work(self, names: Sequence[str]) -> Found:
+        instances = {instance.pid: instance.id for instance in await self._client.instances() if instance.alive}
+        workers = [self._processes.worker(name) for name in names]
+        return {worker: instances[worker.pid] for worker in workers if worker.pid in instances}
 
     async def _held_by(self, instance: str) -> frozenset[str]:
         return frozenset(task.id for task in await self._tasks() if task.locked_by == instance)
@@ -105,4 +145,4 @@ class Kills:
         return not await self._held_by(instance)
 
     async def _tasks(self) -> list[TaskStatus]:
-        return await self._client.tasks(limit=len(self._orders) + 1)
+        return await self._client.tasks(limit=MOST_LISTED)

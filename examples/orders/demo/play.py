@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 from examples.orders import database
 from examples.orders.bookkeeper import correct_address
 from examples.orders.database import Order, OrderState
+from examples.orders.demo.crash import Crash
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.kills import Kills
+from examples.orders.demo.plots import Plot
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import Part, Story
 from examples.orders.demo.telling import Teller
-from examples.orders.demo.waiting import Waits
+from examples.orders.demo.waiting import EACH_SECONDS, Waits
 from examples.orders.proof import Takeover
 from examples.orders.proof.events import LAST
 from stepward import Client, TaskCancelled, TaskFailed, TaskUndone
-from stepward.errors import TaskNotFound
+from stepward.errors import StoreError, TaskNotFound
 
 BEFORE_THE_KILL = 5
 HEARD_SECONDS = 10
@@ -30,6 +33,7 @@ class Play:
 
     def __init__(
         self,
+        plot: Plot,
         cast: list[tuple[Order, Story]],
         *,
         client: Client,
@@ -41,7 +45,11 @@ class Play:
         self._cast = cast
         self._client = client
         self._door = door
-        self._kills = Kills([order.id for order, _ in cast], client, processes, waits, teller)
+        on_time = len(cast) - plot.late_orders
+        self._on_time, self._late = cast[:on_time], cast[on_time:]
+        self._kills = Kills(plot, client, processes, waits, teller)
+        pair = processes.pair
+        self.crash = None if pair is None else Crash(client, door, pair, waits, teller)
         self._waits = waits
         self._ended = 0
         self._teller = teller
@@ -49,34 +57,39 @@ class Play:
     @property
     def takeovers(self) -> list[Takeover]:
         """Each process that was killed, with the orders that it was working on."""
-        return self._kills.takeovers
+        return [*self._kills.takeovers, *(self.crash.takeovers if self.crash else [])]
 
     async def run(self) -> None:
         """Everything, until each order has ended and word of it has come."""
-        await self._place_all()
+        await self._place()
         async with asyncio.TaskGroup() as group:
             for order, story in self._cast:
                 group.create_task(self._follow(order, story))
                 if story.part is Part.CANCELS:
                     group.create_task(self._cancel(order))
-            group.create_task(self._kills.kill_agents_and_scheduler())
+            group.create_task(self._kill())
         await self._waits.soon("the bookkeeper to close the books", self._are_books_closed)
         await self._hear_all()
 
-    async def _place_all(self) -> None:
-        self._teller.tell(f"Placing {len(self._cast)} orders at the storefront, over HTTP")
-        for order, _ in self._cast[:BEFORE_THE_KILL]:
+    async def _place(self) -> None:
+        self._teller.tell(f"Placing {len(self._on_time)} orders at the storefront, over HTTP")
+        for order, _ in self._on_time[:BEFORE_THE_KILL]:
             await self._door.order(order)
             # What it has in hand when it is killed comes again only when its lease on that is over.
             await self._waits.soon(f"{order.id} to be heard of", partial(self._is_heard_of, order))
         await self._kills.kill_submission()
-        for order, _ in self._cast[BEFORE_THE_KILL:]:
+        for order, _ in self._on_time[BEFORE_THE_KILL:]:
             await self._door.order(order)
-        for order, story in self._cast:
+        for order, story in self._on_time:
             if story.part is Part.TWICE:
                 await self._door.order(order)
                 self._teller.tell(f"The form of {order.id} came a second time: it stays one order and one task")
-        await self._kills.take_submission_over()
+        await self._kills.take_submission_over([order.id for order, _ in self._on_time])
+
+    async def _kill(self) -> None:
+        await self._kills.kill_workers()
+        if self.crash is not None:
+            await self.crash.run([order for order, _ in self._late])
 
     async def _follow(self, order: Order, story: Story) -> None:
         await self._waits.until(f"{order.id} to be accepted", partial(self._is_accepted, order))
@@ -95,6 +108,12 @@ class Play:
         return True
 
     async def _end_of(self, order: Order) -> OrderState:
+        while True:
+            with suppress(StoreError):
+                return await self._end_as_found(order)
+            await asyncio.sleep(EACH_SECONDS)
+
+    async def _end_as_found(self, order: Order) -> OrderState:
         try:
             await self._client.task(order.id).result()
         except TaskUndone:
@@ -130,7 +149,7 @@ class Play:
 
     async def _are_books_closed(self) -> bool:
         async with self._client.transaction() as transaction:
-            return not await database.read_open(transaction, 0, PAGE)
+            return not await database.read_open(transaction, PAGE)
 
     async def _hear_all(self) -> None:
         """Wait for the last word of each order; what does not come in time is for the proof to find."""

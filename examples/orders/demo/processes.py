@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from examples.orders.demo.plots import Plot
 from examples.orders.demo.stories import STOCK, faults_of
 from examples.orders.processes.premises import Premises
 from examples.orders.processes.process import Process
@@ -20,35 +21,36 @@ SETTINGS = {
     "STEPWARD_LEASE": "2s",
     "STEPWARD_SUPERVISOR_EVERY": "200ms",
     "STEPWARD_DRAIN": "1s",
-    # So few that one Scheduler cannot hold all orders.
-    "STEPWARD_TASKS_IN_FLIGHT": "14",
 }
 
 
 class Processes:
     """All of them, by name; `watch` tells of one that ends unasked, and none is left after `stop`."""
 
-    def __init__(self, folder: Path) -> None:
-        self._premises = Premises(folder, SETTINGS, stock=STOCK)
+    def __init__(self, folder: Path, plot: Plot) -> None:
+        settings = {**SETTINGS, "STEPWARD_TASKS_IN_FLIGHT": str(plot.tasks_in_flight)}
+        self._premises = Premises(folder, settings, kind=plot.store, stock=STOCK)
         self._workers: dict[str, Process] = {}
+        self.schedulers = [f"scheduler-{number}" for number in range(1, plot.schedulers + 1)]
+        self.supervisors = [f"supervisor-{number}" for number in range(1, plot.supervisors + 1)]
         self.store = self._premises.store
+        self.pair = self._premises.pair
         self.services = self._premises.services
         self.storefront = self._premises.storefront()
 
     async def start_services(self) -> None:
-        """Start the four services, and tell each how to misbehave."""
-        await self._premises.group.start(*self.services.values())
+        """Start the four services, and tell each how to misbehave; and what the state store stands on."""
+        await asyncio.gather(self._premises.start_store(), self._premises.group.start(*self.services.values()))
         await asyncio.gather(*(_misbehave(service) for service in self.services.values()))
 
     async def start_shop(self) -> None:
-        """Start all that is ours: storefront, submission, two Schedulers, two of Agents, Supervisor, bookkeeper."""
+        """Start all that is ours: storefront, submission, Schedulers, two of Agents, Supervisors, bookkeeper."""
         workers = [
             self._premises.worker("submission-1", "submission"),
-            self._premises.worker("scheduler-1", "scheduler"),
-            self._premises.worker("scheduler-2", "scheduler"),
+            *(self._premises.worker(name, "scheduler") for name in self.schedulers),
             self._premises.worker("agents-1", "agents", "--only", *WAREHOUSE),
             self._premises.worker("agents-2", "agents", "--only", *OFFICE),
-            self._premises.worker("supervisor", "supervisor"),
+            *(self._premises.worker(name, "supervisor") for name in self.supervisors),
             self._premises.bookkeeper(),
         ]
         self._workers = {worker.name: worker for worker in workers}

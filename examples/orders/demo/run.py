@@ -12,6 +12,7 @@ from examples.orders.app import app
 from examples.orders.demo.closing import close
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.play import Play
+from examples.orders.demo.plots import Plot
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import fault_kinds, orders
 from examples.orders.demo.telling import Teller
@@ -21,29 +22,28 @@ from stepward import Client
 from stepward.events import Hints
 
 
-async def run(folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
     """The findings, printed already."""
-    processes = Processes(folder)
+    processes = Processes(folder, plot)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(processes.stop)
-        await _start(processes, teller)
+        await _start(plot, processes, teller)
         client = Client(processes.store, app=app.name, registry=app.registry, hints=hints)
         await stack.enter_async_context(client)
         door = await stack.enter_async_context(FrontDoor(processes.storefront.url))
-        play = Play(list(orders()), client=client, door=door, processes=processes, waits=waits, teller=teller)
+        play = Play(plot, list(orders()), client=client, door=door, processes=processes, waits=waits, teller=teller)
         await _while_alive(processes, play.run())
         return await close(play, client=client, door=door, services=processes.services, teller=teller)
 
 
-async def _start(processes: Processes, teller: Teller) -> None:
+async def _start(plot: Plot, processes: Processes, teller: Teller) -> None:
     teller.title("Stepward: orders against four unreliable services")
     teller.tell("Starting the services: stock, payment, parcel and mail, each a process")
+    if plot.crashes_primary:
+        teller.tell("Starting PostgreSQL: a primary, and a standby without which it commits nothing")
     await processes.start_services()
     teller.tell(f"They are told to misbehave: {', '.join(fault_kinds())}")
-    teller.tell(
-        "Starting the storefront, the submission process, two Schedulers, two processes of Agents, a Supervisor "
-        "and a bookkeeper"
-    )
+    teller.tell(f"Starting {plot.company}")
     await processes.start_shop()
 
 

@@ -1,12 +1,16 @@
-"""Waiting: for what the store comes to hold, looked at when it changes; what is awaited has a name."""
+"""Waiting: for what the store comes to hold, looked at when it changes; what is awaited has a name.
+
+While the store is away nothing is found in it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
+from stepward.errors import StoreError
 from stepward.events import Hints
 
 T = TypeVar("T")
@@ -43,8 +47,9 @@ class Waits:
         """Return once `look` says so: for what no change of the store announces, so it is asked again and again."""
         with self.named(what):
             while True:
-                if await look():
-                    return
+                with suppress(StoreError):
+                    if await look():
+                        return
                 await asyncio.sleep(EACH_SECONDS)
 
     async def until(self, what: str, look: Callable[[], Awaitable[T]]) -> T:
@@ -53,9 +58,13 @@ class Waits:
         self._hints.listen(changed.set)
         try:
             with self.named(what):
-                while not (found := await look()):
-                    await changed.wait()
+                while True:
+                    try:
+                        if found := await look():
+                            return found
+                        await changed.wait()
+                    except StoreError:
+                        await asyncio.sleep(EACH_SECONDS)
                     changed.clear()
-            return found
         finally:
             self._hints.unlisten(changed.set)

@@ -117,6 +117,13 @@ class Process:
         async with self._started:
             await self._started.wait_for(lambda: self.starts >= times)
 
+    def last_words(self) -> str:
+        """What it wrote into its log last, as the end of a sentence; nothing if it has no log."""
+        if self._log is None:
+            return ""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
+        return f"; it said last: {' / '.join(lines) or 'nothing'}"
+
     @property
     def _running(self) -> asyncio.subprocess.Process:
         if self._process is None:
@@ -130,13 +137,13 @@ class Process:
                 line = await _line(process)
         except TimeoutError:
             await _end_now(process)
-            raise ProcessDied(f"{self.name} was not ready within {READY_SECONDS} s{self._last_words()}") from None
+            raise ProcessDied(f"{self.name} was not ready within {READY_SECONDS} s{self.last_words()}") from None
         except asyncio.CancelledError:
             await _end_now(process)
             raise
-        self._process, self._exit = process, asyncio.create_task(_end(process), name=f"end of {self.name}")
+        self._process, self._exit = process, asyncio.create_task(self._end(process), name=f"end of {self.name}")
         if not self._is_ready(line):
-            raise ProcessDied(f"{self.name} exited with {await self.exited()} before it was ready{self._last_words()}")
+            raise ProcessDied(f"{self.name} exited with {await self.exited()} before it was ready{self.last_words()}")
         async with self._started:
             self.starts += 1
             self._started.notify_all()
@@ -193,7 +200,7 @@ class Process:
             code = await self.exited()
             async with self._changing:
                 if self._is_wanted and not self._upkeep.restarting:
-                    self._lose(ProcessDied(f"{self.name} exited with {code}, unasked{self._last_words()}"))
+                    self._lose(ProcessDied(f"{self.name} exited with {code}, unasked{self.last_words()}"))
                 elif self._is_wanted:
                     failed_starts = await self._revive(code, failed_starts)
 
@@ -208,15 +215,19 @@ class Process:
         self._upkeep.on_revival(f"{self.name} died ({_cause(code)}) and was started again")
         return 0
 
+    async def _hear(self, line: str) -> None:
+        """A line that it prints once it is ready."""
+
+    async def _end(self, process: asyncio.subprocess.Process) -> int:
+        # Read to the end, so that the pipe is closed along with the process.
+        assert process.stdout is not None, "stdout is a pipe"
+        async for line in process.stdout:
+            await self._hear(line.decode(errors="replace").strip())
+        return await process.wait()
+
     def _lose(self, died: ProcessDied) -> None:
         self._is_wanted = False
         self._upkeep.on_loss(died)
-
-    def _last_words(self) -> str:
-        if self._log is None:
-            return ""
-        lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
-        return f"; it said last: {' / '.join(lines) or 'nothing'}"
 
 
 def _cause(code: int) -> str:
@@ -232,10 +243,3 @@ async def _end_now(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.kill()
     await process.wait()
-
-
-async def _end(process: asyncio.subprocess.Process) -> int:
-    # Read to the end, so that the pipe is closed along with the process.
-    assert process.stdout is not None, "stdout is a pipe"
-    await process.stdout.read()
-    return await process.wait()

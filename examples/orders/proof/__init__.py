@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.orders.proof.events import prove_events
-from examples.orders.proof.evidence import Evidence, Expected, Finding, Heard, Takeover
+from examples.orders.proof.evidence import Evidence, Expected, Failover, Finding, Heard, Takeover
+from examples.orders.proof.failover import prove_failover
 from examples.orders.proof.orders import prove_orders, prove_takeovers
 from examples.orders.proof.services import prove_services
 
-__all__ = ["Evidence", "Expected", "Finding", "Heard", "Takeover", "prove"]
+__all__ = ["Evidence", "Expected", "Failover", "Finding", "Heard", "Takeover", "prove"]
 
 
 def prove(orders: Sequence[Expected], evidence: Evidence) -> list[Finding]:
@@ -22,4 +23,5 @@ def prove(orders: Sequence[Expected], evidence: Evidence) -> list[Finding]:
         *prove_events(orders, evidence.heard),
         *prove_services(orders, evidence.books),
         *prove_takeovers(orders, evidence),
+        *prove_failover(evidence),
     ]

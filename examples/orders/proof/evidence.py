@@ -38,6 +38,14 @@ class Takeover:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failover:
+    """The primary of the database died: the orders that were acknowledged by then, and those on the standby since."""
+
+    acknowledged: frozenset[str]
+    standby: Mapping[str, OrderState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
     """A status event as the storefront received it."""
 
@@ -61,6 +69,7 @@ class Evidence:
     heard: Mapping[str, Sequence[Heard]]
     dead_letters: Sequence[str] = ()
     takeovers: Sequence[Takeover] = ()
+    failover: Failover | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Figures as people read them."""
+"""Figures and names as people read them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 def euros(cents: int) -> str:
@@ -13,6 +13,12 @@ def euros(cents: int) -> str:
 def goods(quantities: Mapping[str, int]) -> str:
     """How many of each product."""
     return ", ".join(count(n, product) for product, n in sorted(quantities.items())) or "nothing"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names, one after the other."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def count(number: int, noun: str) -> str:

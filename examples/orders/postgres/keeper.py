@@ -1,0 +1,64 @@
+"""Who keeps the pair: finds a server dead, makes a primary of the standby, and another standby of what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import msgspec
+
+from examples.orders.postgres.standing import DATABASE, Member, Standing
+from servers.postgres import Pair, Server
+
+
+async def keep(pair: Pair) -> None:
+    """Begin both servers, and mend what dies, one at a time; raises RuntimeError when that fails.
+
+    While there is one server alone its commits wait for nobody: if it dies then, all is lost.
+    """
+    await asyncio.to_thread(pair.start)
+    await pair.primary.execute(f"create database {DATABASE}")
+    _tell(pair, is_whole=True)
+    while True:
+        if await _first_to_die(pair) is pair.primary:
+            await asyncio.to_thread(pair.fail_over)
+        else:
+            pair.expect_standby(False)
+        _tell(pair, is_whole=False)
+        await asyncio.to_thread(pair.attach)
+        _tell(pair, is_whole=True)
+
+
+async def _first_to_die(pair: Pair) -> Server:
+    servers = (pair.primary, pair.standby)
+    ends = {asyncio.create_task(_end(server.pid)): server for server in servers}
+    try:
+        done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for end in ends:
+            end.cancel()
+    if len(done) == len(servers):
+        raise RuntimeError("expected one server that goes on, found both dead; all that they held is lost")
+    return ends[done.pop()]
+
+
+async def _end(pid: int) -> None:
+    """Return once a child of this process has ended."""
+    place = os.pidfd_open(pid)
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(place, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(place)
+        os.close(place)
+
+
+def _tell(pair: Pair, *, is_whole: bool) -> None:
+    standing = Standing(_member(pair.primary), _member(pair.standby) if is_whole else None)
+    print(msgspec.json.encode(standing).decode(), flush=True)
+
+
+def _member(server: Server) -> Member:
+    return Member(server.port, server.pid)
