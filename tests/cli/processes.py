@@ -31,6 +31,11 @@ class Process:
                 text=True,
             )
 
+    @property
+    def pid(self) -> int:
+        """By which it is known."""
+        return self._process.pid
+
     def read_until(self, start: str) -> list[str]:
         """The lines up to the one that begins so; fails where the output ends first."""
         assert self._process.stdout is not None

@@ -27,7 +27,7 @@ async def decline(order: str) -> None:
     raise Unrecoverable(HOSTILE, code="declined")
 
 
-@payments.operation(complete_by="10m")
+@payments.operation(complete_by="20s")
 async def hang(order: str) -> None:
     print("hanging", flush=True)
     await asyncio.Event().wait()

@@ -93,7 +93,7 @@ def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:
     assert set(as_json(stepward, "instances")[0]) == INSTANCE
     assert set(as_json(stepward, "audit")[0]) == AUDIT
     assert set(as_json(stepward, "version")) == {"stepward", "python", "sqlite"}
-    assert set(as_json(stepward, "check")) == {"settings", "store", "instances", "problems"}
+    assert set(as_json(stepward, "check")) == {"settings", "store", "server", "instances", "problems", "warnings"}
 
 
 @pytest.mark.parametrize("args", [["tasks"], ["show", "failed"], ["steps", "failed"], ["alerts"], ["audit"]])

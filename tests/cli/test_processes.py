@@ -63,7 +63,9 @@ def test_what_a_killed_process_held_is_taken_over(tmp_path: Path) -> None:
     with running(tmp_path, "run", SHOP, STEPWARD_LEASE="1s") as heir:
         heir.read_until("hanging")
         shown = json.loads(done(tmp_path, "show", "held", "--json").stdout)
-    assert (shown["state"], shown["failure_count"]) == ("processing", 1)
+    # Where the Supervisor watched the call already, it also has to run out of time.
+    assert shown["state"] == "processing"
+    assert shown["failure_count"] in (1, 2)
 
 
 def test_actors_in_processes_of_their_own(tmp_path: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import click
-from msgspec import Struct, structs
+from msgspec import Struct, structs, to_builtins
 from rich.console import Console
 from rich.text import Text
 
 from stepward.app import App, sinks_of
-from stepward.cli import drift
+from stepward.cli import drift, server
 from stepward.cli.cells import clean
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
 from stepward.cli.operator import json_option, operator_client, settings_for, store_option
@@ -23,8 +23,8 @@ from stepward.errors import StoreError
 from stepward.model.records import Instance
 from stepward.settings import Settings
 from stepward.store.address import shown
-from stepward.store.contract import Identity
-from stepward.store.opening import identify
+from stepward.store.contract import Identity, Server
+from stepward.store.opening import identify, inspect
 
 SETTING_COLUMNS = (
     Column(name="SETTING", least=12),
@@ -38,18 +38,20 @@ class Findings(Struct, kw_only=True):
 
     settings: Settings
     identity: Identity | None = None
+    server: Server | None = None
     instances: list[Instance] = []
     problems: list[str] = []
+    warnings: list[str] = []
     now: float = 0.0
     code: int = DONE
 
 
-@click.command("check", epilog="Keys under --json: settings, store, instances, problems.")
+@click.command("check", epilog="Keys under --json: settings, store, server, instances, problems, warnings.")
 @click.argument("target", metavar="[APP]", required=False)
 @json_option
 @store_option
 def check(target: str | None, as_json: bool, store: str | None) -> None:
-    """Check settings, store and instances; exit 1 when something is wrong.
+    """Check settings, store, server and instances; exit 1 when something is wrong.
 
     With APP its workflows are compared with what the store has registered.
     """
@@ -79,16 +81,21 @@ async def _look(settings: Settings, app: App | None) -> Findings:
 
 
 async def _compare(settings: Settings, identity: Identity, app: App | None) -> Findings:
+    found = inspect(settings.store)
     async with operator_client(settings) as client:
         instances = await client.instances()
         problems = drift.between_schedulers(instances)
         if app is not None:
             problems += drift.from_registered(app.registry.records(), await client.store.workflows())
+        if found is not None:
+            problems += server.problems(found, settings)
         return Findings(
             settings=settings,
             identity=identity,
+            server=found,
             instances=instances,
             problems=problems,
+            warnings=[] if found is None else server.warnings(found, settings, instances),
             now=client.store.now(),
             code=FAILED if problems else DONE,
         )
@@ -99,8 +106,10 @@ def _fields(findings: Findings) -> dict[str, object]:
     return {
         "settings": [described._asdict() for described in findings.settings.describe()],
         "store": None if identity is None else structs.asdict(identity),
+        "server": None if findings.server is None else to_builtins(findings.server),
         "instances": [plain(instance) for instance in findings.instances],
         "problems": findings.problems,
+        "warnings": findings.warnings,
     }
 
 
@@ -114,9 +123,13 @@ def _print(console: Console, findings: Findings) -> None:
         who = findings.identity
         version = f"schema version {who.schema_version} of {who.newest_version}"
         console.print(Text(f"\nStore of {clean(who.app)}, {version}", style="bold"))
+        if findings.server is not None:
+            server.print_server(console, findings.server)
         live = [instance_row(each, findings.now) for each in findings.instances if each.alive]
         print_table(INSTANCE_COLUMNS, live, "No instance is alive.", title="Live instances")
     console.print()
+    for warning in findings.warnings:
+        console.print(Text(f"! {clean(warning)}", style="yellow"))
     for problem in findings.problems:
         console.print(Text(f"✗ {clean(problem)}", style="red"))
     if not findings.problems:

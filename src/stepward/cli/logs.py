@@ -10,10 +10,11 @@ from stepward.cli.cells import clean
 
 
 class OneLine(logging.Formatter):
-    """Instant in UTC, level, logger, message; a traceback follows on the same line."""
+    """Instant in UTC, level, which process of a group, logger, message; a traceback follows on the same line."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+    def __init__(self, process: int | None = None) -> None:
+        which = "" if process is None else f"[{process}] "
+        super().__init__(f"%(asctime)s.%(msecs)03dZ %(levelname)-7s {which}%(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
         self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
@@ -21,11 +22,14 @@ class OneLine(logging.Formatter):
         return clean(super().format(record))
 
 
-def log_to_stderr(level: str) -> None:
-    """Send what is logged to stderr, unless the application has set up its own logging."""
+def log_to_stderr(level: str, *, process: int | None = None) -> None:
+    """Send what is logged to stderr, unless the application has set up its own logging.
+
+    ``process`` is the number of this one among those of its group.
+    """
     root = logging.getLogger()
     if not root.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(OneLine())
+        handler.setFormatter(OneLine(process))
         root.addHandler(handler)
         root.setLevel(level)

@@ -7,11 +7,14 @@ import asyncio
 import click
 
 from stepward.app import App
+from stepward.cli.failures import Silent, code_of
+from stepward.cli.group import MOST_PROCESSES, serve_group
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.operator import settings_for
-from stepward.cli.serving import Actors, serve
+from stepward.cli.serving import EVERY_ACTOR, Actors, serve, serve_tethered
 from stepward.cli.targets import app_or_store, load_app
-from stepward.errors import DeclarationError, SettingsError
+from stepward.cli.tether import Tether
+from stepward.errors import DeclarationError, SettingsError, StepwardError
 from stepward.supervisor.report import PassReport
 
 app_argument = click.argument("target", metavar="APP")
@@ -19,9 +22,21 @@ app_argument = click.argument("target", metavar="APP")
 
 @click.command("run")
 @app_argument
-def run(target: str) -> None:
-    """Run every actor of APP in this process."""
-    serve(load_app(target), Actors(scheduler=True, agents=True, supervisor=True, submission=True))
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST_PROCESSES),
+    metavar="N",
+    help=f"In N processes of their own, 1 to {MOST_PROCESSES}; one that dies is begun anew.",
+)
+@click.option("--child", type=(int, int), hidden=True)
+def run(target: str, processes: int | None, child: tuple[int, int] | None) -> None:
+    """Run every actor of APP, in this process or in N others."""
+    if child is not None:
+        _run_tethered(target, Tether(*child))
+    elif processes is not None:
+        serve_group(load_app(target), target, processes)
+    else:
+        serve(load_app(target), EVERY_ACTOR)
 
 
 @click.command("scheduler")
@@ -47,12 +62,12 @@ def agent(target: str, only: tuple[str, ...]) -> None:
 @click.command("submission")
 @app_argument
 def submission(target: str) -> None:
-    """Run the submissions of APP alone: messages from its queues become tasks."""
+    """Run the submissions of APP alone: messages from its queues, and rows of its outboxes, become tasks."""
     app = load_app(target)
-    if not app.submissions:
+    if not app.submissions and not app.outboxes:
         raise DeclarationError(
             f"APP {target}: expected an App with a submission, found {app.name} without any; "
-            "declare one with app.submission(queue, accept=…)"
+            "declare one with app.submission(queue, accept=…), or an outbox with app.relay(address)"
         )
     serve(app, Actors(submission=True))
 
@@ -68,6 +83,15 @@ def supervisor(target: str | None, once: bool) -> None:
         return
     log_to_stderr(app.settings.log_level)
     click.echo(_told(asyncio.run(app.supervise_once())))
+
+
+def _run_tethered(target: str, tether: Tether) -> None:
+    """As a child of a group; what goes wrong is the group's to say, once for all."""
+    try:
+        serve_tethered(load_app(target), EVERY_ACTOR, tether)
+    except StepwardError as error:
+        tether.failed(str(error))
+        raise Silent(code_of(error)) from error
 
 
 def _need_queues(app: App, who: str) -> None:

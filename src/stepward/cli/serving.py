@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
+from contextlib import suppress
 from typing import NamedTuple
 
 from rich.console import Console
@@ -16,11 +16,12 @@ from stepward.app import App, Running
 from stepward.cli.cells import clean, cut
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.screen import screen
+from stepward.cli.signals import Signals
+from stepward.cli.tether import Tether
 from stepward.host import tune_process
+from stepward.settings import Settings
 from stepward.store.address import shown
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
-SIGNALLED = 128
 LABEL = 12
 
 
@@ -33,6 +34,9 @@ class Actors(NamedTuple):
     submission: bool = False
 
 
+EVERY_ACTOR = Actors(scheduler=True, agents=True, supervisor=True, submission=True)
+
+
 def serve(app: App, actors: Actors) -> None:
     """Run these actors of the application until a signal; what they do is logged to stderr."""
     log_to_stderr(app.settings.log_level)
@@ -40,31 +44,55 @@ def serve(app: App, actors: Actors) -> None:
     asyncio.run(_serve(app, actors))
 
 
+def serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
+    """The same as a child of a group, which says on stdout what becomes of this process."""
+    log_to_stderr(app.settings.log_level, process=tether.number)
+    tune_process()
+    asyncio.run(_serve_tethered(app, actors, tether))
+
+
+def patience(settings: Settings) -> float:
+    """Seconds within which a process that is told to end has to be gone: past its lease it would help nobody."""
+    return settings.drain + settings.lease
+
+
+def header(app: App, actors: Actors, more: dict[str, str]) -> None:
+    """Say what runs here."""
+    _tell(screen(), app, _roles(app, actors) | more)
+
+
+def say(line: str) -> None:
+    """Write a line to stdout at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def say_draining(settings: Settings) -> None:
+    """Say what the first signal has begun."""
+    say(f"Draining for up to {durations.text(settings.drain)}; a second signal ends it at once.")
+
+
 async def _serve(app: App, actors: Actors) -> None:
-    told = _Signals(app)
+    signals = Signals(told=lambda: say_draining(app.settings), at_once=lambda: None)
     async with app.running(**actors._asdict()) as running:
-        _tell(screen(), app, _roles(app, actors))
-        await _until_told(running, told.stop)
-    _say("Ended in good order.")
+        header(app, actors, {})
+        say("Ready; SIGTERM or ^C drains.")
+        await _until_told(running, signals.stop)
+    say("Ended in good order.")
 
 
-class _Signals:
-    """Hears the signals that end a process."""
+async def _serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
+    signals = Signals(told=lambda: None, at_once=lambda: None)
+    loop = asyncio.get_running_loop()
 
-    def __init__(self, app: App) -> None:
-        self.stop = asyncio.Event()
-        self._drain = app.settings.drain
-        loop = asyncio.get_running_loop()
-        for number in SIGNALS:
-            loop.add_signal_handler(number, self._heard, number)
+    def cut_off() -> None:
+        with suppress(RuntimeError):  # the loop is closed already
+            loop.call_soon_threadsafe(signals.drain)
 
-    def _heard(self, number: int) -> None:
-        if self.stop.is_set():
-            sys.stdout.flush()
-            # Nothing is lost: what stands in the store is the truth, as after a crash.
-            os._exit(SIGNALLED + number)
-        self.stop.set()
-        _say(f"Draining for up to {durations.text(self._drain)}; a second signal ends it at once.")
+    tether.hold(cut_off, patience(app.settings))
+    async with app.running(**actors._asdict()) as running:
+        tether.ready()
+        await _until_told(running, signals.stop)
 
 
 async def _until_told(running: Running, stop: asyncio.Event) -> None:
@@ -99,9 +127,3 @@ def _tell(console: Console, app: App, roles: dict[str, str]) -> None:
         if value:
             line = cut(clean(value), console.width - LABEL - 2)
             console.print(Text.assemble("  ", (name.ljust(LABEL), "dim"), line), soft_wrap=True)
-    _say("Ready; SIGTERM or ^C drains.")
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()

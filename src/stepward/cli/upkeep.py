@@ -9,29 +9,32 @@ import apsw
 import click
 
 import stepward
+from stepward.cli.cells import clean
 from stepward.cli.operator import json_option, operator_client, settings_for, store_option
 from stepward.cli.plain import print_json
 from stepward.client.handle import actor
+from stepward.clock import Environment
 from stepward.durations import seconds, text
 from stepward.errors import SettingsError
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.opening import identify
-
-BATCH = 1_000
+from stepward.supervisor.archive import folder_archive
+from stepward.supervisor.retention import purging
 
 
 @click.command("purge")
 @click.option("--older-than", metavar="D", help="Else the setting `retention`.")
 @store_option
 def purge(older_than: str | None, store: str | None) -> None:
-    """Delete tasks that ended long ago, other than in error."""
+    """Delete tasks that ended long ago, other than in error; the setting `archive` has them archived first."""
     settings = settings_for(store)
     age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
     if age is None:
         raise SettingsError("retention: expected a duration, found never; name one with --older-than")
     count = asyncio.run(_purge(settings, age))
-    click.echo(f"{count:,} tasks deleted that ended more than {text(age)} ago")
+    where = f", and archived in {clean(settings.archive)}" if settings.archive is not None and count else ""
+    click.echo(f"{count:,} tasks deleted that ended more than {text(age)} ago{where}")
 
 
 @click.command("migrate")
@@ -68,7 +71,11 @@ async def _open(settings: Settings) -> None:
 
 async def _purge(settings: Settings, age: float) -> int:
     async with operator_client(settings) as client:
-        before, total = client.store.now() - age, 0
-        while count := await client.store.purge_ended(before, BATCH, actor()):
-            total += count
-        return total
+        store, before, who = client.store, client.store.now() - age, actor()
+        archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
+        return sum(
+            [
+                count
+                async for count in purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
+            ]
+        )

@@ -1,0 +1,67 @@
+"""``stepward purge``, and what it archives first."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+from tests.store.places import execute
+
+from .conftest import LONG_ID, SHOP, Stepward, one_line
+from .stores import as_json
+
+AGED = "update stepward_task set finished_at = 1.0 where state in ('processed', 'undone')"
+
+
+def kept(folder: Path) -> dict[str, list[str]]:
+    """The archived tasks by id, each with the keys of its steps."""
+    found: dict[str, list[str]] = {}
+    for path in folder.rglob("*.jsonl.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for line in file:
+                task = json.loads(line)
+                found[task["id"]] = [step["key"] for step in task["steps"]]
+    return found
+
+
+def test_purge_says_what_was_archived_where(store: Path, stepward: Stepward) -> None:
+    folder = store.parent / "old tasks"
+    folder.mkdir()
+    steps = {id: [step["key"] for step in as_json(stepward, "steps", id)] for id in ("good", LONG_ID, "undone")}
+    result = stepward("purge", "--older-than", "0s", STEPWARD_ARCHIVE="old tasks")
+    assert result.stdout == "3 tasks deleted that ended more than 0ms ago, and archived in old tasks\n"
+    assert kept(folder) == steps
+    again = stepward("purge", "--older-than", "0s", STEPWARD_ARCHIVE="old tasks")
+    assert again.stdout == "0 tasks deleted that ended more than 0ms ago\n"
+
+
+def test_without_the_archives_folder_nothing_is_deleted(store: Path, stepward: Stepward) -> None:
+    before = as_json(stepward, "tasks")
+    result = stepward("purge", "--older-than", "0s", STEPWARD_ARCHIVE="gone")
+    assert result.exit_code == 1
+    assert one_line(result) == (
+        "stepward: archive gone: expected a folder that may be written, found: No such file or directory; "
+        "create it, make room there or allow writing: nothing is deleted meanwhile"
+    )
+    assert as_json(stepward, "tasks") == before
+
+
+def test_a_pass_of_the_supervisor_archives_too(store: Path, stepward: Stepward) -> None:
+    folder = store.parent / "old"
+    folder.mkdir()
+    execute(store, AGED)
+    done = stepward("supervisor", SHOP, "--once", STEPWARD_ARCHIVE="old")
+    assert "3 tasks purged" in done.stdout
+    assert set(kept(folder)) == {"good", LONG_ID, "undone"}
+    assert set(kept(folder)).isdisjoint({task["id"] for task in as_json(stepward, "tasks")})
+
+
+def test_a_supervisor_that_cannot_archive_tells_an_operator(store: Path, stepward: Stepward) -> None:
+    execute(store, AGED)
+    for _ in range(2):
+        done = stepward("supervisor", SHOP, "--once", STEPWARD_ARCHIVE="gone")
+        assert (done.exit_code, "purged" in done.stdout) == (0, False)
+    (alert,) = [alert for alert in as_json(stepward, "alerts") if alert["kind"] == "archive"]
+    assert alert["message"].startswith("archive gone: expected a folder")
+    assert "good" in {task["id"] for task in as_json(stepward, "tasks")}

@@ -1,0 +1,123 @@
+"""What `check` says of the PostgreSQL server behind a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stepward.cli.server import problems, warnings
+from stepward.model.records import Instance, Role
+from stepward.settings import Settings
+from stepward.store.contract import Server, ServerHost, Standby
+
+SYNC = Standby(name="one", state="streaming", sync="sync", behind=0)
+QUORUM = replace(SYNC, sync="quorum")
+ASYNC = replace(SYNC, sync="async")
+FIRST = ServerHost(host="a:5432", role="primary", timeline=1)
+SECOND = ServerHost(host="b:5432", role="standby")
+SOUND = Server(
+    version="18.4",
+    database="shop",
+    schema="stepward_shop",
+    user="ada",
+    hosts=[FIRST, SECOND],
+    pooled=False,
+    bounded=False,
+    clock_ahead=0.01,
+    connections=10,
+    connections_most=97,
+    connections_ours=5,
+    waiting=0,
+    synchronous_standby_names="*",
+    synchronous_commit="on",
+    fsync=True,
+    full_page_writes=True,
+    standbys=[SYNC],
+)
+
+
+def settings(standbys: int) -> Settings:
+    return Settings(synchronous_standbys=standbys)
+
+
+def found(expected: int, **fields: Any) -> list[str]:
+    return problems(replace(SOUND, **fields), settings(expected))
+
+
+def hints(expected: int = 0, processes: int = 1, **fields: Any) -> list[str]:
+    live = [Instance(id=str(pid), role=Role.AGENT, host="h", pid=pid, serves=[]) for pid in range(processes)]
+    return warnings(replace(SOUND, **fields), settings(expected), live)
+
+
+@pytest.mark.parametrize("standbys", [[SYNC], [QUORUM, ASYNC]])
+def test_nothing_is_wrong_with_as_many_standbys_as_are_expected(standbys: list[Standby]) -> None:
+    assert found(1, standbys=standbys) == hints(1, standbys=standbys) == []
+
+
+@pytest.mark.parametrize("standbys", [[], [ASYNC], [replace(SYNC, state="catchup")]])
+def test_too_few_standbys_are_a_problem(standbys: list[Standby]) -> None:
+    (line,) = found(1, standbys=standbys)
+    assert f"expected 1 that commits wait for, found 0 of {len(standbys)} attached: what" in line
+    assert found(0, standbys=standbys) == []
+
+
+def test_that_no_standby_is_waited_for_is_told_with_its_reason() -> None:
+    (line,) = found(1, standbys=[ASYNC], synchronous_standby_names="")
+    assert "as synchronous_standby_names is empty" in line
+
+
+def test_standbys_that_may_not_be_seen_are_a_problem_with_its_remedy() -> None:
+    (line,) = found(1, standbys=None)
+    assert line.endswith("grant pg_monitor to ada")
+    assert found(0, standbys=None) == []
+
+
+@pytest.mark.parametrize("commit", ["off", "local"])
+def test_commits_that_wait_for_no_standby_are_a_problem_where_some_are_expected(commit: str) -> None:
+    (line,) = found(1, synchronous_commit=commit)
+    assert f"expected synchronous_commit on, found {commit}" in line
+    assert found(0, synchronous_commit=commit) == []
+
+
+def test_commits_that_hang_are_a_problem() -> None:
+    (line,) = found(0, waiting=3)
+    assert "found 3 waiting for more than a second" in line
+
+
+def test_of_two_primaries_the_older_is_to_be_stopped() -> None:
+    (line,) = found(0, hosts=[ServerHost(host="b:5432", role="primary", timeline=2), FIRST])
+    assert line.endswith("a:5432 on timeline 1 and b:5432 on timeline 2; stop a:5432, which has been replaced")
+
+
+def test_what_may_lose_data_in_a_crash_is_a_warning() -> None:
+    (line,) = hints(fsync=False, full_page_writes=False)
+    assert "found fsync and full_page_writes off" in line
+    (line,) = hints(synchronous_commit="off")
+    assert "what was acknowledged last is lost in a crash" in line
+
+
+def test_an_address_of_one_host_is_a_warning_where_standbys_are_expected() -> None:
+    (line,) = hints(1, hosts=[FIRST])
+    assert "nobody finds the new primary" in line
+    assert hints(0, hosts=[FIRST]) == []
+
+
+def test_more_processes_than_there_is_room_for_are_a_warning() -> None:
+    (line,) = hints(processes=7)
+    assert "expected room for 105 connections (7 processes, 15 each at most), found it for 92" in line
+    assert hints(processes=6) == []
+    assert hints(processes=7, pooled=True, bounded=True) == []
+
+
+def test_a_pooler_without_bounds_is_a_warning() -> None:
+    (line,) = hints(pooled=True)
+    assert line.startswith("pooler: expected statement_timeout and idle_in_transaction_session_timeout for ada")
+    assert hints(pooled=True, bounded=True) == []
+
+
+@pytest.mark.parametrize("ahead", [-1.1, 300.0])
+def test_a_clock_that_is_off_is_a_warning(ahead: float) -> None:
+    (line,) = hints(clock_ahead=ahead)
+    assert f"found it {ahead:+.1f} s off" in line
