@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 from hypothesis import given
@@ -276,6 +277,15 @@ def test_the_schema_describes_the_argument_array() -> None:
 
 
 def opaque(item: Path) -> None: ...
+
+
+def test_the_schema_of_no_arguments_allows_an_empty_array_alone() -> None:
+    async def nothing() -> None: ...
+
+    schema = Signature(nothing, "shop.nothing").schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert jsonschema.Draft202012Validator(schema).is_valid([])
+    assert not jsonschema.Draft202012Validator(schema).is_valid([1])
 
 
 def test_a_type_without_a_schema_is_told_in_one_line() -> None:

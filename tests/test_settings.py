@@ -62,6 +62,8 @@ def test_a_pyproject_without_a_table_of_ours_changes_nothing(tmp_path: Path) -> 
     [
         ("evict_after", "never", None),
         ("retention", "never", None),
+        ("archive", None, None),
+        ("archive", "var/archive of 2026", "var/archive of 2026"),
         ("evict_after", None, None),
         ("lease", "1s", 1.0),
         ("lease", "10m", 600.0),
@@ -75,6 +77,7 @@ def test_a_pyproject_without_a_table_of_ours_changes_nothing(tmp_path: Path) -> 
         ("replay_check", True, True),
         ("log_level", "debug", "DEBUG"),
         ("transport", "store", "store"),
+        ("transport", "nats://one,two:4223?replicas=3", "nats://one,two:4223?replicas=3"),
         ("store", "sqlite:////var/lib/x.db", "sqlite:////var/lib/x.db"),
     ],
 )
@@ -95,8 +98,10 @@ def test_values_are_read_as_people_write_them(tmp_path: Path, name: str, written
         ("tasks_in_flight", True), ("tasks_in_flight", "1__0"), ("tasks_in_flight", "1,000"),
         pytest.param("tasks_in_flight", 10**5000, id="huge-count"),
         ("recovery_limit", "five"), ("replay_check", "maybe"), ("replay_check", 1), ("replay_check", None),
+        ("archive", ""), ("archive", " "), ("archive", "a\nb"), ("archive", "a\0b"), ("archive", 4),
         ("log_level", "LOUD"), ("log_level", 10), ("store", ""), ("store", "shop.db"), ("store", "sqlite://"),
-        ("store", "sqlite:///a\nb"), ("store", 3), ("transport", "nats://localhost"), ("transport", None),
+        ("store", "sqlite:///a\nb"), ("store", 3), ("transport", "redis://localhost"), ("transport", "nats://"),
+        ("transport", "nats://a b"), ("transport", None),
         ("webhook_url", "ftp://example.com/"), ("webhook_url", "https://"), ("webhook_url", "https://[::1/"),
         ("webhook_url", 4), ("webhook_secret", ""), ("webhook_secret", 4),
     ],
@@ -216,12 +221,23 @@ def test_a_store_is_described_without_its_password(tmp_path: Path) -> None:
     assert "canary" not in repr(settings)
 
 
+def test_a_broker_is_described_without_its_password(tmp_path: Path) -> None:
+    settings = load(tmp_path, None, transport="nats://user:canary@one,two:4223?replicas=3")
+    shown = {line.name: line.value for line in settings.describe()}
+    assert shown["transport"] == "nats://one,two:4223?replicas=3"
+    assert "canary" not in repr(settings)
+
+
 def test_what_is_described_is_readable(tmp_path: Path) -> None:
     shown = {line.name: line.value for line in load(tmp_path, None, retention="never", lease="1m30s").describe()}
     assert shown["retention"] == "never"
     assert shown["lease"] == "1m 30s"
     assert shown["payload_bytes"] == "1 MiB"
     assert shown["commit_rows"] == "5,000"
+    assert shown["archive"] == "none"
+    assert {line.name: line.value for line in load(tmp_path, None, archive="/mnt/old").describe()}[
+        "archive"
+    ] == "/mnt/old"
 
 
 def test_settings_are_a_value() -> None:

@@ -20,6 +20,7 @@ from stepward.errors import (
     Unrecoverable,
 )
 from stepward.model.current import current_step
+from stepward.outbox import Outbox, SyncOutbox
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.submission import Accepted, Message
 from stepward.sync import SyncClient, SyncQueues
@@ -57,6 +58,7 @@ __all__ = [
     "LongWait",
     "Message",
     "NonDeterministic",
+    "Outbox",
     "Pipeline",
     "Queues",
     "Retry",
@@ -66,6 +68,7 @@ __all__ = [
     "StepwardError",
     "Supervision",
     "SyncClient",
+    "SyncOutbox",
     "SyncQueues",
     "TaskCancelled",
     "TaskFailed",

@@ -23,6 +23,7 @@ StepwardError
 ├── InstanceFenced           this instance was declared dead: it forgets its tasks and starts over
 ├── TransportError           a queue cannot be reached
 ├── AlertRefused             a sink did not take an alert: it is offered again later
+├── ArchiveUnavailable       the archive cannot be written: no task is deleted
 ├── NonDeterministic         a replay asked for something else than the record holds
 ├── ServiceUnavailable       a remote service did not do its work this time; its Agent calls again
 ├── StepFailed               a step failed for good; workflow code may catch it
@@ -128,6 +129,10 @@ class TransportError(StepwardError):
 
 class AlertRefused(StepwardError):
     """A sink did not take an alert; it is offered again later."""
+
+
+class ArchiveUnavailable(StepwardError):
+    """The archive's folder cannot be written; no task is deleted until it can."""
 
 
 class ServiceUnavailable(StepwardError):

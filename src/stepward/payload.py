@@ -123,10 +123,13 @@ class Signature:
         """The JSON Schema of the argument array with its defaults; raises DeclarationError for types that have none."""
         try:
             schema = msgspec.json.schema(self._decoder.type)
-            places: list[dict[str, Any]] = schema["$defs"][schema["$ref"].rpartition("/")[2]]["prefixItems"]
+            array: dict[str, Any] = schema["$defs"][schema["$ref"].rpartition("/")[2]]
+            places: list[dict[str, Any]] = array["prefixItems"]
             for place, parameter in zip(places, self._signature.parameters.values(), strict=True):
                 if parameter.default is not parameter.empty:
                     place["default"] = msgspec.to_builtins(parameter.default, str_keys=True)
+            if not places:
+                del array["prefixItems"]  # JSON Schema allows no empty one
             return schema
         except TypeError as error:
             found = str(error).splitlines()[-1]

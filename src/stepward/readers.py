@@ -21,6 +21,7 @@ SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB)?")
 SIZES = {None: 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 STORE = re.compile(r"(sqlite:///|postgresql://)[^\x00-\x1f]+")
+BROKER = re.compile(r"(nats|tls|amqp|amqps)://[^\x00-\x20]+")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 Reader = Callable[[object, str], object]
@@ -97,9 +98,11 @@ def store(value: object, what: str) -> str:
 
 
 def transport(value: object, what: str) -> str:
-    """The name of a transport; brokers are not in this version."""
-    if value not in ("local", "store"):
-        raise SettingsError(f"{what}: expected local or store, found {_scheme(value)}; choose one of the two")
+    """The name of a transport, or the URL of a broker."""
+    if value not in ("local", "store") and not (isinstance(value, str) and BROKER.fullmatch(value)):
+        raise SettingsError(
+            f"{what}: expected local, store, nats://HOST or amqp://HOST, found {_scheme(value)}; choose one of these"
+        )
     return str(value)
 
 
@@ -107,6 +110,15 @@ def _scheme(value: object) -> str:
     # What was found may hold a password, so only its scheme is told.
     scheme, separator, _ = value.partition("://") if isinstance(value, str) else ("", "", "")
     return f"{scheme[:20]}://…" if separator else "something else"
+
+
+def folder(value: object, what: str) -> str | None:
+    """The path of a folder; whether it can be written is found out when it is."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise _refused(what, "the path of a folder", value)
+    return value
 
 
 def log_level(value: object, what: str) -> str:

@@ -45,6 +45,12 @@ def _show_store(url: str) -> str:
     return url if parts.scheme == "sqlite" else f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
+def _show_transport(transport: str) -> str:
+    # A login stands before the hosts; the options are no secrets.
+    scheme, separator, rest = transport.partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
 def _show_url(url: str | None) -> str:
     # Receivers are often told apart by a token in the path, so the path is a secret too.
     return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
@@ -72,8 +78,9 @@ class Settings:
     """Every setting of a process; durations are kept in seconds, sizes in bytes. Raises SettingsError."""
 
     store: str = _setting("sqlite:///stepward.db", readers.store, show=_show_store)
-    transport: str = _setting("local", readers.transport)
-    """``local`` (queues in this process) or ``store`` (queues in the state store)."""
+    transport: str = _setting("local", readers.transport, show=_show_transport)
+    """``local`` (queues in this process), ``store`` (queues in the state store), or the URL of a broker:
+    ``nats://HOST``, ``amqp://HOST``."""
     lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=_show_duration)
     supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
     poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
@@ -89,12 +96,16 @@ class Settings:
     evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration)
     retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration)
     """How long ended tasks are kept, other than those in error."""
+    archive: str | None = _setting(None, readers.folder, show=lambda folder: folder or "none")
+    """The folder into which they are written before they are deleted."""
     recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)
     """Takeovers of a task with no outcome in between, before an operator is called."""
     drain: float = _setting(10.0, readers.duration(0, HOUR), show=_show_duration)
     """Grace for what is under way when the process is told to end."""
     replay_check: bool = _setting(False, readers.flag)
     """Whether each finished task is replayed at once, to find workflows that are not deterministic."""
+    synchronous_standbys: int = _setting(0, readers.count(0, 100), show=_show_count)
+    """How many standbys of a PostgreSQL server are to confirm each commit; fewer are told of."""
     webhook_url: str | None = _setting(None, readers.webhook_url, show=_show_url)
     webhook_secret: str | None = _setting(None, readers.secret, show=_show_secret)
     log_level: str = _setting("INFO", readers.log_level)

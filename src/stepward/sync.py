@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from stepward.client import UNSET, Client, Queues, StatusEvent, TaskHandle, TaskStatus
+from msgspec.structs import asdict
+
+from stepward.client import UNSET, Client, Options, Prepared, Queues, StatusEvent, TaskHandle, TaskStatus
 from stepward.client.events import StatusEvents
 from stepward.client.handle import R, StepRecord
 from stepward.durations import Duration
@@ -93,33 +95,51 @@ class SyncClient:
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
         reply_to: str | None = None,
-        transaction: SyncTransaction | None = None,
+        transaction: object = None,
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> SyncTaskHandle[R]:
-        """See ``Client.submit``."""
-        submitting = self._open_client.submit(
-            workflow,
-            *args,
+        """See ``Client.submit``; an application's own ``transaction`` is one that blocks, and used in this thread."""
+        client = self._open_client
+        options = Options(
             id=id,
             priority=priority,
             complete_by=complete_by,
             delay=delay,
             reply_to=reply_to,
-            transaction=None if transaction is None else transaction.inner,
             labels=labels,
             fairness_key=fairness_key,
-            **kwargs,
         )
+        if _is_borrowed(transaction):
+            prepared = self.call(client.prepared(workflow, args, kwargs, options))
+            return self._submit_borrowed(transaction, prepared)[0]
+        inner = _inner(transaction)
+        submitting = client.submit(workflow, *args, transaction=inner, **asdict(options), **kwargs)
         return SyncTaskHandle(self, self.call(submitting))
 
     def submit_many(
-        self, workflow: Workflow[Any, R] | str, arguments: Sequence[Sequence[Any]], **options: Any
+        self,
+        workflow: Workflow[Any, R] | str,
+        arguments: Sequence[Sequence[Any]],
+        *,
+        ids: Sequence[str] | None = None,
+        priority: int = 5,
+        labels: Mapping[str, str] | None = None,
+        transaction: object = None,
     ) -> list[SyncTaskHandle[R]]:
-        """See ``Client.submit_many``."""
-        handles = self.call(self._open_client.submit_many(workflow, arguments, **options))
-        return [SyncTaskHandle(self, handle) for handle in handles]
+        """See ``Client.submit_many``, and ``submit`` for ``transaction``."""
+        client = self._open_client
+        if _is_borrowed(transaction):
+            options = Options(priority=priority, labels=labels)
+            return self._submit_borrowed(
+                transaction, self.call(client.prepared_many(workflow, arguments, ids, options))
+            )
+        inner = _inner(transaction)
+        submitting = client.submit_many(
+            workflow, arguments, ids=ids, priority=priority, labels=labels, transaction=inner
+        )
+        return [SyncTaskHandle(self, handle) for handle in self.call(submitting)]
 
     @contextmanager
     def transaction(self) -> Iterator[SyncTransaction]:
@@ -153,6 +173,11 @@ class SyncClient:
     def instances(self) -> list[Instance]:
         """See ``Client.instances``."""
         return self.call(self._open_client.instances())
+
+    def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
+        client = self._open_client
+        handles = client.submit_blocking(client.store.borrowed(transaction), prepared, self.call)
+        return [SyncTaskHandle(self, handle) for handle in handles]
 
     @property
     def _open_client(self) -> Client:
@@ -222,6 +247,14 @@ class SyncTransaction:
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
         return self._client.call(self.inner.execute(sql, parameters))
+
+
+def _is_borrowed(transaction: object) -> bool:
+    return transaction is not None and not isinstance(transaction, SyncTransaction)
+
+
+def _inner(transaction: object) -> Transaction | None:
+    return transaction.inner if isinstance(transaction, SyncTransaction) else None
 
 
 class SyncTaskHandle(Generic[R]):

@@ -209,7 +209,8 @@ async def test_retention_deletes_a_task_with_its_plan(world: World, service: Ser
     client = await world.client(world.app([pipeline], [service.agent]))
     handle = await client.submit(pipeline)
     await handle.cancel()
-    assert await client.store.purge_ended(client.store.now() + 1, 10, "test") == 1
+    before = client.store.now() + 1
+    assert (await client.store.purge_ended(await client.store.outlived(before, 10), before, "test")).tasks == 1
     async with client.transaction() as transaction:
         assert await transaction.execute("select count(*) from stepward_step") == [(0,)]
 

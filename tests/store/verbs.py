@@ -7,7 +7,7 @@ from typing import Any
 
 from stepward.model.messages import Outcome, Reply
 from stepward.model.plan import PlannedStage, Plans
-from stepward.model.records import Audit, InboxKind, Instance, Role, Schedule, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Schedule, Task, WorkflowRecord
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Decision, Directive, Post, Store, TaskFilter
 from tests.store.changes import REPLIES, drawn_changes
@@ -266,9 +266,27 @@ async def unserved(stream: Stream) -> Act:
 
 async def purge(stream: Stream) -> Act:
     before, limit = stream.now() - stream.chance.choice((30, 300)), 99  # Of those that ended at once, any may go first.
-    if stream.chance.random() < 0.5:
-        return lambda store, number: store.purge_ended(before, limit, "ada")
-    return lambda store, number: store.purge(stream.term, before, limit)
+    is_operator = stream.chance.random() < 0.5
+
+    async def act(store: Store, number: int) -> Any:
+        batch = await store.outlived(before, limit)
+        uids = [task.uid for task in batch]
+        assert await store.unchanged(batch)
+        read = [
+            *await store.outlived_tasks(uids, ""),
+            *await store.outlived_steps(uids, ("", 0, 0)),
+            *await store.outlived_inbox(uids, ("", 0)),
+            *await store.outlived_signals(uids, ("", "", "")),
+        ]
+        purged = await (store.purge_ended(batch, before, "ada") if is_operator else store.purge(stream.term, batch))
+        return [*read, purged] if purged.tasks else []
+
+    return act
+
+
+async def raise_alert(stream: Stream) -> Act:
+    alert = Alert(kind=stream.chance.choice(("archive", "other")), message="no room")
+    return lambda store, number: store.raise_alert(stream.term, alert)
 
 
 async def schedule(stream: Stream) -> Act:
@@ -322,7 +340,20 @@ MAKERS: Mapping[str, Maker] = {
         maker.__name__: maker
         for maker in (
             *(submit, share, load, read_inbox, stray, signal, direct, register, renew, retire, describe),
-            *(lead, forgive, fence, free, decide, expire_task, unserved, purge, schedule, fire, reschedule),
+            *(
+                lead,
+                forgive,
+                fence,
+                free,
+                decide,
+                expire_task,
+                unserved,
+                purge,
+                raise_alert,
+                schedule,
+                fire,
+                reschedule,
+            ),
             *(wake, due, later, *OPERATORS),
         )
     },

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from stepward.clock import Environment
+from stepward.clock import Clock, Environment, SystemClock
 from stepward.errors import AlertRefused
 from stepward.events import AlertSink, Event, Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.supervisor import Supervisor
+from stepward.supervisor.archive import Archive
 from tests.supervisor.fake_store import FakeStore
 
 
@@ -40,20 +42,30 @@ class Bench:
         self.passed: list[str] = []
         self.made: list[Supervisor] = []
 
-    def supervisor(self, *sinks: AlertSink, **settings: Any) -> Supervisor:
+    def supervisor(
+        self, *sinks: AlertSink, archive: Archive | None = None, clock: Clock | None = None, **settings: Any
+    ) -> Supervisor:
         made = Supervisor(
             self.store,
             instance="s1",
             settings=Settings(**settings),
             observers=Observers(self.told.append),
-            environment=Environment(failpoint=self.passed.append),
+            environment=Environment(clock=clock or SystemClock(), failpoint=self.passed.append),
             sinks=sinks,
+            archive=archive,
         )
         self.made.append(made)
         return made
 
     def names(self) -> list[str]:
         return [event.name for event in self.told]
+
+
+async def beside() -> None:
+    """Wait for the end of what goes on beside the passes."""
+    if others := asyncio.all_tasks() - {asyncio.current_task()}:
+        _, pending = await asyncio.wait(others, timeout=10)
+        assert not pending
 
 
 @pytest.fixture

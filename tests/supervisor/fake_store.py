@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.errors import StoreUnavailable
-from stepward.model.records import Alert, Audit, Instance, Role, Schedule, Task
+from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Schedule, Step, Task
 from stepward.model.states import TaskState
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, SignalSeen, Standby
 
 
 class FakeStore:
@@ -17,6 +17,8 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.time = 1000.0
+        self.jump = 0.0
+        """How far another server's clock is ahead that answers from the next ``due`` on."""
         self.calls: list[str] = []
         self.failing: set[str] = set()
         self.term: int | None = 1
@@ -29,9 +31,12 @@ class FakeStore:
         self.alerts: dict[int, Alert] = {}
         self.next_tries: dict[int, float] = {}
         self.ended_at: list[float] = []
+        self.left = 0
+        """How many deletions it takes to be done with what was deleted."""
         self.decisions: list[Decision] = []
         self.expiries: list[tuple[Post, Audit]] = []
         self.graces: list[float] = []
+        self.attached: list[Standby] | None = None
         self.recurring: dict[str, Schedule] = {}
         self.fired: list[Task] = []
 
@@ -45,6 +50,7 @@ class FakeStore:
 
     async def due(self) -> Due:
         self._call("due")
+        self.time, self.jump = self.time + self.jump, 0.0
         return Due(
             dead_instances=len(self.dead),
             free_tasks=self.held,
@@ -121,7 +127,7 @@ class FakeStore:
         self._call("unserved")
         raised, self.unserved_kinds = self.unserved_kinds, 0
         for _ in range(raised):
-            self.raise_alert("unserved")
+            self.told("unserved")
         return raised
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
@@ -138,13 +144,56 @@ class FakeStore:
         self.alerts[number] = msgspec.structs.replace(alert, tries=alert.tries + 1)
         self.next_tries[number] = next_try
 
-    async def purge(self, term: int, before: float, limit: int) -> int:
-        self._call("purge")
-        old = [at for at in self.ended_at if at < before][:limit]
-        self.ended_at = [at for at in self.ended_at if at not in old]
-        return len(old)
+    async def outlived(self, before: float, limit: int) -> list[Outlived]:
+        self._call("outlived")
+        return [Outlived(f"uid-{at}", at) for at in sorted(self.ended_at) if at < before][:limit]
 
-    def raise_alert(self, kind: str) -> int:
+    async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
+        return []
+
+    async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
+        return []
+
+    async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
+        return []
+
+    async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
+        return []
+
+    async def unchanged(self, batch: Sequence[Outlived]) -> bool:
+        return {task.finished_at for task in batch} <= set(self.ended_at)
+
+    async def raise_alert(self, term: int, alert: Alert) -> bool:
+        self._call("raise_alert")
+        if term != self.valid_term or any(
+            known.kind == alert.kind and known.acknowledged_at is None for known in self.alerts.values()
+        ):
+            return False
+        self.told(alert.kind)
+        return True
+
+    async def settle_alert(self, term: int, kind: str) -> bool:
+        self._call("settle_alert")
+        open_ = [n for n, alert in self.alerts.items() if alert.kind == kind and alert.acknowledged_at is None]
+        for number in open_ if term == self.valid_term else ():
+            self.alerts[number] = msgspec.structs.replace(self.alerts[number], acknowledged_at=self.time)
+        return bool(open_) and term == self.valid_term
+
+    async def standbys(self) -> list[Standby] | None:
+        self._call("standbys")
+        return self.attached
+
+    async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
+        self._call("purge")
+        if term != self.valid_term:
+            return Purged(tasks=0, more=False)
+        gone = {task.finished_at for task in batch}
+        before = len(self.ended_at)
+        self.ended_at = [at for at in self.ended_at if at not in gone]
+        self.left = max(0, self.left - 1)
+        return Purged(tasks=before - len(self.ended_at), more=self.left > 0)
+
+    def told(self, kind: str) -> int:
         number = len(self.alerts) + 1
         self.alerts[number] = Alert(number=number, at=self.time, kind=kind, message=f"alert {number}")
         return number

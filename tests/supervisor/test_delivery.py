@@ -7,21 +7,21 @@ from tests.supervisor.conftest import Bench, FakeSink
 
 async def test_an_alert_is_delivered_when_every_sink_took_it(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook")
-    numbers = [bench.store.raise_alert("task_error") for _ in range(3)]
+    numbers = [bench.store.told("task_error") for _ in range(3)]
     report = await bench.supervisor(log, webhook).once()
     assert log.took == webhook.took == numbers == bench.store.delivered()
     assert (report.delivered, report.refused) == (3, 0)
 
 
 async def test_without_a_sink_alerts_are_left_to_others(bench: Bench) -> None:
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     report = await bench.supervisor().once()
     assert (report.delivered, bench.store.delivered()) == (0, [])
 
 
 async def test_one_sink_that_refuses_keeps_the_alert_undelivered(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     report = await bench.supervisor(log, webhook).once()
     assert (report.delivered, report.refused, bench.store.delivered()) == (0, 1, [])
     refused = next(event for event in bench.told if event.name == "alert.refused")
@@ -30,7 +30,7 @@ async def test_one_sink_that_refuses_keeps_the_alert_undelivered(bench: Bench) -
 
 async def test_a_refused_alert_is_offered_ever_later_and_only_to_who_refused(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     supervisor = bench.supervisor(log, webhook)
     waits = []
     for _ in range(11):
@@ -51,7 +51,7 @@ async def test_a_sink_that_is_down_is_asked_once_a_run_and_hides_no_alert_from_t
 ) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
     for _ in range(5):
-        bench.store.raise_alert("task_error")
+        bench.store.told("task_error")
     await bench.supervisor(log, webhook).once()
     assert log.took == [1, 2, 3, 4, 5]
     assert webhook.asked == [1]
@@ -60,7 +60,7 @@ async def test_a_sink_that_is_down_is_asked_once_a_run_and_hides_no_alert_from_t
 async def test_an_alert_that_a_sink_will_never_take_does_not_stand_in_the_way(bench: Bench) -> None:
     webhook = FakeSink("webhook", refuses=lambda alert: alert.number == 1)
     for _ in range(3):
-        bench.store.raise_alert("task_error")
+        bench.store.told("task_error")
     supervisor = bench.supervisor(webhook)
     await supervisor.once()
     await supervisor.once()
@@ -69,7 +69,7 @@ async def test_an_alert_that_a_sink_will_never_take_does_not_stand_in_the_way(be
 
 async def test_two_sinks_that_refuse_one_alert_count_as_one_try(bench: Bench) -> None:
     sinks = [FakeSink(name, refuses=lambda alert: True) for name in ("mail", "webhook")]
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     report = await bench.supervisor(*sinks).once()
     assert report.refused == 1
     assert bench.store.alerts[1].tries == 1
@@ -79,7 +79,7 @@ async def test_what_a_sink_took_is_remembered_while_other_alerts_come_and_go(ben
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: alert.number == 1)
     supervisor = bench.supervisor(log, webhook)
     for _ in range(3):
-        bench.store.raise_alert("task_error")
+        bench.store.told("task_error")
         await supervisor.once()
     bench.store.time += 1
     await supervisor.once()
@@ -89,7 +89,7 @@ async def test_what_a_sink_took_is_remembered_while_other_alerts_come_and_go(ben
 
 async def test_another_process_offers_again_what_was_not_taken_by_all(bench: Bench) -> None:
     log = FakeSink("log")
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     await bench.supervisor(log, FakeSink("webhook", refuses=lambda alert: True)).once()
     bench.store.time += 1
     await bench.supervisor(log, FakeSink("webhook")).once()

@@ -15,17 +15,19 @@ from stepward.model.states import StepState, TaskState
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor import Supervisor
-from tests.supervisor.conftest import Bench, FakeSink
+from tests.supervisor.conftest import Bench, FakeSink, beside
 from tests.supervisor.fake_store import FakeStore, instance, step, task
 
 
 async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
     supervisor = bench.supervisor()
     assert await supervisor.turn() == 1.0
-    # Once a minute it also deletes what is old.
-    assert bench.store.calls == ["lead", "due", "purge"]
+    # Once a minute it also deletes what is old, beside the passes.
+    await beside()
+    assert bench.store.calls == ["lead", "due", "outlived", "purge"]
     bench.store.calls.clear()
     assert await supervisor.turn() == 1.0
+    await beside()
     assert bench.store.calls == ["lead", "due"]
 
 
@@ -167,6 +169,16 @@ class TestOutage:
         await supervisor.turn()
         assert len(bench.store.decisions) == 1
 
+    async def test_a_clock_that_is_found_ahead_within_a_pass_judges_nothing(self, bench: Bench) -> None:
+        supervisor = bench.supervisor()
+        await supervisor.turn()
+        bench.store.steps = [step(1)]
+        bench.store.jump = 300.0
+        await supervisor.turn()
+        assert (bench.store.graces, bench.store.decisions) == ([10.0], [])
+        await supervisor.turn()
+        assert len(bench.store.decisions) == 1
+
     async def test_a_gap_within_the_lease_is_no_outage(self, bench: Bench) -> None:
         supervisor = bench.supervisor()
         await supervisor.turn()
@@ -218,6 +230,7 @@ class TestStoreOutOfReach:
         bench.store.failing = {verb}
         supervisor = bench.supervisor()
         await supervisor.turn()
+        await beside()
         assert "store.unavailable" in bench.names()
         bench.store.failing = set()
         await supervisor.turn()
@@ -237,33 +250,6 @@ class TestStoreOutOfReach:
         bench.store.failing = {"due"}
         with pytest.raises(StoreUnavailable):
             await bench.supervisor().once()
-
-
-class TestPurge:
-    async def test_ended_tasks_past_the_retention_go_once_a_minute(self, bench: Bench) -> None:
-        supervisor = bench.supervisor(retention="100s")
-        bench.store.ended_at = [850.0, 950.0]
-        await supervisor.turn()
-        assert bench.store.ended_at == [950.0]
-        for _ in range(59):
-            bench.store.time += 1
-            await supervisor.turn()
-        assert bench.store.calls.count("purge") == 1
-        bench.store.time += 1
-        await supervisor.turn()
-        assert bench.store.calls.count("purge") == 2
-
-    async def test_a_full_batch_is_followed_up_in_the_next_pass(self, bench: Bench) -> None:
-        bench.store.ended_at = [number / 10_000 for number in range(2500)]
-        report = await bench.supervisor(retention="100s").once()
-        assert report.purged == 2500
-        assert bench.store.calls.count("purge") == 3
-
-    async def test_never_means_never_for_tasks_and_messages_expire_all_the_same(self, bench: Bench) -> None:
-        bench.store.ended_at = [0.0]
-        await bench.supervisor(retention="never").once()
-        assert "purge" in bench.store.calls
-        assert bench.store.ended_at == [0.0]
 
 
 async def test_the_failpoints_stand_around_the_lead_and_the_decision(bench: Bench) -> None:
@@ -302,7 +288,7 @@ async def test_a_sink_that_never_answers_holds_up_no_pass(bench: Bench) -> None:
             started.set()
             await asyncio.Event().wait()
 
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     supervisor = bench.supervisor(Hanging())
     await supervisor.turn()
     await started.wait()
@@ -323,7 +309,7 @@ async def test_alerts_go_out_beside_a_pass(bench: Bench) -> None:
             await super().deliver(alert)
             took.set()
 
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     sink = Sink("log")
     await bench.supervisor(sink).turn()
     await took.wait()
@@ -332,7 +318,7 @@ async def test_alerts_go_out_beside_a_pass(bench: Bench) -> None:
 
 async def test_a_store_that_goes_away_during_a_delivery_is_told_and_tried_again(bench: Bench) -> None:
     told = asyncio.Event()
-    bench.store.raise_alert("task_error")
+    bench.store.told("task_error")
     bench.store.failing = {"undelivered_alerts"}
     supervisor = Supervisor(
         bench.store,

@@ -6,5 +6,17 @@ from stepward.client.handle import UNSET, TaskHandle, TaskStatus
 from stepward.client.preparation import Options, Preparation
 from stepward.client.queues import Queues
 from stepward.client.waiting import Endings
+from stepward.client.within import Prepared
 
-__all__ = ["UNSET", "Client", "Endings", "Options", "Preparation", "Queues", "StatusEvent", "TaskHandle", "TaskStatus"]
+__all__ = [
+    "UNSET",
+    "Client",
+    "Endings",
+    "Options",
+    "Preparation",
+    "Prepared",
+    "Queues",
+    "StatusEvent",
+    "TaskHandle",
+    "TaskStatus",
+]

@@ -16,6 +16,7 @@ from stepward.client.events import Readers, StatusEvents
 from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
 from stepward.client.preparation import Known, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
+from stepward.client.within import Prepared, Uncommitted, is_ours
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.errors import Refused, ScheduleNotFound, TaskConflict, TaskNotFound
@@ -26,7 +27,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
-from stepward.store.contract import Directive, Store, Submitted, TaskFilter, Transaction
+from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, Wait
 from stepward.store.opening import open_store
 from stepward.store.watcher import Watcher
 from stepward.transport.queues import AppQueues, StoreQueues
@@ -70,6 +71,7 @@ class Client:
         self._queues = queues or self._own_queues()
         self._readers = Readers(self._queues)
         self._birth = birth
+        self._uncommitted = Uncommitted()
         self._lookout = Lookout(self.store, endings or Endings(), self._hints, POLL)
         self._watcher = Watcher(self.store, self._hints) if self._owns_store else None
 
@@ -100,7 +102,7 @@ class Client:
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
         reply_to: str | None = None,
-        transaction: Transaction | None = None,
+        transaction: object = None,
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
@@ -108,10 +110,9 @@ class Client:
         """Have a workflow run once; returns when that is durable.
 
         An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
-        ``transaction`` the task exists only if that transaction commits.
+        ``transaction`` the task exists only if that commits: one of ``client.transaction()``, or on PostgreSQL an open
+        connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database.
         """
-        _refuse_in_workflow("client.submit()")
-        known = await self._preparation.known(workflow)
         options = Options(
             id=id,
             priority=priority,
@@ -121,9 +122,12 @@ class Client:
             labels=labels,
             fairness_key=fairness_key,
         )
-        task = self._preparation.task(known, args, kwargs, options)
-        submitted = await self._submit(task, transaction)
-        return self._handle(submitted, known)
+        prepared = await self.prepared(workflow, args, kwargs, options)
+        if transaction is None:
+            submitted = [await self._submit(prepared)]
+        else:
+            submitted = await self._submit_within(transaction, prepared)
+        return self.handles(submitted, prepared.known)[0]
 
     async def submit_many(
         self,
@@ -133,23 +137,15 @@ class Client:
         ids: Sequence[str] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
-        transaction: Transaction | None = None,
+        transaction: object = None,
     ) -> list[TaskHandle[R]]:
         """Submit a task for each tuple of arguments, 10,000 rows a transaction; nothing if one of them does not fit."""
-        if ids is not None and len(ids) != len(arguments):
-            raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
-        _refuse_in_workflow("client.submit()")
-        known = await self._preparation.known(workflow)
-        face = Options(priority=priority, labels=labels)
-        tasks = self._preparation.tasks(known, arguments, ids, face)
-        submitted: list[Submitted] = []
-        plans = self._preparation.plans
-        size = BATCH // (1 + len(plans.get((known.name, known.version), ())))
-        for start in range(0, len(tasks), size):
-            target = self.store if transaction is None else transaction
-            submitted += await target.submit(tasks[start : start + size], plans)
+        prepared = await self.prepared_many(workflow, arguments, ids, Options(priority=priority, labels=labels))
+        if transaction is not None:
+            return self.handles(await self._submit_within(transaction, prepared), prepared.known)
+        submitted = await prepared.submit(self.store, BATCH)
         self._hints.hint()
-        return [self._handle(each, known) for each in submitted]
+        return self.handles(submitted, prepared.known)
 
     def events(self, queue: str) -> StatusEvents:
         """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.
@@ -247,6 +243,8 @@ class Client:
 
     async def wait_for_end(self, uid: str) -> Task:
         """The task once it has ended."""
+        if self._uncommitted.look_for(uid):
+            self._hints.hint()
         return await self._lookout.ended(uid)
 
     async def direct(self, id: str, directive: Directive) -> TaskState:
@@ -276,15 +274,54 @@ class Client:
         self._hints.listen(queues.wake)
         return queues
 
-    async def _submit(self, task: Task, transaction: Transaction | None) -> Submitted:
-        if transaction is not None:
-            return (await transaction.submit([task], self._preparation.plans))[0]
+    async def prepared(
+        self, workflow: Workflow[Any, Any] | str, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
+    ) -> Prepared:
+        """A submission that is checked, for ``submit``."""
+        _refuse_in_workflow("client.submit()")
+        known = await self._preparation.known(workflow)
+        return Prepared(known, [self._preparation.task(known, args, kwargs, options)], self._preparation.plans)
+
+    async def prepared_many(
+        self,
+        workflow: Workflow[Any, Any] | str,
+        arguments: Sequence[Sequence[Any]],
+        ids: Sequence[str] | None,
+        options: Options,
+    ) -> Prepared:
+        """Submissions that are checked, for ``submit_many``."""
+        if ids is not None and len(ids) != len(arguments):
+            raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
+        _refuse_in_workflow("client.submit()")
+        known = await self._preparation.known(workflow)
+        return Prepared(known, self._preparation.tasks(known, arguments, ids, options), self._preparation.plans)
+
+    def submit_blocking(self, borrowed: Borrowed, prepared: Prepared, wait: Wait) -> list[TaskHandle[Any]]:
+        """Submit within an application's own transaction, on its connection, in the thread that calls."""
+        submitted = prepared.submit_blocking(borrowed, BATCH, wait)
+        self._uncommitted.add(submitted, borrowed.ring)
+        return self.handles(submitted, prepared.known)
+
+    def handles(self, submitted: Sequence[Submitted], known: Known) -> list[TaskHandle[Any]]:
+        """A handle on each task. Raises TaskConflict if one is not what its id was asked for."""
+        return [self._handle(each, known) for each in submitted]
+
+    async def _submit_within(self, transaction: object, prepared: Prepared) -> list[Submitted]:
+        if is_ours(transaction):
+            return await prepared.submit(transaction, BATCH)
+        borrowed = self.store.borrowed(transaction)
+        submitted = await prepared.submit(borrowed, BATCH)
+        self._uncommitted.add(submitted, borrowed.ring)
+        return submitted
+
+    async def _submit(self, prepared: Prepared) -> Submitted:
+        (task,) = prepared.tasks
         if self._birth is not None and task.wake_at is None:
             born = self._birth(msgspec.structs.replace(task))
             submitted = await born if born is not None else None
             if submitted is not None:
                 return submitted
-        submitted = (await self.store.submit([task], self._preparation.plans))[0]
+        submitted = (await self.store.submit([task], prepared.plans))[0]
         self._hints.hint()
         return submitted
 

@@ -64,6 +64,13 @@ def rotated(dsn: str, by: int) -> str:
     return parts._replace(netloc=f"{user}{at}{','.join(names[by:] + names[:by])}").geturl()
 
 
+def hosts_of(dsn: str) -> list[str]:
+    """The same address for each of its hosts alone."""
+    parts = urlsplit(dsn)
+    user, at, hosts = parts.netloc.rpartition("@")
+    return [parts._replace(netloc=f"{user}{at}{host}").geturl() for host in hosts.split(",")]
+
+
 def sqlite_path(address: str) -> str:
     """The file that a ``sqlite:///`` address names, or the URI of an in-memory database (``sqlite:///file:/x?vfs=memdb``).
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
-from stepward.store.contract import Identity, Store
+from stepward.store.contract import Identity, Server, Store
 from stepward.store.sqlite.identity import read_identity
 from stepward.store.sqlite.store import SqliteStore
 
@@ -33,6 +33,19 @@ def identify(address: str) -> Identity:
 
         return read_postgres(postgres_place(address))
     return read_identity(sqlite_path(address))
+
+
+def inspect(address: str) -> Server | None:
+    """What the server behind that store says of itself; None of a store in a file.
+
+    Raises StoreUnavailable where there is none, StoreUnusable for what is no Stepward store.
+    """
+    if not is_postgres(address):
+        return None
+    _check_driver()
+    from stepward.store.postgres.identity import read_server  # noqa: PLC0415  an extra's
+
+    return read_server(postgres_place(address))
 
 
 def _check_driver() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from stepward.errors import IllegalTransition, InstanceFenced, TaskNotFound
 from stepward.model.messages import Outcome, Reply
-from stepward.model.records import Alert, Audit, InboxKind, Instance, Step, Task
+from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, StepKind, StepState, TaskState
-from stepward.store.contract import Change, Decision, Directive, ExpiredStep, ExpiredTask, Finish, Post
+from stepward.store.contract import Change, Decision, Directive, ExpiredStep, ExpiredTask, Finish, Outlived, Post
+from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS
 
 ACTOR = "supervisor"
 AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
@@ -234,6 +236,18 @@ def told(decision: Decision) -> list[Post]:
     return posts
 
 
+def served(instance: Instance) -> list[str]:
+    """What an alert may have said that nobody serves: a Scheduler's workflows, an Agent's name without its room."""
+    if instance.role is Role.AGENT:
+        return [entry.rpartition(":")[0] for entry in instance.serves]
+    return instance.serves if instance.role is Role.SCHEDULER else []
+
+
+def acknowledged(number: int, actor: str) -> Audit:
+    """Somebody has seen to an alert."""
+    return Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)
+
+
 def unserved_alert(workflow: str, version: str) -> Alert:
     """Tasks that no live Scheduler serves."""
     return Alert(
@@ -270,6 +284,21 @@ def letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
 def schedule_audit(actor: str, act: str, name: str) -> Audit:
     """What an operator did with a recurring task."""
     return Audit(actor=actor, act=act, details=msgspec.json.encode({"schedule": name}))
+
+
+def batch(found: Sequence[Any]) -> list[Outlived]:
+    """Of old tasks, each with what deleting it costs, the first that one transaction should delete; one at least."""
+    weighed = [(Outlived(uid, finished_at), rows, bytes_ or 0) for uid, finished_at, rows, bytes_ in found]
+    if len(weighed) > 1 and sum(rows for _, rows, _ in weighed) >= BATCH_ROWS:
+        # Not all rows of the last one were looked at.
+        weighed.pop()
+    chosen, left = list[Outlived](), BATCH_BYTES
+    for task, _, bytes_ in weighed:
+        left -= bytes_
+        if chosen and left < 0:
+            break
+        chosen.append(task)
+    return chosen
 
 
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:

@@ -18,22 +18,25 @@ from stepward.policies import grown
 from stepward.schedules import due_times
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, SupervisorStore
+from stepward.supervisor.archive import Archive, folder_archive
 from stepward.supervisor.delivery import Delivery
 from stepward.supervisor.firing import tasks_of
 from stepward.supervisor.judge import judge, judge_task
 from stepward.supervisor.report import PassReport
+from stepward.supervisor.retention import Retention
+from stepward.supervisor.standbys import Standbys
 
 BATCH = 1000
 BATCHES = 10
 PASSES = 10_000
 UNSERVED_AFTER = 30.0
-PURGE_EVERY = 60.0
-NEVER = 0.0
-"""No task ended before."""
 
 
 class Supervisor:
-    """An instance of the Supervisor; ``turn`` is one pass, ``once`` as many as it takes."""
+    """An instance of the Supervisor; ``turn`` is one pass, ``once`` as many as it takes.
+
+    ``archive`` is used in place of the folder that the settings name.
+    """
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Supervisor:
         observers: Observers,
         environment: Environment,
         sinks: Sequence[AlertSink],
+        archive: Archive | None = None,
     ) -> None:
         self._store = store
         self._instance = instance
@@ -54,9 +58,16 @@ class Supervisor:
         self._new_uid = environment.new_uid
         self._delivery = Delivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
+        self._standbys = Standbys(store, settings, observers)
+        self._retention = Retention(
+            store,
+            settings=settings,
+            observers=observers,
+            clock=environment.clock,
+            archive=archive or folder_archive(settings.archive, instance),
+        )
         self._expected_by: float | None = None
         self._must_forgive = False
-        self._purge_at = 0.0
         self._failures = 0
         self._led = False
         self.acted = False
@@ -65,7 +76,7 @@ class Supervisor:
     async def turn(self) -> float:
         """One bounded pass; the delay until the next. A store out of reach is told and waited for.
 
-        Alerts go out beside the passes: a slow sink holds up no step.
+        Alerts go out and old tasks go away beside the passes: neither a slow sink nor a slow disk holds up a step.
         """
         self.acted = False
         try:
@@ -91,7 +102,8 @@ class Supervisor:
         return total
 
     async def close(self) -> None:
-        """Give up on the delivery of alerts under way; another leader, or the next start, goes on with it."""
+        """Give up the delivery of alerts and the deletion under way; another leader, or the next start, goes on."""
+        await self._retention.close()
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.gather(self._delivering, return_exceptions=True)
@@ -107,8 +119,14 @@ class Supervisor:
             return PassReport()
         if self._must_forgive:
             return await self._forgive(term)
-        report = await self._supervise(term, await self._store.due(), in_background=in_background)
-        report = replace(report, purged=await self._purge(term))
+        due = await self._store.due()
+        # Only now it may have been heard that another server has taken over, whose clock is ahead.
+        self._must_forgive |= self._was_cut_off()
+        if self._must_forgive:
+            return await self._forgive(term)
+        report = await self._supervise(term, due, in_background=in_background)
+        await self._standbys.look(term)
+        report = replace(report, purged=await self._retention.run(term, in_background=in_background))
         # A long pass is no outage: the store answered all along.
         self._expect_next()
         return report
@@ -231,19 +249,6 @@ class Supervisor:
             await self._delivery.run()
         except (StoreUnavailable, CommitUnknown) as error:
             self._observers.tell("store.unavailable", actor=self._actor, error=str(error))
-
-    async def _purge(self, term: int) -> int:
-        """Delete ended tasks past the retention, and messages that expired, once a minute; while there are more
-        tasks, in every pass."""
-        now, retention = self._store.now(), self._settings.retention
-        if now < self._purge_at:
-            return 0
-        purged = await self._store.purge(term, NEVER if retention is None else now - retention, BATCH)
-        if purged < BATCH:
-            self._purge_at = now + PURGE_EVERY
-        if purged:
-            self._observers.tell("tasks.purged", count=purged)
-        return purged
 
     def _delay_after_failure(self) -> float:
         every = self._settings.supervisor_every

@@ -18,6 +18,7 @@ from stepward.testing.trace import Trace
 READS = frozenset(
     {
         *("load", "read_inbox", "next_wake", "due", "expired_steps", "expired_tasks", "undelivered_alerts"),
+        *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "unchanged"),
         *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "alerts", "audits"),
     }
 )

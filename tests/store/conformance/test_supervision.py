@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from stepward.model.records import InboxKind, Task, WorkflowRecord
+from stepward.model.records import Alert, InboxKind, Instance, Role, Task, WorkflowRecord
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract import Change, Decision, Due, Post, Store
+from stepward.store.contract import Change, Decision, Due, Post, Purged, Store
 from tests.store.conformance.world import (
     FAILED,
     SERVED,
@@ -49,6 +49,14 @@ def decision(task: Task, state: StepState = StepState.TO_REPEAT, **fields: Any) 
     return Decision(task=task.uid, run=1, state=state, audit=audit(task), **values | fields)
 
 
+async def agent(store: Store, *serves: str) -> None:
+    await store.register(Instance(id="a1", role=Role.AGENT, host="h", pid=2, serves=list(serves)), 60)
+
+
+async def open_alerts(store: Store) -> list[str]:
+    return [alert.message for alert in await store.alerts(9, open_only=True)]
+
+
 async def test_one_leads_until_its_lease_is_over(world: World, store: Store) -> None:
     other = await world.open()
     assert await store.lead("one", 10) == 1
@@ -80,7 +88,9 @@ async def test_a_term_that_is_over_changes_nothing(world: World, store: Store) -
     assert await store.fence(1) == []
     assert await store.decide(1, [decision(task)]) == 0
     assert not await store.expire_task(1, dead.uid, post, audit())
-    assert (await store.unserved(1, 0), await store.purge(1, store.now(), 9)) == (0, 0)
+    assert await store.unserved(1, 0) == 0
+    assert await store.purge(1, []) == Purged(tasks=0, more=False)
+    assert not await store.raise_alert(1, Alert(kind="archive", message="full"))
     assert [instance.id for instance in await store.fence(2)] == ["s2"]
     assert await store.free(1, 5) == 0
     assert await store.free(2, 5) == 1
@@ -244,9 +254,10 @@ async def test_an_outage_is_noticed_though_somebody_renewed_first(world: World, 
 async def test_who_came_after_the_silence_does_not_hide_it(world: World, store: Store, term: int) -> None:
     world.clock.advance(60)
     await scheduler(store, "late")
-    assert not await store.forgive(term, 10)
-    await store.renew(["s1"], 10)
     assert await store.forgive(term, 10)
+    assert await store.fence(term) == []
+    await store.renew(["s1"], 10)
+    assert not await store.forgive(term, 10)
 
 
 async def test_one_silent_instance_among_others_is_no_outage(world: World, store: Store, term: int) -> None:
@@ -266,6 +277,16 @@ async def test_silence_that_was_forgiven_and_goes_on_is_death(world: World, stor
     assert [instance.id for instance in await store.fence(term)] == ["s1"]
 
 
+async def test_what_is_over_is_seen_to_by_the_supervisor(world: World, store: Store, term: int) -> None:
+    await store.raise_alert(term, Alert(kind="archive", message="full"))
+    await store.raise_alert(term, Alert(kind="other", message="else"))
+    assert not await store.settle_alert(term + 1, "archive")
+    assert await store.settle_alert(term, "archive")
+    assert not await store.settle_alert(term, "archive")
+    assert [alert.kind for alert in await store.alerts(9, open_only=True)] == ["other"]
+    assert [audit.act for audit in await store.audits(None, 9)] == ["acknowledge"]
+
+
 async def test_what_nobody_serves_is_alerted_once_per_workflow(world: World, store: Store, term: int) -> None:
     others = [world.task(workflow="refund"), world.task(workflow="refund"), world.task(version="2")]
     await store.submit([*others, world.task()])
@@ -283,24 +304,46 @@ async def test_what_nobody_serves_is_alerted_once_per_workflow(world: World, sto
     assert (await store.due()).unserved == 1
 
 
+async def test_what_was_served_a_moment_ago_alarms_nobody(world: World, store: Store, term: int) -> None:
+    await store.submit([world.task(workflow="refund")])
+    await scheduler(store, "old", 600, serves="refund@1")
+    world.clock.advance(100)
+    await store.retire("old")
+    world.clock.advance(20)
+    assert ((await store.due()).unserved, await store.unserved(term, 30)) == (1, 0)
+    world.clock.advance(20)
+    assert await store.unserved(term, 30) == 1
+
+
+async def test_an_alert_of_what_nobody_serves_ends_when_somebody_does(world: World, store: Store, term: int) -> None:
+    await store.submit([world.task(workflow="refund"), world.task(workflow="refund", version="2")])
+    world.clock.advance(60)
+    assert await store.unserved(term, 30) == 2
+    await scheduler(store, "s2", serves="refund@2")
+    (left,) = await store.alerts(9, open_only=True)
+    assert left.details == b'{"workflow":"refund","version":"1"}'
+    seen_to = next(alert for alert in await store.alerts(9, open_only=False) if alert.number != left.number)
+    assert (seen_to.acknowledged_by, seen_to.acknowledged_at) == ("s2", store.now())
+    (audit,) = [audit for audit in await store.audits(None, 99) if audit.act == "acknowledge"]
+    assert (audit.actor, audit.details) == ("s2", b'{"alert":%d}' % seen_to.number)
+    await agent(store, "refund:1")
+    assert len(await store.alerts(9, open_only=True)) == 1
+
+
+async def test_of_an_agent_that_nobody_offers_one_alert_is_open_until_somebody_does(
+    world: World, store: Store, term: int
+) -> None:
+    task = await claimed(world, store)
+    for kind, name in (("unserved", "bank"), ("unserved", "bank"), ("in_doubt", "bank"), ("unserved", "post")):
+        alert = Alert(kind=kind, message=f"{kind} {name}", details=b'{"agent":"%s"}' % name.encode())
+        assert (await store.commit("s1", [Change(task=task.uid, alerts=[alert])], None)).missed == {}
+    assert await open_alerts(store) == ["unserved post", "in_doubt bank", "unserved bank"]
+    await agent(store, "bank:10")
+    assert await open_alerts(store) == ["unserved post", "in_doubt bank"]
+
+
 async def test_sleepers_that_nobody_wakes_are_unserved_too(world: World, store: Store, term: int) -> None:
     await store.submit([world.task(workflow="refund", wake_at=store.now() + 5)])
     world.clock.advance(60)
     assert (await store.due()).unserved == 1
     assert await store.unserved(term, 30) == 1
-
-
-async def test_purge_deletes_what_ended_well_long_ago(world: World, store: Store, term: int) -> None:
-    old, failed = await claimed(world, store), await claimed(world, store)
-    await store.signal(old.id, "paid", b"1", "x")
-    await add_steps(store, old, step(old, state=StepState.COMPLETED))
-    await end(store, old, TaskState.PROCESSED, inbox=1)
-    await end(store, failed, TaskState.ERROR)
-    world.clock.advance(100)
-    young = await claimed(world, store)
-    await end(store, young, TaskState.PROCESSED, at=store.now())
-    assert await store.purge(term, store.now() - 50, 9) == 1
-    assert (await store.task(old.id), await store.steps(old.id)) == (None, [])
-    assert await store.task(young.id)
-    assert await store.task(failed.id)
-    assert await store.purge(term, store.now() - 50, 9) == 0

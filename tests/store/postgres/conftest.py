@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from servers.postgres import versions
+from tests.store.postgres.pairs import Pairs, Stage
 from tests.store.postgres.server import Server, Servers, running
 from tests.store.postgres.worlds import Database
 
@@ -31,3 +32,22 @@ async def database(server: Server) -> AsyncIterator[Database]:
     yield database
     await database.close()
     await server.drop(name)
+
+
+@pytest.fixture(scope="session")
+def pairs() -> Iterator[Pairs]:
+    with Pairs() as pairs:
+        yield pairs
+
+
+@pytest.fixture
+def version() -> str:
+    """Of the pair; tests of what the server does for itself ask for every version."""
+    return max(versions())
+
+
+@pytest.fixture
+async def stage(pairs: Pairs, version: str) -> AsyncIterator[Stage]:
+    stage = await pairs.stage(version)
+    yield stage
+    await stage.close()

@@ -11,7 +11,7 @@ import pytest
 from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 from stepward.model.states import StepState
 from stepward.store.contract import Change, TaskFilter
-from stepward.store.postgres import PostgresStore
+from stepward.store.postgres import PostgresStore, pool
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import OTHERS
 from tests.store.conformance.world import (
@@ -243,3 +243,14 @@ async def test_more_at_once_than_there_are_connections_wait_their_turn(database:
     store = await database.opened()
     await asyncio.gather(*[store.submit([world.task(f"t{number}")]) for number in range(5 * OTHERS)])
     assert len(await store.tasks(TaskFilter())) == 5 * OTHERS
+
+
+async def test_who_finds_all_connections_in_use_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.05)
+    store = await database.opened()
+    async with AsyncExitStack() as stack:
+        for _ in range(OTHERS):
+            await stack.enter_async_context(store._database.others.pool.lent())
+        with pytest.raises(StoreUnavailable, match=f"expected one of {OTHERS} connections within 0.05 s"):
+            await store.tasks(TaskFilter())
+    assert await store.tasks(TaskFilter()) == []

@@ -5,10 +5,13 @@ the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was
 nobody can know.
 """
 
+from stepward.store.contract.borrowed import Borrowed, Wait
 from stepward.store.contract.client import ClientStore, Directive, TaskFilter
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
+from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
 from stepward.store.contract.scheduler import SchedulerStore, StepTransaction, Submitted, Transaction
+from stepward.store.contract.server import Server, ServerHost, Standby
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
 from stepward.store.contract.turn import (
@@ -25,6 +28,7 @@ from stepward.store.contract.turn import (
 )
 
 __all__ = [
+    "Borrowed",
     "Change",
     "ClientStore",
     "Committed",
@@ -39,8 +43,15 @@ __all__ = [
     "HostStore",
     "Identity",
     "MessageStore",
+    "Outlived",
     "Post",
+    "Purged",
+    "RetentionStore",
     "SchedulerStore",
+    "Server",
+    "ServerHost",
+    "SignalSeen",
+    "Standby",
     "StepMove",
     "StepTransaction",
     "Store",
@@ -51,5 +62,6 @@ __all__ = [
     "TaskMove",
     "Telling",
     "Transaction",
+    "Wait",
     "Watch",
 ]

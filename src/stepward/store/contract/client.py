@@ -11,6 +11,8 @@ from msgspec import Struct
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
+from stepward.store.contract.borrowed import Borrowed
+from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.scheduler import Submitted, Transaction
 
 
@@ -38,7 +40,7 @@ class TaskFilter(Struct, frozen=True, kw_only=True):
     """A uid: only older ones (paging)."""
 
 
-class ClientStore(Protocol):
+class ClientStore(RetentionStore, Protocol):
     """What applications and operators may do."""
 
     def now(self) -> float:
@@ -99,8 +101,9 @@ class ClientStore(Protocol):
         """Mark an alert as seen by ``actor``."""
         ...
 
-    async def purge_ended(self, before: float, limit: int, actor: str) -> int:
-        """Delete up to ``limit`` tasks that ended (other than in error) before ``before``, as ``actor``; how many."""
+    async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
+        """Delete those of the tasks that stand as they were read, as ``actor``, who asked for all that ended before
+        ``before``."""
         ...
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
@@ -137,4 +140,8 @@ class ClientStore(Protocol):
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """See ``SchedulerStore.transaction``."""
+        ...
+
+    def borrowed(self, connection: object) -> Borrowed:
+        """The transaction open on a connection of the application's. Raises Refused for what cannot be used so."""
         ...

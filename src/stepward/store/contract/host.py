@@ -16,7 +16,8 @@ class HostStore(Protocol):
         ...
 
     async def register(self, instance: Instance, lease: float) -> None:
-        """A new instance, alive until now + lease."""
+        """A new instance, alive until now + lease; open alerts of workflows or Agents that nobody served until now are
+        acknowledged in its name."""
         ...
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:

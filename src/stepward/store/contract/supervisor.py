@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
+from stepward.store.contract.retention import Outlived, Purged, RetentionStore
+from stepward.store.contract.server import Standby
 from stepward.store.contract.turn import Post
 
 
@@ -71,7 +73,7 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     policy: bytes | None
 
 
-class SupervisorStore(Protocol):
+class SupervisorStore(RetentionStore, Protocol):
     """What a Supervisor may do; ``term`` proves leadership in every changing statement."""
 
     def now(self) -> float:
@@ -125,8 +127,8 @@ class SupervisorStore(Protocol):
         ...
 
     async def unserved(self, term: int, after: float) -> int:
-        """Raise one alert per (workflow, version) with free due tasks older than ``after`` seconds that no live
-        Scheduler serves."""
+        """Raise one alert per (workflow, version) with free due tasks older than ``after`` seconds that no Scheduler
+        has served for that long."""
         ...
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
@@ -141,6 +143,18 @@ class SupervisorStore(Protocol):
         """Every sink refused; try again at ``next_try``."""
         ...
 
-    async def purge(self, term: int, before: float, limit: int) -> int:
-        """Delete tasks that ended (other than in error) before ``before`` with all that is theirs; how many."""
+    async def raise_alert(self, term: int, alert: Alert) -> bool:
+        """Raise the alert, unless one of its kind waits for an operator already."""
+        ...
+
+    async def settle_alert(self, term: int, kind: str) -> bool:
+        """Acknowledge the alerts of that kind, as what they tell of is over; whether there were any."""
+        ...
+
+    async def standbys(self) -> list[Standby] | None:
+        """The standbys of the store's server; None where there is no server, or it does not say how they are."""
+        ...
+
+    async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
+        """Delete those of the tasks that stand as they were read, with all that is theirs; expired messages go too."""
         ...

@@ -176,7 +176,16 @@ class Change(Struct, kw_only=True):
         self.dispatches = (*self.dispatches, dispatch)
 
     def watch(self, watch: Watch) -> None:
-        """Add one."""
+        """Add one; an attempt is shown once in a turn, however often there was a reason to."""
+        same = next((each for each in self.watches if _attempt(each) == _attempt(watch)), None)
+        if same is not None:
+            self.watches = tuple(each for each in self.watches if each is not same)
+            watch = Watch(
+                *_attempt(watch),
+                complete_by=min(same.complete_by, watch.complete_by),
+                error=watch.error or same.error,
+                in_doubt=same.in_doubt or watch.in_doubt,
+            )
         self.watches = (*self.watches, watch)
 
     def move_step(self, move: StepMove) -> None:
@@ -208,3 +217,7 @@ class Committed(Struct, frozen=True):
     """What became of a turn: the uids whose change did not apply, and why."""
 
     missed: dict[str, str]
+
+
+def _attempt(watch: Watch) -> tuple[str, int, str, int]:
+    return watch.task, watch.run, watch.key, watch.attempt

@@ -18,6 +18,7 @@ from stepward.store.postgres.faults import BROKEN, translated
 PAUSE_SECONDS = 0.005
 RECONNECT_SECONDS = 1.0
 LAST_SECONDS = 1.0
+LISTEN_SECONDS = 4.0
 
 
 class Bell:
@@ -64,7 +65,8 @@ class Bell:
         self._connection = await self._database.connect()
         self._connection.raw.add_termination_listener(self._lost)
         try:
-            await self._connection.raw.add_listener(self._database.schema, self._hear)
+            async with asyncio.timeout(LISTEN_SECONDS):
+                await self._connection.raw.add_listener(self._database.schema, self._hear)
         except BROKEN as error:
             raise translated(error, self._database.place.shown) from error
 
@@ -99,7 +101,7 @@ class Bell:
         if self._database.connector.pooled:
             await self._database.others.read(Connection.rows, "host.notify", self._database.schema)
             return
-        if self._connection is None or self._connection.raw.is_closed():
+        if self._connection is None or not self._connection.usable:
             await self._listen()
             self._heard = True
         if self._connection is not None:

@@ -32,12 +32,18 @@ SUPERVISION = {
         order by workflow, version, priority desc, uid limit 1) as n)""",
     "served": """exists (select 1 from {schema}.instance as i
     where i.alive and i.role = 'scheduler' and i.serves::jsonb ? (t.workflow || '@' || t.version))""",
+    # The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
+    "served_since": """exists (select 1 from {schema}.instance as i
+    where (i.alive or i.dead_at > $1) and i.role = 'scheduler'
+        and i.serves::jsonb ? (t.workflow || '@' || t.version))""",
     "alerted": """exists (select 1 from {schema}.alert as a
     where a.acknowledged_at is null and a.kind = 'unserved'
         and convert_from(a.details, 'UTF8')::json ->> 'workflow' = t.workflow
         and convert_from(a.details, 'UTF8')::json ->> 'version' = t.version)""",
+    "parent_is_over": """coalesce((
+    select p.finished_at is not null and p.state <> 'error' from {schema}.task as p where p.uid = t.parent), true)""",
 }
-"""What several of the Supervisor's queries share."""
+"""What several of the Supervisor's queries share, those of retention among them."""
 
 
 @lru_cache(maxsize=BOOKS_KEPT)
@@ -94,5 +100,6 @@ OWN = {
     "step_arrays": arrays(Step),
     "step_filled": filled(Step, 3),
     "i_instance": columns(Instance, "i."),
+    "s_bytes": "octet_length(s.input) + coalesce(octet_length(s.output), 0) + coalesce(octet_length(s.error), 0)",
 }
 """What the ``.sql`` files may name in braces beside what they share with SQLite's."""

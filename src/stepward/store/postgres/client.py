@@ -10,7 +10,7 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows, rulings
-from stepward.store.contract import Directive, Post, Submitted, TaskFilter
+from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, TaskFilter
 from stepward.store.postgres import directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
@@ -87,9 +87,9 @@ class PostgresClient:
         """See ``ClientStore.acknowledge``."""
         return await self._lane.write(_acknowledge, number, actor, self._clock.now())
 
-    async def purge_ended(self, before: float, limit: int, actor: str) -> int:
+    async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
         """See ``ClientStore.purge_ended``."""
-        return await self._lane.write(_purge_ended, before, limit, actor, self._clock.now())
+        return await self._lane.write(_purge_ended, batch, before, actor, self._clock.now())
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """See ``ClientStore.audits``."""
@@ -156,13 +156,14 @@ async def _signal(connection: Connection, post: Post, signal_id: str | None, now
 async def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
     if not await connection.change("client.acknowledge", number, now, actor):
         return False
-    audit = Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)
-    await journal.write_audits(connection, [audit], now)
+    await journal.write_audits(connection, [rulings.acknowledged(number, actor)], now)
     return True
 
 
-async def _purge_ended(connection: Connection, before: float, limit: int, actor: str, now: float) -> int:
-    count = await retention.purge(connection, before, limit)
-    if count:
-        await journal.write_audits(connection, [rulings.purge_audit(actor, count, before)], now)
-    return count
+async def _purge_ended(
+    connection: Connection, batch: Sequence[Outlived], before: float, actor: str, now: float
+) -> Purged:
+    purged = await retention.purge(connection, batch)
+    if purged.tasks:
+        await journal.write_audits(connection, [rulings.purge_audit(actor, purged.tasks, before)], now)
+    return purged

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple, TypeAlias
 
 import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.store.address import PostgresPlace, rotated
+from stepward.store.address import PostgresPlace, hosts_of, rotated
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import BROKEN, translated
+from stepward.store.postgres.lineage import Line, Lineage
+
+Raw: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CONNECT_SECONDS = 4.0
+ASK_SECONDS = 1.0
+"""For a word with each of several hosts."""
+ASK_EVERY = 5.0
 STATEMENT_SECONDS = 4.0
 """Less than half of the usual lease: what the server does not do in time it does not do at all."""
 SHARED_SECONDS = 60.0
 """The same for statements of applications, and for their rests between two."""
-ANSWER_SECONDS = 1.0
-"""How much longer than the server may take its answer is waited for."""
 OLDEST = 15
 STATEMENTS_KEPT = 200
 
@@ -39,15 +44,31 @@ UNKNOWN_PARAMETER = "unsupported startup parameter"
 """What PgBouncer says to a setting that it cannot keep for a client."""
 
 
+class Host(NamedTuple):
+    """What one of an address's hosts said."""
+
+    dsn: str
+    answers: bool
+    line: Line | None
+    """None: a standby."""
+
+
 class Connector:
-    """Makes connections to one place; it notices by itself that a pooler stands between."""
+    """Makes connections to the primary of one place; it notices by itself that a pooler stands between.
+
+    A primary that another has replaced, and that still runs, is not taken for one: hosts are asked who took over last.
+    """
 
     def __init__(self, place: PostgresPlace, schema: str) -> None:
         self.place = place
         self.pooled = place.pooled
+        self.lineage = Lineage()
         self._schema = schema
+        self._hosts = hosts_of(place.dsn)
         self._first = 0
-        """Which of the hosts is asked first: another, once that one has used up all the time."""
+        """Which of the hosts is tried first: the newest primary, another once that one has used up all the time."""
+        self._asking = asyncio.Lock()
+        self._ask_at = 0.0
 
     async def connect(self, settings: dict[str, str], seconds: float = STATEMENT_SECONDS) -> Connection:
         """A connection to the primary, on which no statement takes longer than these seconds.
@@ -55,38 +76,98 @@ class Connector:
         The settings are left out where a pooler stands between. Raises in Stepward's words.
         """
         try:
-            try:
-                raw = await self._connect({} if self.pooled else _bounds(seconds) | settings, seconds)
-            except asyncpg.PostgresError as error:
-                if self.pooled or UNKNOWN_PARAMETER not in str(error):
-                    raise
-                self.pooled = True
-                raw = await self._connect({}, seconds)
+            await self._look_round()
+            raw = await self._recognised(_bounds(seconds) | settings)
+            connection = Connection(raw, self._schema, seconds, is_bound=not self.pooled)
+            await self._admit(connection)
         except StepwardError:
             raise
         except (*BROKEN, ValueError) as error:
             raise self._told(error) from error
-        return Connection(raw, self._schema, None if self.pooled else seconds)
+        return connection
 
-    async def _connect(self, settings: dict[str, str], seconds: float) -> asyncpg.Connection[asyncpg.Record]:
-        async with asyncio.timeout(CONNECT_SECONDS):
-            raw: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(
-                rotated(self.place.dsn, self._first),
-                timeout=CONNECT_SECONDS,
-                command_timeout=seconds + ANSWER_SECONDS,
-                # Through a pooler a statement may meet another process of the server than its preparation did.
-                statement_cache_size=0 if self.pooled else STATEMENTS_KEPT,
-                max_cached_statement_lifetime=0,
-                max_cacheable_statement_size=0,
-                server_settings=settings,
-                target_session_attrs=None if TARGET in self.place.dsn else SessionAttribute.primary,
-            )
+    async def ask(self, host: str) -> Host:
+        """Whether a host answers, and which primary it is, if it is one."""
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                connection = Connection(await self._driven(host, {}, any_server=True), self._schema, ASK_SECONDS)
+                try:
+                    return Host(host, answers=True, line=await connection.line())
+                finally:
+                    await connection.close()
+        except (*BROKEN, ValueError):
+            return Host(host, answers=False, line=None)
+
+    async def hosts(self) -> list[Host]:
+        """What each host of the address says, all asked at once."""
+        return list(await asyncio.gather(*[self.ask(host) for host in self._hosts]))
+
+    async def _look_round(self) -> None:
+        """Begin with the newest primary. The answers will do for a while, as many connections are made at once."""
+        if len(self._hosts) == 1:
+            return
+        async with self._asking:
+            now = asyncio.get_running_loop().time()
+            if now >= self._ask_at:
+                for place, host in enumerate(await self.hosts()):
+                    if host.line is not None and not self.lineage.is_outdated(host.line):
+                        self.lineage.met(host.line)
+                        self._first = place
+                self._ask_at = now + ASK_EVERY
+
+    async def _recognised(self, settings: dict[str, str]) -> Raw:
+        """A connection with the settings, or without where a pooler refuses them."""
+        try:
+            return await self._connect({} if self.pooled else settings)
+        except asyncpg.PostgresError as error:
+            if self.pooled or UNKNOWN_PARAMETER not in str(error):
+                raise
+            self.pooled = True
+            return await self._connect({})
+
+    async def _connect(self, settings: dict[str, str]) -> Raw:
+        first = self._first
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                raw = await self._driven(rotated(self.place.dsn, first), settings)
+        except TimeoutError:
+            self._first = first + 1
+            raise
         try:
             self._check_version(raw.get_server_version().major)
         except BaseException:
             raw.terminate()
             raise
         return raw
+
+    async def _driven(self, dsn: str, settings: dict[str, str], *, any_server: bool = False) -> Raw:
+        is_any = any_server or TARGET in self.place.dsn
+        raw: Raw = await asyncpg.connect(
+            dsn,
+            timeout=CONNECT_SECONDS,
+            # Through a pooler a statement may meet another process of the server than its preparation did.
+            statement_cache_size=0 if self.pooled or any_server else STATEMENTS_KEPT,
+            max_cached_statement_lifetime=0,
+            max_cacheable_statement_size=0,
+            server_settings=settings,
+            target_session_attrs=None if is_any else SessionAttribute.primary,
+        )
+        return raw
+
+    async def _admit(self, connection: Connection) -> None:
+        """Refuse a primary that another has replaced."""
+        try:
+            await connection.descend(self.lineage)
+            if connection.is_outdated:
+                self._first += 1
+                self._ask_at = 0.0
+                raise StoreUnavailable(
+                    f"store {self.place.shown}: expected the primary that took over last, found one that it has "
+                    "replaced; stop the old primary"
+                )
+        except BaseException:
+            connection.raw.terminate()
+            raise
 
     def _check_version(self, found: int) -> None:
         if found < OLDEST:
@@ -102,7 +183,6 @@ class Connector:
                 "form; write postgresql://user@host/database"
             )
         if isinstance(error, TimeoutError):
-            self._first += 1
             return StoreUnavailable(
                 f"store {self.place.shown}: expected a connection within {CONNECT_SECONDS:g} s, found none; "
                 "look at host and port"
@@ -116,4 +196,6 @@ def _bounds(seconds: float) -> dict[str, str]:
         "statement_timeout": f"{seconds:g}s",
         "idle_in_transaction_session_timeout": f"{seconds:g}s",
         "tcp_user_timeout": f"{2 * STATEMENT_SECONDS:g}s",
+        # A role may be set to hear of errors alone: word of a commit that no standby has confirmed is a warning.
+        "client_min_messages": "warning",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -9,6 +10,8 @@ from typing import Any, TypeVar
 import asyncpg
 
 from stepward.store.postgres.book import load_book
+from stepward.store.postgres.faults import LOST, NotReplicated
+from stepward.store.postgres.lineage import Line, Lineage
 
 T = TypeVar("T")
 Row = Any
@@ -16,19 +19,32 @@ Row = Any
 
 MILLISECONDS = 1000
 CLOSE_SECONDS = 1.0
+ANSWER_SECONDS = 1.0
+"""How much longer than the server may take its answer is waited for."""
+CUTS_WAITS = "syncrep.c"
+"""The server's source that warns of a commit which no standby has confirmed; the words depend on its language."""
 
 
 class Connection:
     """A connection with the queries of one schema."""
 
-    def __init__(self, raw: asyncpg.Connection[asyncpg.Record], schema: str, bound: float | None) -> None:
+    def __init__(
+        self, raw: asyncpg.Connection[asyncpg.Record], schema: str, seconds: float, *, is_bound: bool = False
+    ) -> None:
         self.raw = raw
         self.schema = schema
         self._book = load_book(schema)
         self.statements = 0
-        self._bound = bound
-        """The seconds that the server allows a statement and a rest within a transaction; None: not ours to say."""
+        self._seconds = seconds
+        """What a statement, and a rest within a transaction, may take."""
+        self._is_bound = is_bound
+        """Whether the server holds it to that; through a pooler that is not ours to say."""
         self._savepoints = 0
+        self._commits = False
+        self._is_cut_short = False
+        self._lineage: Lineage | None = None
+        self._line: Line | None = None
+        raw.add_log_listener(self._warned)
 
     def query(self, name: str) -> str:
         """The text of a query, for what is built on it."""
@@ -54,14 +70,39 @@ class Connection:
 
     async def run(self, sql: str, seconds: float | None = None) -> str:
         """Run statements without parameters; what the server says of the last. None: the usual time is waited."""
-        return await self._answered(self.raw.execute(sql, timeout=seconds))
+        return await self._answered(self.raw.execute(sql), seconds)
+
+    async def commits(self, work: Awaitable[T]) -> T:
+        """The result of work that commits.
+
+        Nobody breaks it off at the server, whoever ends here or will wait no longer: a commit that waits for a standby
+        would count as done there without it. The connection is dropped instead, and the server waits on. Raises
+        NotReplicated when somebody else has cut the wait short.
+        """
+        doing = asyncio.ensure_future(work)
+        self._commits = True
+        try:
+            async with asyncio.timeout(self._seconds + ANSWER_SECONDS):
+                result = await asyncio.shield(doing)
+        finally:
+            self._commits = False
+            if not doing.done():
+                self.raw.terminate()
+                await asyncio.gather(doing, return_exceptions=True)
+        if self._is_cut_short:
+            self.raw.terminate()
+            raise NotReplicated
+        return result
 
     async def bind(self, seconds: float) -> None:
-        """Have the server allow no more than these seconds."""
-        if self._bound is not None and self._bound > seconds:
-            allowed = int(seconds * MILLISECONDS)
-            await self.run(f"set statement_timeout = {allowed}; set idle_in_transaction_session_timeout = {allowed}")
-            self._bound = seconds
+        """Have nothing take more than these seconds."""
+        if self._seconds > seconds:
+            if self._is_bound:
+                allowed = int(seconds * MILLISECONDS)
+                await self.run(
+                    f"set statement_timeout = {allowed}; set idle_in_transaction_session_timeout = {allowed}"
+                )
+            self._seconds = seconds
 
     async def bind_transaction(self, seconds: float) -> None:
         """Have the server allow no more than these seconds until the open transaction ends."""
@@ -94,16 +135,43 @@ class Connection:
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
             self.raw.terminate()
 
-    async def _answered(self, asked: Awaitable[T]) -> T:
+    async def descend(self, lineage: Lineage) -> None:
+        """Learn which primary this is; one that another has replaced is not used, now and later."""
+        self._lineage = lineage
+        self._line = await self.line()
+        lineage.met(self._line)
+
+    async def line(self) -> Line | None:
+        """Which primary this is; None of a standby, and of a service that does not tell."""
+        try:
+            return Line.read(await self.row("replication.line"))
+        except LOST:
+            raise
+        except asyncpg.PostgresError:
+            return None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the connection stands, with no transaction left open, and nobody has replaced its server."""
+        return not (self.raw.is_closed() or self.raw.is_in_transaction() or self.is_outdated)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its server is a primary that another has replaced."""
+        return self._lineage is not None and self._lineage.is_outdated(self._line)
+
+    async def _answered(self, asked: Awaitable[T], seconds: float | None = None) -> T:
         """The answer; a connection on which none comes in time is not used again."""
         self.statements += 1
-        try:
+        if self._commits:
             return await asked
+        try:
+            async with asyncio.timeout(self._seconds + ANSWER_SECONDS if seconds is None else seconds):
+                return await asked
         except TimeoutError:
             self.raw.terminate()
             raise
 
-    @property
-    def usable(self) -> bool:
-        """Whether the connection stands, with no transaction left open."""
-        return not self.raw.is_closed() and not self.raw.is_in_transaction()
+    def _warned(self, connection: Any, message: asyncpg.PostgresLogMessage) -> None:
+        """Heard before the answer: the driver tells one after the other."""
+        self._is_cut_short |= getattr(message, "server_source_filename", None) == CUTS_WAITS

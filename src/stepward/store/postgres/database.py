@@ -9,6 +9,7 @@ from stepward.store.address import PostgresPlace
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.connecting import PINNED, REPLANNED, SHARED_SECONDS, STATEMENT_SECONDS, Connector
 from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.doubts import Doubts
 from stepward.store.postgres.faults import BROKEN, translated
 from stepward.store.postgres.lane import Lane
 from stepward.store.postgres.pool import Pool
@@ -26,6 +27,7 @@ class Database:
         self.schema = schema
         self.clock = clock
         self.connector = Connector(place, schema)
+        self._doubts = Doubts(place.shown)
         self.turns = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
         self.leases = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
         self.others = self._lane(self.connect, OTHERS, environment, STATEMENT_SECONDS)
@@ -78,4 +80,4 @@ class Database:
     def _lane(
         self, connect: Callable[[], Awaitable[Connection]], size: int, environment: Environment, seconds: float
     ) -> Lane:
-        return Lane(Pool(connect, size, self.place.shown), environment, self.place.shown, seconds)
+        return Lane(Pool(connect, size, self.place.shown), environment, self.place.shown, seconds, self._doubts)

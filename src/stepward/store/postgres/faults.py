@@ -27,6 +27,14 @@ LOST = (
 BROKEN = (*LOST, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError)
 """All that the driver raises, DATA and AGAIN among it."""
 
+
+class NotReplicated(ConnectionError):
+    """Somebody cut short a commit's wait for a standby: it is done on the primary, and may be nowhere else."""
+
+    def __str__(self) -> str:
+        return "the wait for a standby was cut short, so that the commit may be lost with the primary"
+
+
 Advice = tuple[type[StepwardError], str]
 
 BY_STATE: dict[str, Advice] = {

@@ -26,7 +26,7 @@ class PostgresHost:
     async def register(self, instance: Instance, lease: float) -> None:
         """See ``HostStore.register``; from then on no statement may take as long as half of the lease."""
         self._database.heed(lease)
-        await self._leases.single(leases.register, instance, lease, self._clock.now())
+        await self._lane.write(leases.register, instance, lease, self._clock.now())
         self._bell.ring()
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:

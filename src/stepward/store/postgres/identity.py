@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from stepward.errors import StoreUnavailable, StoreUnusable
 from stepward.store.address import PostgresPlace
-from stepward.store.contract import Identity
+from stepward.store.contract import Identity, Server
 from stepward.store.postgres import schema
 from stepward.store.postgres.connecting import Connector
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import BROKEN, translated
+from stepward.store.postgres.inspection import inspect
 
 T = TypeVar("T")
 
@@ -23,9 +24,22 @@ def read_identity(place: PostgresPlace) -> Identity:
 
     Raises StoreUnavailable where there is none, StoreUnusable where there are several or a newer one.
     """
+    return _run(_read(place))
+
+
+def read_server(place: PostgresPlace) -> Server:
+    """What the server of that store says of itself. Raises as ``read_identity`` does."""
+    return _run(_read_server(place))
+
+
+def _run(asking: Coroutine[Any, Any, T]) -> T:
     # A loop of its own, in a thread of its own: whoever asks may have a loop already.
     with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(asyncio.run, _read(place)).result()
+        return thread.submit(asyncio.run, asking).result()
+
+
+async def _read_server(place: PostgresPlace) -> Server:
+    return await inspect(place, place.schema or await _only_schema(place))
 
 
 async def _read(place: PostgresPlace) -> Identity:

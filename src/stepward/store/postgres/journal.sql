@@ -1,9 +1,12 @@
 -- name: insert_alert
--- Alerts, due for their first delivery at once.
+-- Alerts, due for their first delivery at once; of what nobody serves one is open at most, whoever finds it out.
 insert into {schema}.alert (at, kind, task, task_id, step, message, details, tries, next_try)
 select v.at, v.kind, v.task, v.task_id, v.step, v.message, v.details, 0, v.at
 from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[]) with ordinality
     as v (at, kind, task, task_id, step, message, details, place)
+where v.kind <> 'unserved' or not exists (
+    select 1 from {schema}.alert as a
+    where a.acknowledged_at is null and a.kind = 'unserved' and a.details = v.details)
 order by v.place
 
 -- name: lock_chain

@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.doubts import Doubts
 from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, LOST, detail, refused, translated
 from stepward.store.postgres.pool import Pool
 
@@ -26,8 +27,9 @@ SHARE_OF_LEASE = 0.4
 class Lane:
     """Connections of one purpose, and how work is done on them."""
 
-    def __init__(self, pool: Pool, environment: Environment, place: str, seconds: float) -> None:
+    def __init__(self, pool: Pool, environment: Environment, place: str, seconds: float, doubts: Doubts) -> None:
         self.pool = pool
+        self._doubts = doubts
         self._environment = environment
         self._place = place
         self.seconds = seconds
@@ -55,8 +57,9 @@ class Lane:
 
         async def attempt() -> T:
             async with self._lent() as connection:
+                await self._doubts.settle(connection)
                 with self._commits():
-                    return await work(connection, *args, **kwargs)
+                    return await connection.commits(work(connection, *args, **kwargs))
 
         return await self._told(attempt)
 
@@ -67,7 +70,7 @@ class Lane:
 
         async def attempt() -> T:
             async with self._lent() as connection:
-                await connection.run("begin")
+                await self._begin(connection)
                 try:
                     result = await work(connection, *args, **kwargs)
                 except Exception:
@@ -82,7 +85,7 @@ class Lane:
     async def transaction(self) -> AsyncIterator[Connection]:
         """A transaction that stays open across awaits; what its statements raise within comes out as it is."""
         async with self._lent() as connection:
-            await self._told(lambda: connection.run("begin"))
+            await self._told(lambda: self._begin(connection))
             try:
                 yield connection
             except BaseException:
@@ -112,9 +115,13 @@ class Lane:
             await connection.bind(self.seconds)
             yield connection
 
+    async def _begin(self, connection: Connection) -> None:
+        await self._doubts.settle(connection)
+        await connection.run("begin")
+
     async def _commit(self, connection: Connection) -> None:
         with self._commits():
-            status = await connection.run("commit")
+            status = await connection.commits(connection.run("commit"))
         if status != "COMMIT":
             raise StoreUnavailable(
                 f"store {self._place}: expected a transaction to commit, found it rolled back by an earlier statement; "
@@ -127,7 +134,11 @@ class Lane:
         self._environment.failpoint("store.commit.before")
         try:
             yield
+        except asyncio.CancelledError:
+            self._doubts.commit_lost()
+            raise
         except LOST as error:
+            self._doubts.commit_lost()
             raise CommitUnknown(
                 f"store {self._place}: expected a commit done, found {detail(error)}; read what became of it"
             ) from error

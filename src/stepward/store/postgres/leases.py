@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stepward.model.records import Instance
+from stepward.model.records import Instance, Role
+from stepward.store import rulings
+from stepward.store.postgres import journal
 from stepward.store.postgres.connection import Connection
 
 
 async def register(connection: Connection, instance: Instance, lease: float, now: float) -> None:
-    """A new instance, alive until now + lease."""
+    """A new instance, alive until now + lease; alerts of what nobody served until now are seen to."""
+    if instance.role is Role.SCHEDULER:
+        await connection.row("leases.await_leader")
     serves = msgspec.json.encode(instance.serves).decode()
     await connection.change(
         "leases.insert",
@@ -24,6 +28,9 @@ async def register(connection: Connection, instance: Instance, lease: float, now
         now + lease,
         instance.capacity,
     )
+    served = rulings.served(instance)
+    numbers = [row[0] for row in await connection.rows("leases.serve", now, instance.id, served)] if served else []
+    await journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 
 
 async def renew(connection: Connection, instances: Sequence[str], lease: float, now: float) -> set[str]:

@@ -4,6 +4,20 @@ insert into {schema}.instance
     (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at)
 values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6)
 
+-- name: await_leader
+-- A Supervisor that has just found that nobody serves a workflow says so before somebody does.
+select 1 from {schema}.leadership for update
+
+-- name: serve
+-- Alerts of workflows or Agents that nobody served until now: they are seen to.
+update {schema}.alert set acknowledged_at = $1, acknowledged_by = $2
+where acknowledged_at is null and kind = 'unserved'
+    and coalesce(
+        convert_from(details, 'UTF8')::json ->> 'agent',
+        (convert_from(details, 'UTF8')::json ->> 'workflow') || '@' || (convert_from(details, 'UTF8')::json ->> 'version')
+    ) = any($3::text[])
+returning number
+
 -- name: renew
 -- Extend leases; the first to renew after everybody's silence notes it, for the Supervisor's grace.
 update {schema}.instance as me

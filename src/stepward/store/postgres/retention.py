@@ -1,14 +1,77 @@
-"""Deleting tasks that ended, with all that is theirs; audits and alerts stay."""
+"""Deleting tasks that ended, with all that is theirs, and reading them before; audits and alerts stay."""
 
 from __future__ import annotations
 
-from stepward.store.postgres.connection import Connection
+from collections.abc import Sequence
+
+from stepward.model.records import InboxRow, Step, Task
+from stepward.store import rows, rulings
+from stepward.store.contract import Outlived, Purged, SignalSeen
+from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from stepward.store.postgres.connection import Connection, Row
+from stepward.store.postgres.database import Database
+
+PARTS: dict[str, tuple[int, ...]] = {
+    "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
+    "retention.purge_inbox": (BATCH_ROWS, BATCH_BYTES),
+    "retention.purge_signals": (BATCH_ROWS,),
+}
+"""What is deleted of a task beside its row, and its bounds."""
 
 
-async def purge(connection: Connection, before: float, limit: int) -> int:
-    """Delete tasks that ended well before an instant, oldest first; how many."""
-    uids = [row[0] for row in await connection.rows("retention.finished", before, limit)]
-    if uids:
-        for name in ("purge_steps", "purge_inbox", "purge_signals", "purge_tasks"):
-            await connection.change(f"retention.{name}", uids)
-    return len(uids)
+class PostgresRetention:
+    """What is read of tasks before they are deleted; see ``RetentionStore``."""
+
+    def __init__(self, database: Database) -> None:
+        self._lane = database.others
+
+    async def outlived(self, before: float, limit: int) -> list[Outlived]:
+        """See ``RetentionStore.outlived``."""
+        return rulings.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
+
+    async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
+        """See ``RetentionStore.outlived_tasks``."""
+        found = await self._rows("retention.tasks", list(uids), after, PAGE_ROWS, PAGE_BYTES)
+        return [rows.task(row) for row in found]
+
+    async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
+        """See ``RetentionStore.outlived_steps``."""
+        found = await self._rows("retention.steps", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
+        return [rows.step(row) for row in found]
+
+    async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
+        """See ``RetentionStore.outlived_inbox``."""
+        found = await self._rows("retention.inbox", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
+        return [rows.inbox_row(row) for row in found]
+
+    async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
+        """See ``RetentionStore.outlived_signals``."""
+        return [SignalSeen(*row) for row in await self._rows("retention.signals", list(uids), *after, PAGE_ROWS)]
+
+    async def unchanged(self, batch: Sequence[Outlived]) -> bool:
+        """See ``RetentionStore.unchanged``."""
+        return await self._lane.read(_standing, "retention.standing", batch) == list(batch)
+
+    async def _rows(self, query: str, *values: object) -> list[Row]:
+        return await self._lane.read(Connection.rows, query, *values)
+
+
+async def purge(connection: Connection, batch: Sequence[Outlived]) -> Purged:
+    """Delete those of the tasks that stand as they were read, and what is left of those deleted before."""
+    uids = [each.uid for each in await _standing(connection, "retention.lock_standing", batch)]
+    left = [row[0] for row in await connection.rows("retention.leftovers", BATCH_ROWS)]
+    if not uids and not left:
+        return Purged(tasks=0, more=False)
+    await connection.change("retention.purge_tasks", uids)
+    wanted = [*left, *uids]
+    for name, bounds in PARTS.items():
+        await connection.change(name, wanted, *bounds)
+    ((is_left,),) = await connection.rows("retention.is_left", wanted)
+    await connection.change(f"retention.{'note' if is_left else 'forget'}_leftovers", wanted)
+    return Purged(tasks=len(uids), more=is_left)
+
+
+async def _standing(connection: Connection, query: str, batch: Sequence[Outlived]) -> list[Outlived]:
+    """Those of the tasks that stand as they were read."""
+    found = {Outlived(*row) for row in await connection.rows(query, [each.uid for each in batch])}
+    return [each for each in batch if each in found]

@@ -38,8 +38,7 @@ class PostgresScheduler:
         """See ``SchedulerStore.claim``."""
         if not workflows or limit <= 0:
             return []
-        claimed = await self._lane.write(_claim, instance, workflows, limit, self._clock.now())
-        return await self._lane.read(_histories, claimed) if claimed else []
+        return await self._lane.write(_claim, instance, workflows, limit, self._clock.now())
 
     async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
         """See ``SchedulerStore.load``."""
@@ -119,7 +118,8 @@ def _concerns_others(change: Change) -> bool:
 
 async def _claim(
     connection: Connection, instance: str, workflows: Sequence[tuple[str, str]], limit: int, now: float
-) -> list[Task]:
+) -> list[History]:
+    """Whoever cannot read what he claims claims nothing: he would keep tasks of which he knows nothing."""
     if not await connection.rows("scheduler.open_claim", instance, now, max(limit, WAKE_LIMIT)):
         raise fenced(instance)
     found = await connection.rows("scheduler.claim", *columns_of(workflows), limit, instance, now)
@@ -128,7 +128,7 @@ async def _claim(
     for task in claimed:
         if task.uid in unstarted:
             await telling.tell(connection, task, Told.STARTED, now)
-    return claimed
+    return await _histories(connection, claimed)
 
 
 async def _load(connection: Connection, instance: str, tasks: Sequence[str]) -> list[History]:

@@ -6,14 +6,16 @@ from contextlib import AbstractAsyncContextManager
 
 from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
-from stepward.store.contract import Transaction
+from stepward.store.contract import Borrowed, Transaction
 from stepward.store.postgres import schema, transaction
 from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.borrowed import Home, PostgresBorrowed
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
+from stepward.store.postgres.retention import PostgresRetention
 from stepward.store.postgres.scheduler import PostgresScheduler
 from stepward.store.postgres.supervisor import PostgresSupervisor
 
@@ -33,11 +35,13 @@ class PostgresStore:
         self._clock = clock or StoreClock(environment.clock)
         self._database = Database(place, place.schema or schema.schema_of(app), environment, self._clock)
         self._bell = Bell(self._database)
+        self._home = Home(self._database)
         self.messages = PostgresMessages(self._database, self._bell)
         self.now = self._clock.now
         self.changed = self._bell.changed
         self._give_scheduler_verbs(PostgresScheduler(self._database, self._bell))
         self._give_supervisor_verbs(PostgresSupervisor(self._database, self._bell))
+        self._give_retention_verbs(PostgresRetention(self._database))
         self._give_client_verbs(PostgresClient(self._database, self._bell))
         self._give_host_verbs(PostgresHost(self._database, self._bell))
 
@@ -61,6 +65,10 @@ class PostgresStore:
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """See ``SchedulerStore.transaction``; several may be open at once, each on a connection of its own."""
         return transaction.opened(self._database, self._bell)
+
+    def borrowed(self, connection: object) -> Borrowed:
+        """See ``ClientStore.borrowed``."""
+        return PostgresBorrowed(connection, self._database.schema, self._place.shown, self._home, self._bell)
 
     @property
     def statements(self) -> int:
@@ -91,7 +99,18 @@ class PostgresStore:
         self.undelivered_alerts = supervisor.undelivered_alerts
         self.alert_delivered = supervisor.alert_delivered
         self.alert_refused = supervisor.alert_refused
+        self.raise_alert = supervisor.raise_alert
+        self.settle_alert = supervisor.settle_alert
+        self.standbys = supervisor.standbys
         self.purge = supervisor.purge
+
+    def _give_retention_verbs(self, retention: PostgresRetention) -> None:
+        self.outlived = retention.outlived
+        self.outlived_tasks = retention.outlived_tasks
+        self.outlived_steps = retention.outlived_steps
+        self.outlived_inbox = retention.outlived_inbox
+        self.outlived_signals = retention.outlived_signals
+        self.unchanged = retention.unchanged
 
     def _give_client_verbs(self, client: PostgresClient) -> None:
         self.submit = client.submit

@@ -22,6 +22,9 @@ async def submit(connection: Connection, tasks: Sequence[Task], plans: Plans) ->
     told = {task.uid: (task.reply_to, telling.received(task)) for task in firsts.values() if task.reply_to is not None}
     created = await _insert(connection, sorted(firsts.values(), key=lambda task: task.id))
     known = await _existing(connection, [task.id for task in firsts.values() if task.uid not in created])
+    if known:
+        # A commit that writes waits for the standbys to have all that came before: these tasks, too.
+        await connection.rows("replication.follow")
     new = [task for task in firsts.values() if task.uid in created]
     for task in new:
         if task.uid in told:

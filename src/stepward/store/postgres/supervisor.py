@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
-from stepward.store.postgres import inbox, journal, messages, recurring, retention
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, Standby
+from stepward.store.postgres import inbox, journal, messages, recurring, replication, retention
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
@@ -48,6 +48,8 @@ class PostgresSupervisor:
 
     async def fence(self, term: int) -> list[Instance]:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
+        # Who stopped with an instance's row locked would keep everybody from declaring it dead.
+        await self._lane.read(Connection.rows, "supervisor.end_stalled", self._lane.seconds)
         return await self._lane.write(_fence, term, self._clock.now())
 
     async def free(self, term: int, recovery_limit: int) -> int:
@@ -106,9 +108,21 @@ class PostgresSupervisor:
         """See ``SupervisorStore.alert_refused``."""
         await self._lane.single(Connection.change, "supervisor.alert_refused", number, next_try)
 
-    async def purge(self, term: int, before: float, limit: int) -> int:
-        """See ``SupervisorStore.purge``; the audit and alerts stay, expired messages go too."""
-        return await self._lane.write(_purge, term, before, limit, self._clock.now())
+    async def raise_alert(self, term: int, alert: Alert) -> bool:
+        """See ``SupervisorStore.raise_alert``."""
+        return await self._lane.write(_raise_alert, term, alert, self._clock.now())
+
+    async def settle_alert(self, term: int, kind: str) -> bool:
+        """See ``SupervisorStore.settle_alert``."""
+        return await self._lane.write(_settle_alert, term, kind, self._clock.now())
+
+    async def standbys(self) -> list[Standby] | None:
+        """See ``SupervisorStore.standbys``."""
+        return await self._lane.read(replication.standbys)
+
+    async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
+        """See ``SupervisorStore.purge``; the audit and alerts stay."""
+        return await self._lane.write(_purge, term, batch, self._clock.now())
 
 
 async def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
@@ -198,8 +212,23 @@ async def _unserved(connection: Connection, term: int, after: float, now: float)
     return len(found)
 
 
-async def _purge(connection: Connection, term: int, before: float, limit: int, now: float) -> int:
+async def _raise_alert(connection: Connection, term: int, alert: Alert, now: float) -> bool:
+    if not await leads(connection, term) or await connection.row("supervisor.is_told", alert.kind) is not None:
+        return False
+    await journal.write_alerts(connection, [alert], now)
+    return True
+
+
+async def _settle_alert(connection: Connection, term: int, kind: str, now: float) -> bool:
     if not await leads(connection, term):
-        return 0
+        return False
+    numbers = [row[0] for row in await connection.rows("supervisor.settle_alert", kind, now, rulings.ACTOR)]
+    await journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
+    return bool(numbers)
+
+
+async def _purge(connection: Connection, term: int, batch: Sequence[Outlived], now: float) -> Purged:
+    if not await leads(connection, term):
+        return Purged(tasks=0, more=False)
     await messages.forget_expired(connection, now)
-    return await retention.purge(connection, before, limit)
+    return await retention.purge(connection, batch)

@@ -20,10 +20,12 @@ select
     (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1)
 
 -- name: silence
--- Whether all fell silent since the last grace: noted by the first to renew, or all leases are past.
+-- Whether all fell silent since the last grace: noted by the first to renew, or the leases of all who were there are
+-- past; who came after the silence says nothing of it.
 select exists (select 1 from {schema}.instance where alive and silent_at > $2)
-    or (exists (select 1 from {schema}.instance where alive and renewed_at > $2)
-        and not exists (select 1 from {schema}.instance where alive and expires_at > $1))
+    or (exists (select 1 from {schema}.instance where alive and renewed_at > $2 and expires_at <= $1)
+        and not exists (select 1 from {schema}.instance where alive and expires_at > $1 and started_at < (
+            select max(expires_at) from {schema}.instance where alive and expires_at <= $1)))
 
 -- name: forgiven_at
 -- When grace was last given.
@@ -48,6 +50,14 @@ cross join lateral (
     select task, run, key from {schema}.step
     where task = t.uid and state = 'running' and complete_by is not null offset 0) as r
 where t.locked_by is not null and s.task = r.task and s.run = r.run and s.key = r.key
+
+-- name: end_stalled
+-- End sessions of processes that stand still between asking for the plan of a statement and running it, for longer than
+-- any statement may take: no bound of the server counts there, and the rows that they have locked stay locked.
+select pg_terminate_backend(pid) from pg_stat_activity
+where datname = current_database() and usename = current_user and application_name = 'stepward'
+    and state = 'active' and wait_event = 'ClientRead'
+    and state_change < clock_timestamp() - make_interval(secs => $1::float8)
 
 -- name: fence
 -- Declare instances past their lease dead.
@@ -118,10 +128,10 @@ update {schema}.task set complete_by = null
 where uid = $1 and complete_by <= $2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
--- Workflows with claimable tasks that stand since $1 or longer, no live Scheduler, and no open alert.
+-- Workflows with claimable tasks that stand since $1 or longer, no Scheduler that lived at $1, and no open alert.
 with recursive {first_claimable}
 select t.workflow, t.version from first as t
-where (select created_at from {schema}.task as f where f.uid = t.uid) <= $1 and not {served} and not {alerted}
+where (select created_at from {schema}.task as f where f.uid = t.uid) <= $1 and not {served_since} and not {alerted}
 
 -- name: undelivered_alerts
 -- Alerts that no sink has taken, oldest first.
@@ -135,3 +145,12 @@ update {schema}.alert set delivered_at = $2, tries = tries + 1 where number = $1
 -- name: alert_refused
 -- No sink has taken it.
 update {schema}.alert set next_try = $2, tries = tries + 1 where number = $1 and delivered_at is null
+
+-- name: is_told
+-- Whether an alert of that kind waits for an operator already.
+select 1 from {schema}.alert where acknowledged_at is null and kind = $1
+
+-- name: settle_alert
+-- What alerts of a kind tell of is over: their numbers.
+update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
+where acknowledged_at is null and kind = $1 returning number

@@ -40,6 +40,14 @@ class PostgresTransaction:
         self._connection = connection
         self._database = database
 
+    @property
+    def connection(self) -> asyncpg.Connection[asyncpg.Record]:
+        """asyncpg's own connection, for what ``execute`` cannot do, such as copying many rows.
+
+        The transaction is not yours to end: a step's outcome is not recorded outside of it.
+        """
+        return self._connection.raw
+
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """See ``StepTransaction.execute``; places are written ``$1``, ``$2``, …"""
         if _first_word(sql) in ENDS:
@@ -94,6 +102,8 @@ async def opened(database: Database, bell: Bell) -> AsyncIterator[PostgresTransa
 
 
 async def _finish(connection: Connection, instance: str, finish: Finish, seconds: float) -> bool:
+    if not connection.raw.is_in_transaction():
+        raise Refused("transaction: expected it open until the step ends, found it ended; leave that to Stepward")
     # From here on whoever would fence the instance waits for this transaction.
     await connection.bind_transaction(seconds)
     await prove(connection, instance, None, 0.0)

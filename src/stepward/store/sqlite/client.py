@@ -11,7 +11,7 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows, rulings
-from stepward.store.contract import Directive, Post, Submitted, TaskFilter
+from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, TaskFilter
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.sqlite.clock import StoreClock
@@ -97,9 +97,9 @@ class SqliteClient:
         """See ``ClientStore.acknowledge``."""
         return await self._database.write(_acknowledge, number, actor, self._clock.now())
 
-    async def purge_ended(self, before: float, limit: int, actor: str) -> int:
+    async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
         """See ``ClientStore.purge_ended``."""
-        return await self._database.write(_purge_ended, before, limit, actor, self._clock.now())
+        return await self._database.write(_purge_ended, batch, before, actor, self._clock.now())
 
     async def schedules(self) -> list[Schedule]:
         """See ``ClientStore.schedules``."""
@@ -165,7 +165,7 @@ def _signal(connection: Connection, post: Post, signal_id: str | None, now: floa
 def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
     if not connection.change(Q["acknowledge"], (number, now, actor)):
         return False
-    journal.write_audits(connection, [Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)], now)
+    journal.write_audits(connection, [rulings.acknowledged(number, actor)], now)
     return True
 
 
@@ -188,8 +188,8 @@ def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
     return sql, [*values, filter.limit]
 
 
-def _purge_ended(connection: Connection, before: float, limit: int, actor: str, now: float) -> int:
-    count = retention.purge(connection, before, limit)
-    if count:
-        journal.write_audits(connection, [rulings.purge_audit(actor, count, before)], now)
-    return count
+def _purge_ended(connection: Connection, batch: Sequence[Outlived], before: float, actor: str, now: float) -> Purged:
+    purged = retention.purge(connection, batch)
+    if purged.tasks:
+        journal.write_audits(connection, [rulings.purge_audit(actor, purged.tasks, before)], now)
+    return purged

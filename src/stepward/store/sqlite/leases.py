@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.model.records import Instance
+from stepward.store import rulings
 from stepward.store.queries import load_queries
+from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 
 Q = load_queries(__package__, "leases.sql")
 
 
 def register(connection: Connection, instance: Instance, lease: float, now: float) -> None:
-    """A new instance, alive until now + lease."""
+    """A new instance, alive until now + lease; alerts of what nobody served until now are seen to."""
     serves = msgspec.json.encode(instance.serves).decode()
     values = (
         instance.id,
@@ -27,6 +29,9 @@ def register(connection: Connection, instance: Instance, lease: float, now: floa
         instance.capacity,
     )
     connection.change(Q["insert"], values)
+    served = msgspec.json.encode(rulings.served(instance)).decode()
+    numbers = [row[0] for row in connection.rows(Q["serve"], (now, instance.id, served))]
+    journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 
 
 def renew(connection: Connection, instances: Sequence[str], lease: float, now: float) -> set[str]:

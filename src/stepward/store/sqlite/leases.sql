@@ -4,6 +4,16 @@ insert into stepward_instance
     (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6)
 
+-- name: serve
+-- Alerts of workflows or Agents that nobody served until now: they are seen to.
+update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2
+where acknowledged_at is null and kind = 'unserved'
+    and coalesce(
+        json_extract(cast(details as text), '$.agent'),
+        json_extract(cast(details as text), '$.workflow') || '@' || json_extract(cast(details as text), '$.version')
+    ) in (select value from json_each(?3))
+returning number
+
 -- name: renew
 -- Extend a lease; the first to renew after everybody's silence notes it, for the Supervisor's grace.
 update stepward_instance as me

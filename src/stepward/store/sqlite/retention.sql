@@ -1,23 +1,109 @@
--- name: finished
--- Tasks that ended well before an instant, oldest first; a child is kept while undo of its parent may need it.
-select uid from stepward_task as t
-where finished_at is not null and state <> 'error' and finished_at < ?1
-    and (parent is null or not exists (
-        select 1 from stepward_task as p where p.uid = t.parent and (p.finished_at is null or p.state = 'error')))
-order by finished_at limit ?2
+-- name: outlived
+-- Tasks that ended well before an instant, oldest first, each with what deleting it costs; past a number of rows the
+-- rest is not looked at.
+select uid, finished_at, count(*), sum(bytes)
+from (
+    select t.uid, t.finished_at, {s_bytes} as bytes
+    from (
+        select uid, finished_at from stepward_task as t
+        where finished_at is not null and state <> 'error' and finished_at < ?1 and {parent_is_over}
+        order by finished_at limit ?2) as t
+    left join stepward_step as s on s.task = t.uid
+    limit ?3)
+group by uid, finished_at order by finished_at, uid
+
+-- name: tasks
+-- A page of tasks.
+with page as (
+    select uid, sum(bytes) over (order by uid) - bytes as above
+    from (
+        select uid, length(input) + coalesce(length(output), 0) + coalesce(length(error), 0) as bytes
+        from stepward_task
+        where uid in (select value from json_each(?1)) and uid > ?2
+        order by uid limit ?3))
+select {t_task} from page cross join stepward_task as t on t.uid = page.uid
+where page.above < ?4 order by t.uid
+
+-- name: steps
+-- A page of the steps of tasks.
+with page as (
+    select task, run, key, sum(bytes) over (order by task, run, number) - bytes as above
+    from (
+        select s.task, s.run, s.key, s.number, {s_bytes} as bytes
+        from stepward_step as s
+        where s.task in (select value from json_each(?1)) and (s.task, s.run, s.number) > (?2, ?3, ?4)
+        order by s.task, s.run, s.number limit ?5))
+select {s_step}
+from page cross join stepward_step as s on s.task = page.task and s.run = page.run and s.key = page.key
+where page.above < ?6 order by s.task, s.run, s.number
+
+-- name: inbox
+-- A page of what came for tasks and was never taken.
+with page as (
+    select number, sum(bytes) over (order by task, number) - bytes as above
+    from (
+        select task, number, length(body) as bytes from stepward_inbox
+        where task in (select value from json_each(?1)) and (task, number) > (?2, ?3)
+        order by task, number limit ?4))
+select {i_inbox} from page cross join stepward_inbox as i on i.number = page.number
+where page.above < ?5 order by i.task, i.number
+
+-- name: signals
+-- A page of the ids of the signals of tasks.
+select task, name, id from stepward_signal_seen
+where task in (select value from json_each(?1)) and (task, name, id) > (?2, ?3, ?4)
+order by task, name, id limit ?5
+
+-- name: standing
+-- Those of the tasks that ended other than in error and that nobody needs any more.
+select uid, finished_at from stepward_task as t
+where uid in (select value from json_each(?1)) and finished_at is not null and state <> 'error' and {parent_is_over}
 
 -- name: purge_tasks
 -- The tasks of a JSON array of uids.
 delete from stepward_task where uid in (select value from json_each(?1))
 
 -- name: purge_steps
--- Their steps.
-delete from stepward_step where task in (select value from json_each(?1))
+-- Of their steps as many as one transaction should delete.
+delete from stepward_step where rowid in (
+    select rowid
+    from (
+        select rowid, sum(bytes) over (order by rowid) - bytes as above
+        from (
+            select s.rowid, {s_bytes} as bytes from stepward_step as s
+            where s.task in (select value from json_each(?1)) limit ?2))
+    where above < ?3)
 
 -- name: purge_inbox
--- Their inbox rows.
-delete from stepward_inbox where task in (select value from json_each(?1))
+-- Of their inbox rows as many as one transaction should delete.
+delete from stepward_inbox where number in (
+    select number
+    from (
+        select number, sum(bytes) over (order by number) - bytes as above
+        from (
+            select number, length(body) as bytes from stepward_inbox
+            where task in (select value from json_each(?1)) limit ?2))
+    where above < ?3)
 
 -- name: purge_signals
--- The ids of their signals.
-delete from stepward_signal_seen where task in (select value from json_each(?1))
+-- Of the ids of their signals as many as one transaction should delete.
+delete from stepward_signal_seen where (task, name, id) in (
+    select task, name, id from stepward_signal_seen where task in (select value from json_each(?1)) limit ?2)
+
+-- name: is_left
+-- Whether something of deleted tasks is left.
+select exists (select 1 from stepward_step where task in (select value from json_each(?1)))
+    or exists (select 1 from stepward_inbox where task in (select value from json_each(?1)))
+    or exists (select 1 from stepward_signal_seen where task in (select value from json_each(?1)))
+
+-- name: leftovers
+-- The deleted tasks of which something is left.
+select substr(key, 10) from stepward_meta where key >= 'leftover/' and key < 'leftover0' order by key limit ?1
+
+-- name: note_leftovers
+-- The next deletion goes on with these.
+insert into stepward_meta select 'leftover/' || value, '' from json_each(?1) where true on conflict do nothing
+
+-- name: forget_leftovers
+-- Nothing of them is left.
+delete from stepward_meta where key in (select 'leftover/' || value from json_each(?1))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 
 from stepward.clock import Environment
-from stepward.store.contract import Transaction
+from stepward.store.contract import Borrowed, Transaction
 from stepward.store.sqlite import schema, transaction
+from stepward.store.sqlite.borrowed import refuse_borrowed
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.host import SqliteHost
 from stepward.store.sqlite.messages import SqliteMessages
+from stepward.store.sqlite.retention import SqliteRetention
 from stepward.store.sqlite.scheduler import SqliteScheduler
 from stepward.store.sqlite.supervisor import SqliteSupervisor
 
@@ -42,6 +44,7 @@ class SqliteStore:
         self.changed = self._database.changed
         self._give_scheduler_verbs(SqliteScheduler(self._database, self._clock))
         self._give_supervisor_verbs(SqliteSupervisor(self._database, self._clock))
+        self._give_retention_verbs(SqliteRetention(self._database))
         self._give_client_verbs(SqliteClient(self._database, self._clock))
         self._give_host_verbs(SqliteHost(self._database, self._clock))
 
@@ -67,6 +70,10 @@ class SqliteStore:
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """See ``SchedulerStore.transaction``; other writers of this store object wait for its end."""
         return transaction.opened(self._database)
+
+    def borrowed(self, connection: object) -> Borrowed:
+        """See ``ClientStore.borrowed``; there is none."""
+        refuse_borrowed(connection)
 
     @property
     def statements(self) -> int:
@@ -100,7 +107,18 @@ class SqliteStore:
         self.undelivered_alerts = supervisor.undelivered_alerts
         self.alert_delivered = supervisor.alert_delivered
         self.alert_refused = supervisor.alert_refused
+        self.raise_alert = supervisor.raise_alert
+        self.settle_alert = supervisor.settle_alert
+        self.standbys = supervisor.standbys
         self.purge = supervisor.purge
+
+    def _give_retention_verbs(self, retention: SqliteRetention) -> None:
+        self.outlived = retention.outlived
+        self.outlived_tasks = retention.outlived_tasks
+        self.outlived_steps = retention.outlived_steps
+        self.outlived_inbox = retention.outlived_inbox
+        self.outlived_signals = retention.outlived_signals
+        self.unchanged = retention.unchanged
 
     def _give_client_verbs(self, client: SqliteClient) -> None:
         self.submit = client.submit

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Post
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, Standby
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import inbox, journal, messages, recurring, retention
 from stepward.store.sqlite.clock import StoreClock
@@ -29,6 +29,9 @@ FIRST_CLAIMABLE = """first (id) as (
 
 SERVED = """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
     where i.alive = 1 and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)"""
+# The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
+SERVED_SINCE = """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
+    where (i.alive = 1 or i.dead_at > ?1) and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)"""
 ALERTED = """exists (select 1 from stepward_alert
     where acknowledged_at is null and kind = 'unserved'
         and json_extract(cast(details as text), '$.workflow') = t.workflow
@@ -37,7 +40,13 @@ ALERTED = """exists (select 1 from stepward_alert
 Q = load_queries(
     __package__,
     "supervisor.sql",
-    {**FRAGMENTS, "first_claimable": FIRST_CLAIMABLE, "served": SERVED, "alerted": ALERTED},
+    {
+        **FRAGMENTS,
+        "first_claimable": FIRST_CLAIMABLE,
+        "served": SERVED,
+        "served_since": SERVED_SINCE,
+        "alerted": ALERTED,
+    },
 )
 
 COUNT_LIMIT = 1_000
@@ -121,9 +130,21 @@ class SqliteSupervisor:
         """See ``SupervisorStore.alert_refused``."""
         await self._database.write(Connection.change, Q["alert_refused"], (number, next_try))
 
-    async def purge(self, term: int, before: float, limit: int) -> int:
-        """See ``SupervisorStore.purge``; the audit and alerts stay, expired messages go too."""
-        return await self._database.write(_purge, term, before, limit, self._clock.now())
+    async def raise_alert(self, term: int, alert: Alert) -> bool:
+        """See ``SupervisorStore.raise_alert``."""
+        return await self._database.write(_raise_alert, term, alert, self._clock.now())
+
+    async def settle_alert(self, term: int, kind: str) -> bool:
+        """See ``SupervisorStore.settle_alert``."""
+        return await self._database.write(_settle_alert, term, kind, self._clock.now())
+
+    async def standbys(self) -> list[Standby] | None:
+        """See ``SupervisorStore.standbys``: a file has none."""
+        return None
+
+    async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
+        """See ``SupervisorStore.purge``; the audit and alerts stay."""
+        return await self._database.write(_purge, term, batch, self._clock.now())
 
 
 def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
@@ -201,8 +222,23 @@ def _unserved(connection: Connection, term: int, after: float, now: float) -> in
     return len(found)
 
 
-def _purge(connection: Connection, term: int, before: float, limit: int, now: float) -> int:
+def _raise_alert(connection: Connection, term: int, alert: Alert, now: float) -> bool:
+    if not leads(connection, term) or connection.row(Q["is_told"], (alert.kind,)):
+        return False
+    journal.write_alerts(connection, [alert], now)
+    return True
+
+
+def _settle_alert(connection: Connection, term: int, kind: str, now: float) -> bool:
     if not leads(connection, term):
-        return 0
+        return False
+    numbers = [row[0] for row in connection.rows(Q["settle_alert"], (kind, now, rulings.ACTOR))]
+    journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
+    return bool(numbers)
+
+
+def _purge(connection: Connection, term: int, batch: Sequence[Outlived], now: float) -> Purged:
+    if not leads(connection, term):
+        return Purged(tasks=0, more=False)
     messages.forget_expired(connection, now)
-    return retention.purge(connection, before, limit)
+    return retention.purge(connection, batch)

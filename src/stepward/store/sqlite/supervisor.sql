@@ -20,11 +20,13 @@ select
     (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1)
 
 -- name: silence
--- Whether all fell silent since the last grace: noted by the first to renew, or all leases are past.
+-- Whether all fell silent since the last grace: noted by the first to renew, or the leases of all who were there are
+-- past; who came after the silence says nothing of it.
 select max(
     exists (select 1 from stepward_instance where alive = 1 and silent_at > ?2),
-    exists (select 1 from stepward_instance where alive = 1 and renewed_at > ?2)
-        and not exists (select 1 from stepward_instance where alive = 1 and expires_at > ?1))
+    exists (select 1 from stepward_instance where alive = 1 and renewed_at > ?2 and expires_at <= ?1)
+        and not exists (select 1 from stepward_instance where alive = 1 and expires_at > ?1 and started_at < (
+            select max(expires_at) from stepward_instance where alive = 1 and expires_at <= ?1)))
 
 -- name: forgiven_at
 -- When grace was last given.
@@ -102,10 +104,10 @@ update stepward_task set complete_by = null
 where uid = ?1 and complete_by <= ?2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
--- Workflows with claimable tasks that stand since ?1 or longer, no live Scheduler, and no open alert.
+-- Workflows with claimable tasks that stand since ?1 or longer, no Scheduler that lived at ?1, and no open alert.
 with recursive {first_claimable}
 select t.workflow, t.version from first cross join stepward_task as t on t.rowid = first.id
-where t.created_at <= ?1 and not {served} and not {alerted}
+where t.created_at <= ?1 and not {served_since} and not {alerted}
 
 -- name: undelivered_alerts
 -- Alerts that no sink has taken, oldest first.
@@ -119,3 +121,12 @@ update stepward_alert set delivered_at = ?2, tries = tries + 1 where number = ?1
 -- name: alert_refused
 -- No sink has taken it.
 update stepward_alert set next_try = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
+
+-- name: is_told
+-- Whether an alert of that kind waits for an operator already.
+select 1 from stepward_alert where acknowledged_at is null and kind = ?1
+
+-- name: settle_alert
+-- What alerts of a kind tell of is over: their numbers.
+update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
+where acknowledged_at is null and kind = ?1 returning number

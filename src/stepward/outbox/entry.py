@@ -1,0 +1,102 @@
+"""What stands in a row of the outbox: everything that a submission says, checked before it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from stepward.client import Options, accept
+from stepward.durations import Duration, seconds
+from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
+from stepward.payload import check_size, decode, encode
+from stepward.workflow.definition import Workflow
+
+
+class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A submission that is to be made. Durations count from when it is."""
+
+    workflow: str
+    arguments: list[Any] = []
+    priority: int = 5
+    complete_by: datetime | float | None = None
+    delay: float | None = None
+    reply_to: str | None = None
+    labels: dict[str, str] = {}
+    fairness_key: str | None = None
+
+    def options(self, id: str) -> Options:
+        """What the submission says beside the workflow and its arguments."""
+        return Options(
+            id=id,
+            priority=self.priority,
+            complete_by=self.complete_by,
+            delay=self.delay,
+            reply_to=self.reply_to,
+            labels=self.labels,
+            fairness_key=self.fairness_key,
+        )
+
+
+class Row(Struct, frozen=True):
+    """A row that waits; no body if it is larger than any submission may be."""
+
+    number: int
+    id: str
+    body: str | None
+
+
+def written(
+    workflow: Workflow[Any, Any] | str,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    options: Options,
+    app: str,
+    *,
+    limit: int,
+) -> bytes:
+    """The body of a row. Raises what does not fit as Refused; arguments of a workflow that is only named are checked
+    when they are carried over."""
+    what = f"arguments of {accept.workflow_name(workflow)}"
+    if isinstance(workflow, Workflow):
+        packed = accept.by_declaration(workflow, args, kwargs, limit)
+    elif kwargs:
+        raise InvalidArguments(
+            f"{what}: expected positional ones for a name, found {', '.join(kwargs)}; leave out names"
+        )
+    else:
+        packed = encode(list(args), what, limit=limit)
+    accept.labels(options.labels)
+    entry = Entry(
+        workflow=accept.workflow_name(workflow),
+        arguments=msgspec.json.decode(packed),
+        priority=accept.priority(options.priority),
+        complete_by=_until(options.complete_by),
+        delay=None if options.delay is None else seconds(options.delay, "delay", zero=True),
+        reply_to=accept.reply_queue(options.reply_to, app),
+        labels=dict(options.labels or {}),
+        fairness_key=accept.fairness_key(options.fairness_key),
+    )
+    return encode(entry, f"outbox entry of {entry.workflow}", limit=limit)
+
+
+def read(row: Row, *, limit: int) -> Entry:
+    """What a row asks for. Raises Refused for one that nobody could have written here."""
+    what = f"outbox entry {row.id[:200]!r}"
+    if row.body is None:
+        raise InvalidPayload(f"{what}: expected at most {limit:,} bytes, found more; pass a reference in its place")
+    data = row.body.encode("utf-8", "replace")
+    check_size(data, what, limit=limit)
+    entry: Entry = decode(data, what, Entry)
+    return entry
+
+
+def _until(value: datetime | Duration | None) -> datetime | float | None:
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise InvalidDuration(f"complete_by: expected a datetime with a time zone, found {value}; give it one")
+        return value
+    return None if value is None else seconds(value, "complete_by")

@@ -1,0 +1,186 @@
+"""Writing into the outbox, in the caller's own open transaction."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from stepward.client import Options, accept
+from stepward.clock import Environment
+from stepward.durations import Duration
+from stepward.errors import Refused, StepwardError
+from stepward.outbox.entry import written
+from stepward.outbox.tables import PUT, TABLE
+from stepward.payload import PAYLOAD_BYTES
+from stepward.store.callers import (
+    Ask,
+    Blocking,
+    Caller,
+    Dialogue,
+    converse,
+    converse_blocking,
+    name_of,
+    recognised,
+    said,
+    state_of,
+    within_savepoint,
+)
+from stepward.workflow.definition import Workflow
+
+ACCEPTED = (
+    "an open connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on PostgreSQL, or one of sqlite3, "
+    "SQLAlchemy 2 or Django on SQLite"
+)
+AUTOCOMMIT = "25P01"
+MISSING = ("42P01", "no such table")
+IN_AUTOCOMMIT = (
+    "connection: expected an open transaction, found the connection in autocommit; begin one around your rows and this"
+)
+
+
+class Outbox:
+    """The outbox of an application in whatever database a connection is on; see ``app.relay`` for who empties it."""
+
+    def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
+        self._app = accept.app_name(app)
+        self._limit = payload_bytes
+        self._environment = Environment()
+
+    async def put(
+        self,
+        connection: object,
+        workflow: Workflow[Any, Any] | str,
+        *args: Any,
+        id: str | None = None,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        reply_to: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """Ask for a task in the transaction that is open on ``connection``; the task's id.
+
+        Arguments and options are those of ``Client.submit``; durations count from when the task is made.
+        """
+        options = Options(
+            id=id,
+            priority=priority,
+            complete_by=complete_by,
+            delay=delay,
+            reply_to=reply_to,
+            labels=labels,
+            fairness_key=fairness_key,
+        )
+        caller = _recognised(connection)
+        chosen, ask = self.ask(caller, workflow, args, kwargs, options)
+        await converse(caller, _put(caller, ask))
+        return chosen
+
+    def ask(
+        self,
+        caller: Caller,
+        workflow: Workflow[Any, Any] | str,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: Options,
+    ) -> tuple[str, Ask]:
+        """The task's id, and what writes its row."""
+        body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
+        chosen = self._environment.new_uid() if options.id is None else accept.task_id(options.id)
+        given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
+        return chosen, Ask(PUT[caller.database], given)
+
+
+class SyncOutbox:
+    """``Outbox`` for connections that block; everything is done in the thread that calls."""
+
+    def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
+        self._outbox = Outbox(app, payload_bytes=payload_bytes)
+
+    def put(
+        self,
+        connection: object,
+        workflow: Workflow[Any, Any] | str,
+        *args: Any,
+        id: str | None = None,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        reply_to: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> str:
+        """See ``Outbox.put``."""
+        options = Options(
+            id=id,
+            priority=priority,
+            complete_by=complete_by,
+            delay=delay,
+            reply_to=reply_to,
+            labels=labels,
+            fairness_key=fairness_key,
+        )
+        caller = _recognised(connection)
+        if not isinstance(caller, Blocking):
+            raise Refused(
+                f"connection: expected one that blocks, found {name_of(connection)}, whose answers are awaited; use "
+                "Outbox with it"
+            )
+        chosen, ask = self._outbox.ask(caller, workflow, args, kwargs, options)
+        converse_blocking(caller, _put(caller, ask))
+        return chosen
+
+
+def _recognised(connection: object) -> Caller:
+    caller = recognised(connection)
+    awaits_a_file = caller is not None and caller.database == "sqlite" and not isinstance(caller, Blocking)
+    if caller is None or caller.database not in PUT or awaits_a_file:
+        on = f" on {caller.database}" if caller is not None else ""
+        raise Refused(f"connection: expected {ACCEPTED}, found {name_of(connection)}{on}; give one of them")
+    return caller
+
+
+def _put(caller: Caller, ask: Ask) -> Dialogue[None]:
+    try:
+        if caller.database == "sqlite":
+            # There a statement that fails breaks no transaction, and a savepoint could begin one.
+            if not _is_in_transaction(caller):
+                raise Refused(IN_AUTOCOMMIT)
+            yield ask
+        else:
+            yield from within_savepoint(_once(ask))
+    except StepwardError:
+        raise
+    except Exception as error:
+        raise _told(error) from error
+
+
+def _is_in_transaction(caller: Caller) -> bool:
+    """Whether what is written now waits for a commit; older Python begins a transaction before the first such row."""
+    found = caller.in_file() if isinstance(caller, Blocking) and caller.in_file is not None else None
+    if not isinstance(found, sqlite3.Connection):
+        return False
+    by_itself = getattr(found, "autocommit", -1)
+    return found.in_transaction or by_itself is False or (by_itself == -1 and found.isolation_level is not None)
+
+
+def _once(ask: Ask) -> Dialogue[None]:
+    yield ask
+
+
+def _told(error: Exception) -> Refused:
+    what = said(error)
+    if state_of(error) == AUTOCOMMIT:
+        return Refused(IN_AUTOCOMMIT)
+    if state_of(error) == MISSING[0] or MISSING[1] in what:
+        return Refused(
+            f"connection: expected the table {TABLE}, found none; create it with what "
+            "stepward.outbox.outbox_table() gives"
+        )
+    return Refused(f"connection: expected an open transaction that takes a row of {TABLE}, found {what}; look at it")

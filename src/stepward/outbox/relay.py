@@ -1,0 +1,137 @@
+"""The relay: makes tasks of what stands in an outbox, each exactly once, whatever dies on the way.
+
+A row is removed after its task was made. Whoever dies in between, or is overtaken by another relay, has the row carried
+again, and its id gives the task that is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from stepward.client import Client, Prepared
+from stepward.clock import Environment
+from stepward.errors import Refused, StoreError, UnknownWorkflow
+from stepward.events import Observers
+from stepward.model.records import Task
+from stepward.outbox.entry import Row, read
+from stepward.outbox.later import Later
+from stepward.outbox.source import Batch, source_of
+from stepward.payload import PAYLOAD_BYTES
+from stepward.store.contract import Submitted
+
+BATCH = 100
+REASON_LENGTH = 1000
+
+
+class Relay:
+    """Carries the outbox in the database of ``address`` over to an open client's store; use it as ``async with``."""
+
+    def __init__(
+        self,
+        client: Client,
+        address: str,
+        *,
+        environment: Environment | None = None,
+        observers: Observers | None = None,
+        poll: float = 1.0,
+        payload_bytes: int = PAYLOAD_BYTES,
+    ) -> None:
+        self._client = client
+        self._source = source_of(address, client.app, payload_bytes)
+        environment = environment or Environment()
+        self._failpoint = environment.failpoint
+        self._clock = environment.clock.boot
+        self._later = Later()
+        self._observers = observers or Observers()
+        self._poll = poll
+        self._limit = payload_bytes
+
+    async def __aenter__(self) -> Relay:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._source.close()
+
+    async def run(self) -> None:
+        """Carry over until cancelled; one that is cancelled leaves nothing half done."""
+        while True:
+            if await self._carried() < BATCH:
+                await asyncio.sleep(self._poll)
+
+    async def run_once(self) -> int:
+        """Carry over one batch, the first of what waits; of how many rows."""
+        async with self._source.taken(BATCH, self._later.passed_over(self._clock())) as batch:
+            if batch.rows:
+                self._failpoint("O1.after")
+                await self._submit(batch)
+                self._failpoint("O2.after")
+        if batch.rows:
+            self._failpoint("O3.after")
+        self._tell(batch)
+        return len(batch.rows)
+
+    async def _carried(self) -> int:
+        """A batch, or none where something is out of reach: rows wait."""
+        try:
+            return await self.run_once()
+        except StoreError as error:
+            self._observers.tell("relay.unavailable", outbox=self._source.shown, error=str(error))
+        except Exception as error:  # a bug costs a pause: nothing is remembered here that the outbox does not hold
+            self._observers.tell("relay.broke", outbox=self._source.shown, error=repr(error))
+        return 0
+
+    async def _submit(self, batch: Batch) -> None:
+        prepared: dict[int, Prepared] = {}
+        for row in batch.rows:
+            try:
+                prepared[row.number] = await self._prepared(row)
+            except UnknownWorkflow as error:
+                if not self._later.put_off(row.number, self._clock()):
+                    batch.aside.append((row.number, _reason(error)))
+            except Refused as error:
+                batch.aside.append((row.number, _reason(error)))
+        if not prepared:
+            return
+        try:
+            self._settle(batch, list(prepared), await self._submitted(list(prepared.values())))
+        except Refused:
+            await self._submit_each(batch, prepared)
+
+    async def _submit_each(self, batch: Batch, prepared: dict[int, Prepared]) -> None:
+        """One that the tables do not take must not hold up its neighbours."""
+        for number, each in prepared.items():
+            try:
+                self._settle(batch, [number], await self._submitted([each]))
+            except Refused as error:
+                batch.aside.append((number, _reason(error)))
+
+    async def _prepared(self, row: Row) -> Prepared:
+        entry = read(row, limit=self._limit)
+        return await self._client.prepared(entry.workflow, tuple(entry.arguments), {}, entry.options(row.id))
+
+    async def _submitted(self, prepared: Sequence[Prepared]) -> list[Submitted]:
+        tasks: list[Task] = [task for each in prepared for task in each.tasks]
+        # Within a millisecond uids are drawn by chance; Schedulers take tasks in their order.
+        for task, uid in zip(tasks, sorted(task.uid for task in tasks), strict=True):
+            task.uid = uid
+        return await self._client.store.submit(tasks, prepared[0].plans)
+
+    def _settle(self, batch: Batch, numbers: Sequence[int], submitted: Sequence[Submitted]) -> None:
+        for number, each in zip(numbers, submitted, strict=True):
+            if each.same:
+                batch.made.append(number)
+            else:
+                reason = (
+                    f"id {each.id!r}: expected a new id, or the same workflow and arguments, found a task with others"
+                )
+                batch.aside.append((number, reason))
+
+    def _tell(self, batch: Batch) -> None:
+        if batch.aside:
+            reasons = [reason for _, reason in batch.aside]
+            self._observers.tell("relay.dead_letter", outbox=self._source.shown, reasons=reasons)
+
+
+def _reason(error: Refused) -> str:
+    return str(error).replace("\0", "�")[:REASON_LENGTH]

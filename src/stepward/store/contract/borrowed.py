@@ -1,0 +1,29 @@
+"""The part of the store that works on an application's own open transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.records import Task
+from stepward.store.contract.scheduler import Submitted
+
+Wait = Callable[[Coroutine[Any, Any, None]], None]
+"""Runs a coroutine where the store's own connections are used, and waits for its end."""
+
+
+class Borrowed(Protocol):
+    """An application's own open transaction, on its own connection to the database in which the store stands."""
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """As ``ClientStore.submit``, within that transaction; whatever is raised leaves the rest of it as it was."""
+        ...
+
+    def submit_blocking(self, tasks: Sequence[Task], plans: Plans, wait: Wait) -> list[Submitted]:
+        """The same, in this thread."""
+        ...
+
+    def ring(self) -> None:
+        """Have Schedulers look whether it has committed."""
+        ...

@@ -1,0 +1,34 @@
+-- name: insert
+-- New tasks with their planned steps and first events; for each that was new a row, and which server's database that
+-- was, in the first column. Everything comes as one text, as not every driver has arrays. Ids in order, so that two who
+-- insert the same ones cannot wait for each other.
+with given as materialized (select cast(cast(:given as text) as json) as lists),
+made as (
+    insert into {schema}.task ({task})
+    select {task_values} from given, json_to_recordset(lists -> 'tasks') as v ({task_columns})
+    order by v.id
+    on conflict (id) do nothing
+    returning uid
+),
+planned as (
+    insert into {schema}.step ({step})
+    select {step_values} from given, json_to_recordset(lists -> 'steps') as v ({step_columns})
+    where v.task in (select uid from made)
+),
+told as (
+    insert into {schema}.message (queue, body, expires_at)
+    select v.queue, decode(v.body, 'base64'), v.expires_at
+    from given, json_to_recordset(lists -> 'events') as v (task text, queue text, body text, expires_at float8)
+    where v.task in (select uid from made)
+)
+select {here}, made.uid from (values (1)) as one left join made on true
+
+-- name: existing
+-- Whether tasks that exist already are the same; what a later run began with says nothing of what was submitted.
+select v.place, t.uid, t.workflow = v.workflow and (t.run > 1 or t.input = decode(v.input, 'base64'))
+from json_to_recordset(cast(cast(:given as text) as json)) as v (place integer, id text, workflow text, input text)
+join {schema}.task as t on t.id = v.id
+
+-- name: here
+-- Which database of which server this is.
+select {here}

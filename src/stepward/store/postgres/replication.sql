@@ -1,0 +1,31 @@
+-- name: line
+-- Which cluster this is, and the WAL file that its primary writes; a standby writes none.
+select system_identifier, case when not pg_is_in_recovery() then pg_walfile_name(pg_current_wal_lsn()) end
+from pg_control_system()
+
+-- name: waiting
+-- How many commits of this user wait for a standby, and how many of them for longer than they should.
+select count(*), count(*) filter (where state_change < clock_timestamp() - interval '1 second')
+from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'
+
+-- name: follow
+-- Write a few bytes that mean nothing, so that this transaction's commit is one that waits for the standbys.
+select pg_logical_emit_message(true, 'stepward', '')
+
+-- name: server
+-- What the server says of itself and its settings, as they hold for this user.
+select split_part(current_setting('server_version'), ' ', 1), current_database()::text, current_user::text,
+    extract(epoch from clock_timestamp())::float8,
+    (select coalesce(sum(numbackends), 0) from pg_stat_database)::integer,
+    current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
+        - coalesce(current_setting('reserved_connections', true), '0')::integer,
+    (select count(*) from pg_stat_activity
+        where usename = current_user and datname = current_database() and application_name = 'stepward')::integer,
+    current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
+    current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
+    current_setting('statement_timeout') <> '0' and current_setting('idle_in_transaction_session_timeout') <> '0'
+
+-- name: standbys
+-- The standbys that are attached; without pg_monitor or the like only that there are some.
+select application_name, state, sync_state, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), flush_lsn), 0)::bigint
+from pg_stat_replication order by application_name, pid

@@ -1,0 +1,141 @@
+"""The archive: what retention deletes is first written to compressed JSON lines, for good.
+
+A file holds one batch, and is named after what it holds: written again after a crash, it takes its own place. It gets
+its name when it is whole and on the disk; the tasks are deleted after that and never before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import threading
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from stepward.errors import ArchiveUnavailable
+from stepward.store.contract import Outlived, RetentionStore
+from stepward.supervisor.lines import Item, Lines
+from stepward.supervisor.reading import pieces
+
+ENDING = ".jsonl.gz"
+UNFINISHED = ".part"
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+UNFINISHED_KEPT_SECONDS = 86_400.0
+COMPRESSION = 6
+GZIP_WINDOW = 31
+"""The largest window, in gzip's form."""
+
+
+class Archive(Protocol):
+    """Where tasks are kept that the store keeps no longer."""
+
+    async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
+        """Keep all that the store has of these tasks; False if one of them changed meanwhile, and nothing was kept.
+
+        Raises ArchiveUnavailable.
+        """
+        ...
+
+
+class FolderArchive:
+    """An archive in a folder: a folder for each day, and in it a file for each batch whose first task ended then.
+
+    ``writer`` tells the files that are being written from those of others.
+    """
+
+    def __init__(self, folder: Path, writer: str) -> None:
+        self._folder = folder
+        self._writer = writer
+
+    async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
+        """See ``Archive.keep``; compressing and writing are done in a thread."""
+        try:
+            file = await asyncio.to_thread(_File, self._folder, self._writer, batch)
+            try:
+                async for piece in pieces(store, [task.uid for task in batch]):
+                    await asyncio.to_thread(file.write, piece)
+                # What was read is whole only if nobody else deleted or reopened a task meanwhile.
+                if not await store.unchanged(batch):
+                    return False
+                await asyncio.to_thread(file.finish)
+            finally:
+                await asyncio.to_thread(file.close)
+        except OSError as error:
+            raise ArchiveUnavailable(
+                f"archive {self._folder}: expected a folder that may be written, found: {error.strerror or error}; "
+                "create it, make room there or allow writing: nothing is deleted meanwhile"
+            ) from error
+        return True
+
+
+def folder_archive(folder: str | None, writer: str) -> FolderArchive | None:
+    """The archive that the setting names, if any."""
+    return None if folder is None else FolderArchive(Path(folder), writer)
+
+
+class _File:
+    """A file of the archive while it is written. A thread that its caller no longer waits for is waited for here."""
+
+    def __init__(self, folder: Path, writer: str, batch: Sequence[Outlived]) -> None:
+        self._lock = threading.Lock()
+        self._lines = Lines()
+        self._path = _path(folder, batch)
+        self._unfinished = folder / f".{self._path.name}.{hashlib.sha256(writer.encode()).hexdigest()[:12]}{UNFINISHED}"
+        self._compress = zlib.compressobj(COMPRESSION, zlib.DEFLATED, GZIP_WINDOW)
+        self._file = os.fdopen(os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb")
+        _forget_unfinished(folder, os.fstat(self._file.fileno()).st_mtime)
+
+    def write(self, items: Iterable[Item]) -> None:
+        """Write more records."""
+        with self._lock:
+            self._file.write(self._compress.compress(self._lines.written(items)))
+
+    def finish(self) -> None:
+        """Bring all of it to the disk, and then give it its name."""
+        with self._lock:
+            self._file.write(self._compress.compress(self._lines.ended()) + self._compress.flush())
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._path.parent.mkdir(FOLDER_MODE, exist_ok=True)
+            self._unfinished.replace(self._path)
+            for folder in (self._path.parent, self._path.parent.parent):
+                _sync(folder)
+
+    def close(self) -> None:
+        """Let go of the file; one that was not finished is gone."""
+        with self._lock:
+            self._unfinished.unlink(missing_ok=True)
+            # On a full disk what stands in the buffer cannot be written, and need not be.
+            with suppress(OSError):
+                self._file.close()
+
+
+def _path(folder: Path, batch: Sequence[Outlived]) -> Path:
+    content = "\n".join(f"{task.uid} {task.finished_at!r}" for task in batch)
+    first = datetime.fromtimestamp(batch[0].finished_at, UTC)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return folder / f"{first:%Y-%m-%d}" / f"{first:%H%M%S}-{digest}{ENDING}"
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder to the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _forget_unfinished(folder: Path, now: float) -> None:
+    """Delete what writers left that died a day ago, by the clock of the file system."""
+    for path in folder.glob(f".*{ENDING}.*{UNFINISHED}"):
+        try:
+            if path.stat().st_mtime < now - UNFINISHED_KEPT_SECONDS:
+                path.unlink()
+        except FileNotFoundError:
+            continue

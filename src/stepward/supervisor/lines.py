@@ -1,0 +1,93 @@
+"""A task as one line of the archive: its record, its steps and what came for it, as JSON. Pure: records in, bytes out.
+
+A line is written in pieces, so that a long history is never in memory as a whole.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from stepward.model.records import InboxRow, Step, Task
+from stepward.store.contract import SignalSeen
+
+FORMAT = 1
+"""The first field of every line; a reader of another number's lines must look at the documentation again."""
+
+Item = Task | Step | InboxRow | SignalSeen
+
+SECTIONS: dict[type[Struct], int] = {Task: 0, Step: 1, InboxRow: 2, SignalSeen: 3}
+OPENINGS = (b"", b',"steps":[', b'],"untaken":[', b'],"signals":[', b"]}\n")
+CLOSED = len(OPENINGS) - 1
+SPACES = bytes.maketrans(b"\r\n", b"  ")
+"""In JSON a line break stands between values alone, never within a text."""
+
+
+class Lines:
+    """Records, task by task and in the order of the sections, as lines."""
+
+    def __init__(self) -> None:
+        self._section = CLOSED
+
+    def written(self, items: Iterable[Item]) -> bytes:
+        """The bytes of more records."""
+        return b"".join(part for item in items for part in self._parts(item))
+
+    def ended(self) -> bytes:
+        """The end of the last line."""
+        return b"".join(self._openings(CLOSED))
+
+    def _parts(self, item: Item) -> Iterable[bytes]:
+        if isinstance(item, Task):
+            yield self.ended()
+            self._section = 0
+            yield msgspec.json.encode({"format": FORMAT, **_fields(item)})[:-1]
+            return
+        if self._section == SECTIONS[type(item)]:
+            yield b","
+        else:
+            yield from self._openings(SECTIONS[type(item)])
+        yield msgspec.json.encode(_fields(item))
+
+    def _openings(self, section: int) -> list[bytes]:
+        """What stands between the present section and that one."""
+        between = list(OPENINGS[self._section + 1 : section + 1])
+        self._section = section
+        return between
+
+
+def weight(item: Item) -> int:
+    """The bytes of an item's payloads."""
+    return sum(len(value) for value in structs.astuple(item) if isinstance(value, bytes))
+
+
+def _fields(item: Item) -> dict[str, Any]:
+    """The fields; whose they are is said once, by the task."""
+    return {name: _value(name, value) for name, value in structs.asdict(item).items() if name != "task"}
+
+
+def _value(name: str, value: Any) -> Any:
+    if isinstance(value, bytes):
+        return _payload(value)
+    if isinstance(value, float) and name.endswith(("_at", "_by")):
+        return _instant(value)
+    return value
+
+
+def _payload(data: bytes) -> Any:
+    """JSON as it is, within one line; anything else as base64."""
+    try:
+        data.decode()
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {"base64": base64.b64encode(data).decode()}
+    return msgspec.Raw(data.translate(SPACES))
+
+
+def _instant(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,136 @@
+"""Retention: tasks that ended long ago are archived, if that is wanted, and deleted, batch after batch.
+
+It goes on beside the Supervisor's passes, so that neither a slow disk nor a long history holds up a decision, and rests
+after each batch for as long as that took: others have the store at least half of the time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
+
+from stepward.clock import Clock
+from stepward.errors import ArchiveUnavailable, CommitUnknown, StoreUnavailable
+from stepward.events import Observers
+from stepward.model.records import Alert
+from stepward.settings import Settings
+from stepward.store.contract import Outlived, Purged, RetentionStore, SupervisorStore
+from stepward.supervisor.archive import Archive
+
+BATCH = 500
+TRIES = 3
+"""How often in a row a batch may change while it is archived."""
+PURGE_EVERY = 60.0
+ARCHIVE_EVERY = 3_600.0
+"""At most, so that few tasks a day do not make many small files."""
+SHARE_OF_RETENTION = 0.1
+LONGEST_REST = 1.0
+ALERT = "archive"
+
+
+class Retention:
+    """What a Supervisor does about old tasks."""
+
+    def __init__(
+        self, store: SupervisorStore, *, settings: Settings, observers: Observers, clock: Clock, archive: Archive | None
+    ) -> None:
+        self._store = store
+        self._age = settings.retention
+        self._observers = observers
+        self._clock = clock
+        self._archive = archive
+        self._next_at = 0.0
+        self._running: asyncio.Task[int] | None = None
+        self._told = ""
+        """What was told last of an archive that cannot be written."""
+
+    async def run(self, term: int, *, in_background: bool) -> int:
+        """If it is time, delete all that is old; how many tasks, or none that are known yet."""
+        if self._store.now() < self._next_at or (self._running is not None and not self._running.done()):
+            return 0
+        if not in_background:
+            return await self._delete(term, rests=False)
+        self._running = asyncio.create_task(self._beside(term))
+        return 0
+
+    async def close(self) -> None:
+        """Give up what is under way; the next start, or another leader, goes on with it."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _beside(self, term: int) -> int:
+        try:
+            return await self._delete(term, rests=True)
+        except (StoreUnavailable, CommitUnknown) as error:
+            # A deletion compares what it deletes with what was read: the next one looks again.
+            self._observers.tell("store.unavailable", actor="retention", error=str(error))
+        except Exception as error:
+            self._observers.tell("supervisor.broke", error=repr(error))
+        self._next_at = self._store.now() + PURGE_EVERY
+        return 0
+
+    async def _delete(self, term: int, *, rests: bool) -> int:
+        total, pause = 0, self._pause()
+        before = None if self._age is None else self._store.now() - self._age
+        began = self._clock.boot()
+        try:
+            async for count in purging(self._store, self._archive, before, partial(self._store.purge, term)):
+                total += count
+                self._tell(count)
+                if rests:
+                    await asyncio.sleep(min(self._clock.boot() - began, LONGEST_REST))
+                began = self._clock.boot()
+            await self._settle(term)
+        except ArchiveUnavailable as error:
+            pause = PURGE_EVERY
+            await self._tell_operators(term, str(error))
+        self._next_at = self._store.now() + pause
+        return total
+
+    def _pause(self) -> float:
+        if self._archive is None or self._age is None:
+            return PURGE_EVERY
+        return max(PURGE_EVERY, min(ARCHIVE_EVERY, self._age * SHARE_OF_RETENTION))
+
+    def _tell(self, count: int) -> None:
+        if count:
+            self._observers.tell("tasks.purged", count=count, archived=self._archive is not None)
+
+    async def _settle(self, term: int) -> None:
+        """The archive can be written: whoever was told of it, in this process or before, need not look any more."""
+        self._told = ""
+        if self._archive is not None:
+            await self._store.settle_alert(term, ALERT)
+
+    async def _tell_operators(self, term: int, message: str) -> None:
+        """One alert until somebody has seen it, and one line as long as the same is wrong."""
+        raised = await self._store.raise_alert(term, Alert(kind=ALERT, message=message))
+        if raised or message != self._told:
+            self._told = message
+            self._observers.tell("archive.unavailable", error=message)
+
+
+async def purging(
+    store: RetentionStore,
+    archive: Archive | None,
+    before: float | None,
+    purge: Callable[[Sequence[Outlived]], Awaitable[Purged]],
+) -> AsyncIterator[int]:
+    """Archive and delete the tasks that ended before ``before`` (None: no task), batch after batch; how many each.
+
+    Also deletes once what goes without tasks. Raises ArchiveUnavailable.
+    """
+    changed = 0
+    while changed < TRIES:
+        batch = [] if before is None else await store.outlived(before, BATCH)
+        if batch and archive is not None and not await archive.keep(store, batch):
+            changed += 1
+            continue
+        changed = 0
+        purged = await purge(batch)
+        yield purged.tasks
+        if not purged.more and not (batch and purged.tasks):
+            # Nothing is left; or whoever purges leads no more, or everything is being moved by others.
+            return

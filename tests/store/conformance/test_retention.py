@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from stepward.model.records import Alert, Task
+from stepward.model.states import StepState, TaskState
+from stepward.store.contract import Change, Directive, Outlived, Purged, Store
+from stepward.store.contract.retention import BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from tests.store.conformance.world import (
+    START,
+    World,
+    add_steps,
+    audit,
+    claimed,
+    end,
+    move,
+    read,
+    step,
+)
+
+FULL = Alert(kind="archive", message="no room")
+
+
+@pytest.fixture
+async def term(store: Store) -> int:
+    term = await store.lead("supervisor", 1000)
+    assert term is not None
+    return term
+
+
+async def ended(world: World, store: Store, after: TaskState = TaskState.PROCESSED, **fields: Any) -> Task:
+    """A task that ended just now."""
+    task = await claimed(world, store, **fields)
+    await end(store, task, after, at=store.now())
+    return await read(store, task)
+
+
+def outlived(*tasks: Task) -> list[Outlived]:
+    return [Outlived(task.uid, task.finished_at or 0.0) for task in tasks]
+
+
+async def test_what_ended_well_long_ago_is_outlived_oldest_first(world: World, store: Store) -> None:
+    old, older = await claimed(world, store), await ended(world, store)
+    await ended(world, store, TaskState.ERROR)
+    await claimed(world, store)
+    world.clock.advance(1)
+    await end(store, old, TaskState.CANCELLED, at=store.now())
+    world.clock.advance(100)
+    await ended(world, store)
+    before = store.now() - 50
+    assert await store.outlived(before, 9) == outlived(older, await read(store, old))
+    assert await store.outlived(before, 1) == outlived(older)
+    assert await store.outlived(older.finished_at or 0.0, 9) == []
+
+
+@pytest.mark.parametrize("parent_ends", [None, TaskState.ERROR])
+async def test_a_child_is_kept_while_undo_of_its_parent_may_need_it(
+    world: World, store: Store, term: int, parent_ends: TaskState | None
+) -> None:
+    parent = await claimed(world, store)
+    child = await ended(world, store, parent=parent.uid, parent_run=1, parent_step="order/1")
+    if parent_ends is not None:
+        await end(store, parent, parent_ends, at=store.now())
+    world.clock.advance(9)
+    assert await store.outlived(store.now(), 9) == []
+    assert await store.purge(term, outlived(child)) == Purged(tasks=0, more=False)
+    assert await store.task(child.id)
+
+
+async def test_a_child_goes_with_its_parent(world: World, store: Store, term: int) -> None:
+    parent = await claimed(world, store)
+    child = await ended(world, store, parent=parent.uid, parent_run=1, parent_step="order/1")
+    await end(store, parent, TaskState.PROCESSED, at=store.now())
+    world.clock.advance(9)
+    batch = await store.outlived(store.now(), 9)
+    assert await store.purge(term, batch) == Purged(tasks=2, more=False)
+    assert (await store.task(child.id), await store.task(parent.id)) == (None, None)
+
+
+async def test_a_task_goes_with_all_that_is_its_own(world: World, store: Store, term: int) -> None:
+    task, other = await claimed(world, store), await claimed(world, store)
+    for each in (task, other):
+        await store.signal(each.id, "paid", b"1", "x")
+        await add_steps(store, each, step(each, state=StepState.COMPLETED))
+        told = Change(task=each.uid, move=move(each, TaskState.PROCESSED, inbox=1), audits=[audit(each)])
+        assert (await store.commit("s1", [told], None)).missed == {}
+    assert await store.purge(term, outlived(await read(store, task))) == Purged(tasks=1, more=False)
+    assert (await store.task(task.id), await store.steps(task.id)) == (None, [])
+    uids = [task.uid, other.uid]
+    assert [each.task for each in await store.outlived_steps(uids, ("", 0, 0))] == [other.uid]
+    assert [each.task for each in await store.outlived_inbox(uids, ("", 0))] == [other.uid]
+    assert [each.task for each in await store.outlived_signals(uids, ("", "", ""))] == [other.uid]
+    assert [entry.task for entry in await store.audits(None, 9)] == [other.uid, task.uid]
+
+
+async def test_what_changed_since_it_was_read_stays(world: World, store: Store, term: int) -> None:
+    reopened, again, mended = [await ended(world, store) for _ in range(3)]
+    world.clock.advance(100)
+    batch = await store.outlived(store.now(), 9)
+    assert await store.unchanged(batch)
+    await store.direct(reopened.id, Directive(verb="undo", actor="ada"))
+    await store.direct(again.id, Directive(verb="undo", actor="ada"))
+    assert not await store.unchanged(batch)
+    held = {found.task.uid: found.task for found in await store.claim("s1", [("order", "1")], 9)}
+    await end(store, held[again.uid], TaskState.UNDONE, at=store.now(), undo_to=TaskState.UNDONE)
+    assert await store.purge(term, batch) == Purged(tasks=1, more=False)
+    assert (await read(store, reopened)).state is TaskState.UNDOING
+    assert (await read(store, again)).state is TaskState.UNDONE
+    assert await store.task(mended.id) is None
+
+
+async def test_a_task_in_error_stays_whoever_says_that_it_goes(world: World, store: Store, term: int) -> None:
+    failed = await ended(world, store, TaskState.ERROR)
+    assert not await store.unchanged(outlived(failed))
+    assert await store.purge(term, outlived(failed)) == Purged(tasks=0, more=False)
+    assert await store.purge_ended(outlived(failed), store.now(), "ada") == Purged(tasks=0, more=False)
+
+
+async def test_a_term_that_is_over_deletes_nothing(world: World, store: Store, term: int) -> None:
+    task = await ended(world, store)
+    assert await store.purge(term + 1, outlived(task)) == Purged(tasks=0, more=False)
+    assert await store.task(task.id)
+
+
+async def test_whoever_was_faster_leaves_nothing_to_delete(world: World, store: Store, term: int) -> None:
+    tasks = [await ended(world, store) for _ in range(2)]
+    other = await world.open()
+    assert (await other.purge_ended(outlived(tasks[0]), store.now(), "ada")).tasks == 1
+    assert not await store.unchanged(outlived(*tasks))
+    assert await store.purge(term, outlived(*tasks)) == Purged(tasks=1, more=False)
+
+
+async def test_what_an_operator_deletes_is_audited(world: World, store: Store) -> None:
+    task = await ended(world, store)
+    assert await store.purge_ended(outlived(task), START + 7, "ada") == Purged(tasks=1, more=False)
+    assert await store.purge_ended([], START + 7, "ada") == Purged(tasks=0, more=False)
+    (entry,) = await store.audits(None, 9)
+    assert (entry.actor, entry.act, entry.details) == ("ada", "purge", b'{"tasks":1,"ended_before":1800000007.0}')
+
+
+async def test_steps_are_read_in_order_page_by_page(world: World, store: Store) -> None:
+    tasks = [await claimed(world, store) for _ in range(2)]
+    for task in tasks:
+        numbers = range(1, PAGE_ROWS)
+        await add_steps(store, task, *[step(task, f"charge/{n}", n, state=StepState.COMPLETED) for n in numbers])
+    uids = [task.uid for task in tasks]
+    first = await store.outlived_steps(uids, ("", 0, 0))
+    assert [(each.task, each.number) for each in first[-2:]] == [(uids[0], PAGE_ROWS - 1), (uids[1], 1)]
+    second = await store.outlived_steps(uids, (uids[1], 1, 1))
+    assert [each.number for each in second] == list(range(2, PAGE_ROWS))
+    assert await store.outlived_steps(uids, (uids[1], 1, PAGE_ROWS - 1)) == []
+
+
+async def test_a_page_is_bounded_in_bytes_and_holds_one_row_at_least(world: World, store: Store) -> None:
+    large = b'"%s"' % (b"x" * PAGE_BYTES)
+    task = await claimed(world, store)
+    sizes = (b"1", large, b"2", b"3")
+    await add_steps(
+        store,
+        task,
+        *[step(task, f"charge/{n}", n, state=StepState.COMPLETED, output=data) for n, data in enumerate(sizes, 1)],
+    )
+    pages, after = [], ("", 0, 0)
+    while page := await store.outlived_steps([task.uid], after):
+        pages.append([each.number for each in page])
+        after = (task.uid, 1, page[-1].number)
+    assert pages == [[1, 2], [3, 4]]
+    tasks = [await claimed(world, store, input=b"[%s]" % large) for _ in range(2)]
+    uids = [each.uid for each in tasks]
+    (first,) = await store.outlived_tasks(uids, "")
+    assert await store.outlived_tasks(uids, first.uid) == [await read(store, tasks[1])]
+    assert await store.outlived_tasks(uids, uids[1]) == []
+
+
+async def test_what_was_never_taken_is_read_page_by_page(world: World, store: Store) -> None:
+    tasks = [await claimed(world, store) for _ in range(2)]
+    for task in tasks:
+        for name in ("b", "a"):
+            await store.signal(task.id, name, b'"%s"' % name.encode(), name)
+    uids = [task.uid for task in tasks]
+    rows = await store.outlived_inbox(uids, ("", 0))
+    assert [(row.task, row.name) for row in rows] == [(uid, name) for uid in uids for name in ("b", "a")]
+    assert await store.outlived_inbox(uids, (uids[0], rows[0].number)) == rows[1:]
+    seen = await store.outlived_signals(uids, ("", "", ""))
+    assert [(each.task, each.id) for each in seen] == [(uid, id) for uid in uids for id in ("a", "b")]
+    assert await store.outlived_signals(uids, (uids[0], "a", "a")) == seen[1:]
+
+
+async def test_a_task_too_large_for_one_transaction_goes_in_pieces(world: World, store: Store, term: int) -> None:
+    large = await claimed(world, store)
+    for first in range(0, BATCH_ROWS + 100, 1_000):
+        numbers = range(first, first + 1_000)
+        await add_steps(store, large, *[step(large, f"charge/{n}", n, state=StepState.COMPLETED) for n in numbers])
+    await end(store, large, TaskState.PROCESSED, at=store.now())
+    small = await ended(world, store)
+    large = await read(store, large)
+    world.clock.advance(9)
+    # Not all of the first was looked at: it goes alone.
+    assert await store.outlived(store.now(), 9) == outlived(large)
+    assert await store.purge(term, outlived(large)) == Purged(tasks=1, more=True)
+    assert await store.task(large.id) is None
+    assert len(await store.outlived_steps([large.uid], ("", 0, 0))) == 1_000
+    assert await store.purge(term, outlived(small)) == Purged(tasks=1, more=False)
+    assert await store.outlived_steps([large.uid], ("", 0, 0)) == []
+    assert await store.purge(term, []) == Purged(tasks=0, more=False)
+
+
+async def test_an_alert_of_one_kind_is_raised_once_until_somebody_has_seen_it(store: Store, term: int) -> None:
+    assert await store.raise_alert(term, FULL)
+    assert not await store.raise_alert(term, replace(FULL, message="still no room"))
+    assert await store.raise_alert(term, Alert(kind="other", message="else"))
+    (_, first) = await store.alerts(9, open_only=True)
+    assert (first.kind, first.message, first.at) == ("archive", "no room", store.now())
+    await store.acknowledge(first.number, "ada")
+    assert not await store.raise_alert(term + 1, FULL)
+    assert await store.raise_alert(term, FULL)

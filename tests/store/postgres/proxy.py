@@ -1,0 +1,79 @@
+"""A way to a server that can be held up in either direction, or cut, as networks are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+CHUNK = 65536
+
+
+class Proxy:
+    """Passes bytes on to one port while its ways are open; what is held up is passed on later, if it is not cut."""
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.port = 0
+        self.questions = asyncio.Event()
+        self.answers = asyncio.Event()
+        self._served: dict[asyncio.Task[None], list[asyncio.StreamWriter]] = {}
+        self.open()
+
+    def open(self) -> None:
+        """Pass everything on."""
+        self.questions.set()
+        self.answers.set()
+
+    def swallow(self) -> None:
+        """Take connections and bytes, and pass nothing on: nobody is told."""
+        self.questions.clear()
+        self.answers.clear()
+
+    def cut(self) -> None:
+        """Break all connections; what was held up never arrives."""
+        for writers in self._served.values():
+            for writer in writers:
+                writer.transport.abort()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        writers = self._served[task] = [writer]
+        try:
+            # Whoever started us would tell of a cancellation as of an error.
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                await self.questions.wait()
+                there, back = await asyncio.open_connection("127.0.0.1", self.target)
+                writers.append(back)
+                await asyncio.gather(_pass(reader, back, self.questions), _pass(there, writer, self.answers))
+        finally:
+            for each in writers:
+                each.transport.abort()
+            del self._served[task]
+
+    async def stop(self) -> None:
+        for task in list(self._served):
+            task.cancel()
+        await asyncio.gather(*self._served, return_exceptions=True)
+
+
+@asynccontextmanager
+async def proxy(target: int) -> AsyncIterator[Proxy]:
+    """A proxy in front of the server at that port."""
+    made = Proxy(target)
+    listener = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield made
+    finally:
+        listener.close()
+        await made.stop()
+
+
+async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: asyncio.Event) -> None:
+    while data := await reader.read(CHUNK):
+        await way.wait()
+        writer.write(data)
+    writer.transport.abort()

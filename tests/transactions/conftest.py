@@ -1,0 +1,80 @@
+"""A server, a database with the store and a table of the application's in it, and a connection of each kind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from servers.postgres import versions
+from stepward import App, Client
+from tests.store.postgres.server import Server, Servers
+from tests.store.postgres.worlds import Database
+from tests.transactions.application import application
+from tests.transactions.connections import KINDS, VARIANTS, Desk
+
+CART = "create table public.cart (name text)"
+
+Opened = Callable[[str], Awaitable[Desk]]
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    with Servers() as servers:
+        yield servers
+
+
+@pytest.fixture
+async def server(servers: Servers) -> Server:
+    return await asyncio.to_thread(servers.of, max(versions()))
+
+
+@pytest.fixture
+async def database(server: Server) -> AsyncIterator[Database]:
+    name = await server.create()
+    database = Database(server, name)
+    await database.run(CART)
+    yield database
+    await database.close()
+    await server.drop(name)
+
+
+@pytest.fixture
+def app(database: Database) -> App:
+    return application(database.address)
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[Client]:
+    async with app.client() as client:
+        yield client
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Those of a kind's variants that differ only in how they are recognised are asked what all must do."""
+    if "kind_of_connection" in metafunc.fixturenames:
+        everything = metafunc.module.__name__.endswith("test_commit")
+        metafunc.parametrize("kind_of_connection", [kind for kind in KINDS if everything or kind not in VARIANTS])
+
+
+@pytest.fixture
+async def opened(kind_of_connection: str, app: App, client: Client) -> AsyncIterator[Opened]:
+    """Opens a connection of the kind, to that address."""
+    desks: list[Desk] = []
+
+    async def opened(address: str) -> Desk:
+        desk = KINDS[kind_of_connection]()
+        await desk.open(app, address)
+        desks.append(desk)
+        return desk
+
+    yield opened
+    for desk in desks:
+        await desk.close()
+
+
+@pytest.fixture
+async def desk(opened: Opened, database: Database) -> Desk:
+    """A connection of the kind to the database that the store is in."""
+    return await opened(database.address)
