@@ -4,6 +4,8 @@ SEEDS ?= 2000
 FROM ?= 0
 PORT_BASE ?= 8000
 FOLDER ?= build/shop
+STORE ?= sqlite
+MINUTES ?= 10
 
 RUN := .venv/bin/python
 PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
@@ -12,16 +14,16 @@ COMPILE := build/lock/bin/uv --quiet pip compile --universal --python-version 3.
 AS_TESTED := --upgrade --constraint requirements/dev.txt
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test programs bench check simulate lock clean
+.PHONY: help demo shop test programs bench check simulate torture lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books
-	@$(RUN) -m examples.orders.demo
+demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books (STORE=sqlite or postgresql)
+	@$(RUN) -m examples.orders.demo --store '$(STORE)'
 
-shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (PORT_BASE=8000 FOLDER=build/shop)
-	@$(RUN) -m examples.orders.shop --port-base $(PORT_BASE) --folder $(FOLDER)
+shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (STORE=sqlite PORT_BASE=8000 FOLDER=build/shop)
+	@$(RUN) -m examples.orders.shop --store '$(STORE)' --port-base $(PORT_BASE) --folder $(FOLDER)
 
 test: check programs ## run every check, every test and a short simulation
 	@$(RUN) -m pytest -n 2
@@ -30,8 +32,8 @@ test: check programs ## run every check, every test and a short simulation
 programs:
 	@tests/install-programs
 
-bench: .venv/ready.stamp ## run the benchmarks
-	@$(RUN) -m benchmarks
+bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
+	@$(RUN) -m benchmarks --store '$(STORE)'
 
 check: .venv/ready.stamp ## format, lint, types, import contracts
 	@.venv/bin/ruff format --check --quiet
@@ -42,6 +44,9 @@ check: .venv/ready.stamp ## format, lint, types, import contracts
 simulate: .venv/ready.stamp ## simulate SEEDS=2000 seeds from FROM=0 on
 	@$(RUN) -m stepward.testing.simulate --seeds $(SEEDS) --from $(FROM)
 
+torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=…)
+	@$(RUN) -m torture --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
 lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(PYTHON) -m venv --clear build/lock
 	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
@@ -49,10 +54,11 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(COMPILE) $(AS_TESTED) --extra http --extra postgres --output-file requirements/runtime.txt pyproject.toml
 	@$(COMPILE) $(AS_TESTED) --group build --output-file requirements/build.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
+	@$(COMPILE) --upgrade --group peers --output-file requirements/peers.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests servers examples benchmarks -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests servers examples benchmarks torture -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A new lock makes a new environment; a changed pyproject.toml only installs the package again.
 .venv/packages.stamp: requirements/dev.txt
@@ -64,4 +70,11 @@ clean: ## remove what was built, .venv included
 
 .venv/ready.stamp: .venv/packages.stamp pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What is measured beside Stepward has an environment of its own.
+build/peers/ready.stamp: requirements/peers.txt .venv/packages.stamp
+	@echo "Setting up build/peers"
+	@$(RUN) -m venv --clear build/peers
+	@build/peers/bin/python -m pip --quiet --disable-pip-version-check --no-input install --require-hashes -r requirements/peers.txt
 	@touch $@

@@ -6,7 +6,7 @@ import os
 import re
 import reprlib
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from stepward.host import Host, Parts, Roles
 from stepward.model.action import Action
 from stepward.observers.logs import LogObserver, LogSink
 from stepward.observers.webhook import WebhookSink
+from stepward.outbox import check_outbox, relaying
 from stepward.schedules import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
@@ -30,7 +31,9 @@ from stepward.submission.declaration import Accept
 from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
 from stepward.transport.contract import Transport
+from stepward.transport.letters import DeadLetters
 from stepward.transport.memory import MemoryTransport
+from stepward.transport.opening import open_broker
 from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
 from stepward.workflow.definition import Workflow
@@ -68,6 +71,7 @@ class App:
         self.observers = Observers(LogObserver())
         self._submissions: dict[str, Submission] = {}
         self._recurring: dict[str, Recurring] = {}
+        self._outboxes: list[str] = []
         self._running: Running | None = None
 
     def __repr__(self) -> str:
@@ -113,6 +117,20 @@ class App:
             name, workflow, cron, timezone, args=args, priority=priority, catch_up=catch_up, registry=self.registry
         )
 
+    def relay(self, outbox: str) -> None:
+        """Make tasks of what stands in the outbox of the database at this address, wherever submissions run.
+
+        Each row makes one task, whatever dies on the way; see ``Outbox`` for who writes there.
+        """
+        self._refuse_running("relay")
+        check_outbox(outbox, self.settings.store)
+        self._outboxes.append(outbox)
+
+    @property
+    def outboxes(self) -> Sequence[str]:
+        """The addresses of the outboxes that are carried over."""
+        return tuple(self._outboxes)
+
     @property
     def schedules(self) -> Sequence[Recurring]:
         """The recurring tasks."""
@@ -137,7 +155,8 @@ class App:
         )
         self._running = running
         try:
-            yield running
+            async with self._relaying(self._outboxes if submission else ()):
+                yield running
         finally:
             self._running = None
             await running.stop()
@@ -185,6 +204,11 @@ class App:
             )
         )
 
+    def _relaying(self, outboxes: Sequence[str]) -> AbstractAsyncContextManager[None]:
+        return relaying(
+            outboxes, self.client(), environment=self.environment, observers=self.observers, settings=self.settings
+        )
+
     def _refuse_running(self, what: str) -> None:
         if self._running is not None:
             raise DeclarationError(
@@ -205,7 +229,7 @@ class App:
         await store.open()
         hints = Hints()
         endings = Endings()
-        transport = self._transport(settings, store, hints)
+        transport = await self._transport(settings, store, hints)
         queues = StoreQueues(store.messages, poll=settings.poll)
         hints.listen(queues.wake)
         parts = Parts(
@@ -226,12 +250,28 @@ class App:
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles))
 
-    def _transport(self, settings: Settings, store: Store, hints: Hints) -> Transport:
+    async def _transport(self, settings: Settings, store: Store, hints: Hints) -> Transport:
         if settings.transport == "local":
             return MemoryTransport(store.now)
+        if settings.transport != "store":
+            return await self._brokered(settings.transport, store)
         transport = StoreTransport(store.messages, poll=settings.poll, hint=None, observers=self.observers)
         hints.listen(transport.wake)
         return transport
+
+    async def _brokered(self, address: str, store: Store) -> Transport:
+        try:
+            return await open_broker(
+                address,
+                app=self.name,
+                now=store.now,
+                environment=self.environment,
+                observers=self.observers,
+                bury=DeadLetters(store.messages).bury,
+            )
+        except BaseException:
+            await store.close()
+            raise
 
     def _chosen(self, agents: bool | Iterable[str]) -> frozenset[str] | None:
         if isinstance(agents, bool):

@@ -74,7 +74,7 @@ def pay_in_thread(what: str) -> str:
 
 @step(transaction=True)
 async def book(transaction: Any, task: str) -> None:
-    await transaction.execute("insert into booked values (?)", (task,))
+    await transaction.execute("insert into booked values ($1)", (task,))
 
 
 @workflow(supervision=POLICY)
@@ -114,7 +114,7 @@ WORKFLOWS = (order, refused, slow, stuck, parent)
 async def accept(message: Message, transaction: Any) -> Accepted:
     """A row of the shop's and a task for each message, which names its workflow."""
     name, *trouble = message.read(str).split(":")
-    await transaction.execute("insert into placed values (?)", (message.id,))
+    await transaction.execute("insert into placed values ($1)", (message.id,))
     if name == "poison":
         os._exit(137)
     return Accepted(name, message.id, *trouble)

@@ -1,4 +1,4 @@
-"""One store file, one ledger, and the processes that a test starts, kills and stops."""
+"""One store, one ledger, and the processes that a test starts, kills and stops."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ class Process:
 class Scene:
     """What a test of crashes works with."""
 
-    def __init__(self, folder: Path, transport: str = "local") -> None:
+    def __init__(self, folder: Path, transport: str, store: str) -> None:
         self._folder = folder
         self._processes: list[Process] = []
         self.transport = transport
-        self.store = f"sqlite:///{folder / 'tasks.db'}"
+        self.store = store
         self.ledger = Ledger(str(folder / "ledger.db"))
         self.client = Client(self.store, app="crash")
         self.queues = Queues(self.store, app="crash")
@@ -140,7 +140,7 @@ class Scene:
         """Wait until nothing is left in the queue."""
 
         async def look() -> bool:
-            found = await self._rows("select count(*) from stepward_message where queue = ?", queue)
+            found = await self._rows(f"select count(*) from {self._messages} where queue = $1", queue)
             return found == [0]
 
         await until(look)
@@ -151,6 +151,10 @@ class Scene:
     async def placed(self) -> list[str]:
         """The shop's own rows, one for each message that was accepted."""
         return await self._rows("select id from placed")
+
+    @property
+    def _messages(self) -> str:
+        return "stepward_message" if self.store.startswith("sqlite:") else "stepward_crash.message"
 
     async def _rows(self, sql: str, *values: str) -> list[Any]:
         async with self.client.transaction() as transaction:

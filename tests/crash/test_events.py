@@ -28,9 +28,12 @@ POINTS = [
     *("W6.before>E1.before>store.commit.before", "W6.before>E1.before>store.commit.after"),
 ]
 """Each is a failpoint with its number, or failpoints to be passed in that order."""
+ON_POSTGRESQL = ["E1.before:3", "E1.after:3", "W6.before>E1.before>store.commit.after"]
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("store", "point"), [*(("sqlite", point) for point in POINTS), *(("postgresql", point) for point in ON_POSTGRESQL)]
+)
 async def test_each_orders_events_arrive_in_order_and_without_a_gap(
     open_scene: Open, tmp_path: Path, point: str
 ) -> None:

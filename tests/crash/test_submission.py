@@ -30,11 +30,14 @@ WAYS = [
     "M3.before>store.commit.after",
     "M3.after",
 ]
+ON_POSTGRESQL = ["M2.before>store.commit.before", "M2.before>store.commit.after", "M3.after"]
 KILLS = 12
 SEED = 20261121
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("store", "way"), [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in ON_POSTGRESQL)]
+)
 async def test_a_submission_process_dies_and_another_takes_over(open_scene: Open, way: str) -> None:
     """Nothing is lost by the death, and nothing doubled by messages that come twice, or again when all is done."""
     scene = await open_scene("local")

@@ -10,19 +10,23 @@ import pytest
 from stepward.errors import TaskCancelled
 from stepward.model.records import Role
 from stepward.model.states import TaskState
-from tests.crash.conftest import Open
+from tests.crash.conftest import BOTH, Open
 from tests.crash.oracle import check, settled
 from tests.crash.scene import Scene, until
 
 TASKS = {"order-0": "order", "refused-0": "refused", "slow-0": "slow"}
 
 
+STOPS = [
+    *("W2.after", "W3.before:2", "W3.after", "W4.before:2", "W6.before", "W6.after:2", "T.after", "A3.before:2"),
+    *("A4.after", "C1.before", "C3.after", "U2.before"),
+]
+COMMITS = ["W3.before:2", "W6.before", "store.commit.before:12"]
+"""Where a process sleeps with a commit before it."""
+
+
 @pytest.mark.parametrize(
-    "stop",
-    [
-        *("W2.after", "W3.before:2", "W3.after", "W4.before:2", "W6.before", "W6.after:2", "T.after", "A3.before:2"),
-        *("A4.after", "C1.before", "C3.after", "U2.before"),
-    ],
+    ("store", "stop"), [*(("sqlite", stop) for stop in STOPS), *(("postgresql", stop) for stop in COMMITS)]
 )
 async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: Open, stop: str) -> None:
     """Rows 13 and 34: another took over and finished; awake again, the first starts over under a new id."""
@@ -47,6 +51,7 @@ async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: O
     assert scene.ledger.late() == 0
 
 
+@pytest.mark.parametrize("store", BOTH)
 async def test_an_agent_that_slept_past_its_deadline_does_not_act(open_scene: Open) -> None:
     """Row 13: the deadline is looked at once more just before the effect, so that nothing is asked for twice."""
     scene = await open_scene("store")
@@ -83,6 +88,7 @@ async def test_a_late_effect_is_deduplicated_by_its_key(open_scene: Open) -> Non
     assert (await scene.client.task("slow-0").status()).state is TaskState.PROCESSED
 
 
+@pytest.mark.parametrize("store", BOTH)
 async def test_a_late_effect_of_a_step_that_was_undone_is_refused(open_scene: Open) -> None:
     """Row 14: paused just before its effect, an Agent wakes when its step was undone: the tombstone stands."""
     scene = await open_scene("store")
@@ -136,6 +142,7 @@ async def test_a_thread_that_never_ends_holds_up_nothing(open_scene: Open) -> No
     assert await process.dies() == 0
 
 
+@pytest.mark.parametrize("store", BOTH)
 async def test_a_supervisor_that_slept_is_not_the_leader_any_more(open_scene: Open) -> None:
     """Row 39: stopped just before it decides, a Supervisor wakes when another leads: its decisions are void."""
     scene = await open_scene("store")

@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from servers.rabbitmq import is_installed
 from stepward.clock import Environment
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
 from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
+from tests.transport.brokers import SERVERS, brokered
+from tests.transport.conformance.pace import LEAPING, REAL, Pace, PacedLoop, be_real
 from tests.transport.small_store import SmallStore
 
 POLL = 1.0
@@ -40,6 +44,10 @@ async def sqlite(path: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
+def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callable[[], PacedLoop]]:
+    return {"paced": PacedLoop}
+
+
 async def memory(path: Path) -> AsyncIterator[Transport]:
     yield MemoryTransport(asyncio.get_running_loop().time)
 
@@ -56,10 +64,42 @@ async def sqlite_store(path: Path) -> AsyncIterator[Transport]:
 Open = Callable[[Path], AsyncIterator[Transport]]
 
 
-@pytest.fixture(params=[memory, small_store, sqlite_store])
-async def transport(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Transport]:
+async def nats(path: Path) -> AsyncIterator[Transport]:
+    async with brokered(await asyncio.to_thread(SERVERS.nats)) as transport:
+        yield transport
+
+
+async def nats3(path: Path) -> AsyncIterator[Transport]:
+    async with brokered(await asyncio.to_thread(SERVERS.nats3)) as transport:
+        yield transport
+
+
+async def rabbitmq(path: Path) -> AsyncIterator[Transport]:
+    if not is_installed():
+        pytest.skip("needs rabbitmq-server")
+    async with brokered(await asyncio.to_thread(SERVERS.rabbitmq)) as transport:
+        yield transport
+
+
+BROKERED: Sequence[Open] = (nats, nats3, rabbitmq)
+
+
+@pytest.fixture(params=[memory, small_store, sqlite_store, *BROKERED])
+def opened(request: pytest.FixtureRequest) -> Open:
     """Every transport that there is; add another as a function here."""
-    opened: Open = request.param
+    found: Open = request.param
+    return found
+
+
+@pytest.fixture
+def pace(opened: Open) -> Pace:
+    return REAL if opened in BROKERED else LEAPING
+
+
+@pytest.fixture
+async def transport(opened: Open, pace: Pace, tmp_path: Path) -> AsyncIterator[Transport]:
+    if pace is REAL:
+        be_real()
     async for transport in opened(tmp_path):
         yield transport
         await transport.close()

@@ -10,21 +10,20 @@ import pytest
 from stepward.errors import TransportError
 from stepward.model.messages import Outcome
 from stepward.transport.contract import Delivery, Message, Transport
+from tests.transport.conformance.pace import Pace
 from tests.transport.messages import reply, request
-from tests.virtual import START, settle
 
 QUEUE = "agents.payments"
-LEASE = 30.0
 
 
 def tasks(deliveries: Sequence[Delivery]) -> list[str]:
     return [delivery.message.task for delivery in deliveries]
 
 
-async def nothing_comes(transport: Transport, queue: str = QUEUE, seconds: float = 5) -> bool:
+async def nothing_comes(transport: Transport, pace: Pace, queue: str = QUEUE, seconds: float | None = None) -> bool:
     try:
-        async with asyncio.timeout(seconds):
-            await transport.take(queue, 10, LEASE)
+        async with asyncio.timeout(pace.short if seconds is None else seconds):
+            await transport.take(queue, 10, pace.lease)
     except TimeoutError:
         return True
     return False
@@ -40,144 +39,147 @@ async def nothing_comes(transport: Transport, queue: str = QUEUE, seconds: float
         reply(outcome=Outcome.GAVE_UP, output=None, calls=0),
     ],
 )
-async def test_a_message_arrives_as_it_was_sent(transport: Transport, message: Message) -> None:
+async def test_a_message_arrives_as_it_was_sent(transport: Transport, pace: Pace, message: Message) -> None:
     await transport.publish(QUEUE, [message])
-    (delivery,) = await transport.take(QUEUE, 10, LEASE)
+    (delivery,) = await transport.take(QUEUE, 10, pace.lease)
     assert delivery.message == message
 
 
-async def test_messages_come_in_order_up_to_the_limit(transport: Transport) -> None:
+async def test_messages_come_in_order_up_to_the_limit(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a"), request("b")])
     await transport.publish(QUEUE, [request("c")])
-    assert tasks(await transport.take(QUEUE, 2, LEASE)) == ["a", "b"]
-    assert tasks(await transport.take(QUEUE, 2, LEASE)) == ["c"]
+    assert tasks(await transport.take(QUEUE, 2, pace.lease)) == ["a", "b"]
+    assert tasks(await transport.take(QUEUE, 2, pace.lease)) == ["c"]
 
 
-async def test_publishing_nothing_is_nothing(transport: Transport) -> None:
+async def test_publishing_nothing_is_nothing(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [])
     await transport.settle(QUEUE, [])
-    await transport.extend(QUEUE, [], LEASE)
-    assert await nothing_comes(transport)
+    await transport.extend(QUEUE, [], pace.lease)
+    assert await nothing_comes(transport, pace)
 
 
-async def test_queues_are_apart(transport: Transport) -> None:
+async def test_queues_are_apart(transport: Transport, pace: Pace) -> None:
     await transport.publish("agents.a", [request("a")])
     await transport.publish("agents.b", [request("b")])
-    assert tasks(await transport.take("agents.b", 10, LEASE)) == ["b"]
-    assert await nothing_comes(transport, "agents.c")
+    assert tasks(await transport.take("agents.b", 10, pace.lease)) == ["b"]
+    assert await nothing_comes(transport, pace, "agents.c")
 
 
-async def test_take_waits_for_a_message(transport: Transport) -> None:
-    taking = asyncio.create_task(transport.take(QUEUE, 10, LEASE))
-    await settle()
+async def test_take_waits_for_a_message(transport: Transport, pace: Pace) -> None:
+    taking = asyncio.create_task(transport.take(QUEUE, 10, pace.lease))
+    await pace.settle()
     assert not taking.done()
     await transport.publish(QUEUE, [request("a")])
     assert tasks(await taking) == ["a"]
 
 
-async def test_each_message_reaches_one_of_those_who_wait(transport: Transport) -> None:
-    taking = [asyncio.create_task(transport.take(QUEUE, 1, LEASE)) for _ in range(3)]
-    await settle()
+async def test_each_message_reaches_one_of_those_who_wait(transport: Transport, pace: Pace) -> None:
+    taking = [asyncio.create_task(transport.take(QUEUE, 1, pace.lease)) for _ in range(3)]
+    await pace.settle()
     await transport.publish(QUEUE, [request(task) for task in "abc"])
     assert sorted(tasks([found for take in taking for found in await take])) == ["a", "b", "c"]
 
 
-async def test_a_cancelled_take_loses_nothing(transport: Transport) -> None:
-    taking = asyncio.create_task(transport.take(QUEUE, 10, LEASE))
-    await settle()
+async def test_a_cancelled_take_loses_nothing(transport: Transport, pace: Pace) -> None:
+    taking = asyncio.create_task(transport.take(QUEUE, 10, pace.lease))
+    await pace.settle()
     taking.cancel()
     await asyncio.wait([taking])
     await transport.publish(QUEUE, [request("a")])
-    assert tasks(await transport.take(QUEUE, 10, LEASE)) == ["a"]
+    assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
-async def test_what_is_settled_never_returns(transport: Transport) -> None:
+async def test_what_is_settled_never_returns(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a"), request("b")])
-    first, _ = await transport.take(QUEUE, 10, LEASE)
+    first, _ = await transport.take(QUEUE, 10, pace.lease)
     await transport.settle(QUEUE, [first])
     await transport.settle(QUEUE, [first])
-    await asyncio.sleep(LEASE + 1)
-    assert tasks(await transport.take(QUEUE, 10, LEASE)) == ["b"]
+    await asyncio.sleep(pace.lease + pace.short)
+    assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["b"]
 
 
-async def test_what_is_not_settled_returns_after_its_lease(transport: Transport) -> None:
+async def test_what_is_not_settled_returns_after_its_lease(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a")])
-    await transport.take(QUEUE, 10, LEASE)
-    assert await nothing_comes(transport, seconds=LEASE - 1)
-    async with asyncio.timeout(3):
-        assert tasks(await transport.take(QUEUE, 10, LEASE)) == ["a"]
+    await transport.take(QUEUE, 10, pace.lease)
+    assert await nothing_comes(transport, pace, seconds=pace.almost)
+    async with asyncio.timeout(pace.lease + 3):
+        assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
-async def test_a_delivery_says_how_long_it_is_leased(transport: Transport) -> None:
+async def test_a_delivery_says_how_long_it_is_leased(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a")])
-    (delivery,) = await transport.take(QUEUE, 10, LEASE)
-    assert delivery.leased_until == pytest.approx(START + LEASE, abs=0.01)
+    (delivery,) = await transport.take(QUEUE, 10, pace.lease)
+    assert pace.is_leased(delivery)
 
 
-async def test_a_delivery_that_was_long_waited_for_is_leased_from_when_it_came(transport: Transport) -> None:
-    taking = asyncio.create_task(transport.take(QUEUE, 10, LEASE))
-    await asyncio.sleep(3 * LEASE)
-    await transport.publish(QUEUE, [request("a", complete_by=START + 1000)])
+async def test_a_delivery_that_was_long_waited_for_is_leased_from_when_it_came(
+    transport: Transport, pace: Pace
+) -> None:
+    taking = asyncio.create_task(transport.take(QUEUE, 10, pace.lease))
+    await asyncio.sleep(2 * pace.lease)
+    await transport.publish(QUEUE, [request("a", complete_by=pace.now() + 1000)])
     (delivery,) = await taking
-    assert delivery.leased_until == pytest.approx(START + 4 * LEASE, abs=0.01)
+    assert pace.is_leased(delivery)
 
 
-async def test_an_extended_lease_lasts_longer(transport: Transport) -> None:
+async def test_an_extended_lease_lasts_longer(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a")])
-    taken = await transport.take(QUEUE, 10, LEASE)
-    await asyncio.sleep(LEASE - 5)
-    await transport.extend(QUEUE, taken, LEASE)
-    assert await nothing_comes(transport, seconds=LEASE - 1)
-    async with asyncio.timeout(3):
-        assert tasks(await transport.take(QUEUE, 10, LEASE)) == ["a"]
+    taken = await transport.take(QUEUE, 10, pace.lease)
+    await asyncio.sleep(pace.almost)
+    await transport.extend(QUEUE, taken, pace.lease)
+    assert await nothing_comes(transport, pace, seconds=pace.almost)
+    async with asyncio.timeout(pace.lease + 3):
+        assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
-async def test_extending_what_is_settled_brings_nothing_back(transport: Transport) -> None:
+async def test_extending_what_is_settled_brings_nothing_back(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a")])
-    taken = await transport.take(QUEUE, 10, LEASE)
+    taken = await transport.take(QUEUE, 10, pace.lease)
     await transport.settle(QUEUE, taken)
-    await transport.extend(QUEUE, taken, LEASE)
-    assert await nothing_comes(transport, seconds=LEASE * 3)
+    await transport.extend(QUEUE, taken, pace.lease)
+    assert await nothing_comes(transport, pace, seconds=pace.lease * 2)
 
 
-async def test_an_expired_request_is_not_delivered(transport: Transport) -> None:
-    await transport.publish(QUEUE, [request("a", complete_by=START + 5), request("b", complete_by=START + 9)])
-    await asyncio.sleep(6)
-    assert tasks(await transport.take(QUEUE, 10, LEASE)) == ["b"]
-    assert await nothing_comes(transport, seconds=LEASE * 3)
+async def test_an_expired_request_is_not_delivered(transport: Transport, pace: Pace) -> None:
+    early, late = pace.now() + pace.short, pace.now() + 3 * pace.short
+    await transport.publish(QUEUE, [request("a", complete_by=early), request("b", complete_by=late)])
+    await asyncio.sleep(pace.short * 1.5)
+    assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["b"]
+    assert await nothing_comes(transport, pace, seconds=pace.lease * 2)
 
 
-async def test_replies_do_not_expire(transport: Transport) -> None:
+async def test_replies_do_not_expire(transport: Transport, pace: Pace) -> None:
     await transport.publish("replies.s", [reply("a")])
-    await asyncio.sleep(100_000)
-    assert tasks(await transport.take("replies.s", 10, LEASE)) == ["a"]
+    await asyncio.sleep(pace.ages)
+    assert tasks(await transport.take("replies.s", 10, pace.lease)) == ["a"]
 
 
-async def test_an_heir_takes_what_stands_in_a_queue_taken_or_not(transport: Transport) -> None:
+async def test_an_heir_takes_what_stands_in_a_queue_taken_or_not(transport: Transport, pace: Pace) -> None:
     await transport.publish("replies.dead", [reply("a"), reply("b")])
     await transport.take("replies.dead", 1, 1000)
-    taking = asyncio.create_task(transport.take("replies.heir", 10, LEASE))
-    await settle()
+    taking = asyncio.create_task(transport.take("replies.heir", 10, pace.lease))
+    await pace.settle()
     await transport.adopt("replies.dead", "replies.heir")
     assert sorted(tasks(await taking)) == ["a", "b"]
-    assert await nothing_comes(transport, "replies.dead")
+    assert await nothing_comes(transport, pace, "replies.dead")
 
 
-async def test_who_waits_at_an_adopted_queue_is_still_served(transport: Transport) -> None:
-    taking = asyncio.create_task(transport.take("replies.dead", 10, LEASE))
-    await settle()
+async def test_who_waits_at_an_adopted_queue_is_still_served(transport: Transport, pace: Pace) -> None:
+    taking = asyncio.create_task(transport.take("replies.dead", 10, pace.lease))
+    await pace.settle()
     await transport.adopt("replies.dead", "replies.heir")
-    await settle()
+    await pace.settle()
     await transport.publish("replies.dead", [reply("a")])
     assert tasks(await taking) == ["a"]
 
 
-async def test_adopting_nothing_is_nothing(transport: Transport) -> None:
+async def test_adopting_nothing_is_nothing(transport: Transport, pace: Pace) -> None:
     await transport.adopt("replies.unknown", "replies.heir")
-    assert await nothing_comes(transport, "replies.heir")
+    assert await nothing_comes(transport, pace, "replies.heir")
 
 
-async def test_a_revocation_is_told_to_who_listens(transport: Transport) -> None:
+async def test_a_revocation_is_told_to_who_listens(transport: Transport, pace: Pace) -> None:
     heard: list[tuple[str, int, str]] = []
     stop = transport.on_revoke(QUEUE, lambda *step: heard.append(step))
     await transport.revoke(QUEUE, "uid-1", 2, "payments.charge/1")
@@ -188,9 +190,9 @@ async def test_a_revocation_is_told_to_who_listens(transport: Transport) -> None
     assert len(heard) == 1
 
 
-async def test_a_closed_transport_refuses_and_ends_waiting_takes(transport: Transport) -> None:
-    taking = asyncio.create_task(transport.take(QUEUE, 10, LEASE))
-    await settle()
+async def test_a_closed_transport_refuses_and_ends_waiting_takes(transport: Transport, pace: Pace) -> None:
+    taking = asyncio.create_task(transport.take(QUEUE, 10, pace.lease))
+    await pace.settle()
     await transport.close()
     with pytest.raises(TransportError, match="found it closed"):
         await taking

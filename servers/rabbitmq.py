@@ -1,0 +1,152 @@
+"""A RabbitMQ server in a folder of its own, from the programs of Debian's package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from servers.ports import free_port
+from servers.postgres.programs import give, user
+
+PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+"""Debian's own wrapper of it runs one server a host."""
+START_SECONDS = 120
+LOOK_SECONDS = 0.05
+GREETING = b"AMQP\x00\x00\x09\x01"
+SETTINGS = """
+listeners.tcp.local = 127.0.0.1:{port}
+log.console = false
+log.file = false
+vm_memory_high_watermark.absolute = 1GB
+disk_free_limit.absolute = 50MB
+"""
+
+
+def is_installed() -> bool:
+    """Whether the programs are at hand."""
+    return PROGRAM.exists()
+
+
+class Server:
+    """One server; its verbs block until they are done."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self._folder = folder
+        self._mapper_port = free_port()
+        self._nodes_port = free_port()
+        self._mapper: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """What a client connects to."""
+        return f"amqp://guest:guest@127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        """Start it where it was, and wait until it takes connections."""
+        (self._folder / "rabbitmq.conf").write_text(SETTINGS.format(port=self.port))
+        (self._folder / "plugins").write_text("[].")
+        if self._mapper is None:
+            # Left to itself the server begins one that outlives it, and is everybody's.
+            self._mapper = self._launch(["epmd", "-port", str(self._mapper_port)])
+        self._process = self._launch([str(PROGRAM)])
+        self._await_ready(self._process)
+
+    def stop(self) -> None:
+        """End it as a crash would, and what it needs beside it."""
+        self.kill()
+        if self._mapper is not None:
+            self._mapper.kill()
+            self._mapper.wait(START_SECONDS)
+            self._mapper = None
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        if self._process is not None:
+            self._signal(signal.SIGKILL)
+            self._process.wait(START_SECONDS)
+            self._process = None
+
+    def pause(self) -> None:
+        """Let it do nothing until ``resume``."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def wipe(self) -> None:
+        """Crash it, lose everything that it kept, and start it anew."""
+        self.kill()
+        shutil.rmtree(self._folder / "data", ignore_errors=True)
+        self.start()
+
+    def _launch(self, command: list[str]) -> subprocess.Popen[bytes]:
+        home = str(self._folder)
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": home,
+            "LANG": "C.UTF-8",
+            "ERL_EPMD_PORT": str(self._mapper_port),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": f"stepward{self.port}@localhost",
+            "RABBITMQ_DIST_PORT": str(self._nodes_port),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_CONFIG_FILE": f"{home}/rabbitmq.conf",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{home}/plugins",
+            "RABBITMQ_MNESIA_BASE": f"{home}/data",
+            "RABBITMQ_LOG_BASE": f"{home}/log",
+            "RABBITMQ_PID_FILE": f"{home}/pid",
+        }
+        return subprocess.Popen(
+            command,
+            env=environment,
+            cwd=home,
+            user=user(),
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
+        end = time.perf_counter() + START_SECONDS
+        while not self._is_ready():
+            if process.poll() is not None or time.perf_counter() > end:
+                raise RuntimeError(f"RabbitMQ: expected it to start within {START_SECONDS} s, found it did not")
+            time.sleep(LOOK_SECONDS)
+
+    def _is_ready(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as client:
+                client.sendall(GREETING)
+                return bool(client.recv(1))
+        except OSError:
+            return False
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, "runs"
+        os.killpg(self._process.pid, number)
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """A new server, begun and gone with the block."""
+    folder = Path(tempfile.mkdtemp(prefix="stepward-rabbitmq-"))
+    folder.chmod(0o755)
+    give(folder)
+    server = Server(folder)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)

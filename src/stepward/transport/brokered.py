@@ -1,0 +1,159 @@
+"""The contract of transports over any broker: what is the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.transport.contract import Delivery, Message, Revoked
+from stepward.transport.intake import Bury, Intake, Source
+from stepward.transport.outgoing import Packer, Parcel
+from stepward.transport.wire import Wire, decode_revocation, encode_revocation
+
+
+class Broker(Protocol):
+    """What a broker does for one application. All raise TransportError."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The bytes of its largest message."""
+        ...
+
+    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+        """Append messages to a queue; durable when it returns."""
+        ...
+
+    def source(self, queue: str, intake: Intake[Any]) -> Source[Any]:
+        """What feeds ``intake`` from a queue."""
+        ...
+
+    async def tell(self, body: bytes) -> None:
+        """Tell every process of the application that listens now."""
+        ...
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """Move what stands in one queue to another."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        ...
+
+
+class BrokerTransport:
+    """Every verb of the contract; ``now`` is the store's clock, ``ident`` tells this process from others."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        app: str,
+        ident: str,
+        now: Callable[[], float],
+        observers: Observers,
+        bury: Bury,
+    ) -> None:
+        self._broker = broker
+        self._source = f"/stepward/{app}/{ident}"
+        self._now = now
+        self._observers = observers
+        self._bury = bury
+        self._wire = Wire(app)
+        self._packer = Packer(self._wire, broker.name)
+        self._intakes: dict[str, Intake[Any]] = {}
+        self._listeners: dict[str, list[Revoked]] = {}
+        self._closed = False
+
+    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        """See ``Transport.publish``; a message too large for the broker makes its step fail."""
+        self._check_open(queue)
+        limit = self._broker.limit
+        too_large = [message for message in messages if self._packer.is_too_large(message, limit)]
+        for message in too_large:
+            to = getattr(message, "reply_to", queue)
+            await self._append(to, [self._packer.refusal(message, limit)], limit)
+        await self._append(queue, [m for m in messages if m not in too_large] if too_large else messages, limit)
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        """See ``Transport.take``."""
+        self._check_open(queue)
+        return await self._intake(queue).take(limit, lease)
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        """See ``Transport.settle``."""
+        self._check_open(queue)
+        await self._intake(queue).settle([delivery.token for delivery in deliveries])
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
+        """See ``Transport.extend``."""
+        self._check_open(queue)
+        await self._intake(queue).extend([delivery.token for delivery in deliveries], lease)
+
+    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+        """See ``Transport.revoke``; the request stays where it is, its Agent drops it past its complete-by."""
+        self._check_open(queue)
+        self._tell(queue, task, run, key)
+        await self._broker.tell(encode_revocation(self._source, queue, task, run, key))
+
+    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+        """See ``Transport.on_revoke``."""
+        listeners = self._listeners.setdefault(queue, [])
+        listeners.append(listener)
+        return lambda: listeners.remove(listener)
+
+    def told(self, body: bytes) -> None:
+        """The broker tells what some process of the application told."""
+        heard = decode_revocation(body)
+        if heard is None:
+            self._observers.tell("transport.not_a_revocation", start=body[:200].decode(errors="replace"))
+        elif heard.source != self._source:
+            self._tell(heard.subject, heard.correlationid, heard.run, heard.step)
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """See ``Transport.adopt``."""
+        self._check_open(queue)
+        if queue in self._intakes:
+            self._intakes[queue].forget()
+        await self._broker.adopt(queue, heir)
+
+    async def close(self) -> None:
+        """Give back what nobody was given, refuse everything from now on, and end the takes that wait."""
+        if self._closed:
+            return
+        self._closed = True
+        for intake in self._intakes.values():
+            await intake.close()
+        await self._broker.close()
+
+    async def _append(self, queue: str, messages: Sequence[Message], limit: int) -> None:
+        if messages:
+            await self._broker.append(queue, list(self._packer.parcels(messages, self._now(), limit)))
+
+    def _tell(self, queue: str, task: str, run: int, key: str) -> None:
+        for listener in tuple(self._listeners.get(queue, ())):
+            listener(task, run, key)
+
+    def _intake(self, queue: str) -> Intake[Any]:
+        intake = self._intakes.get(queue)
+        if intake is None:
+            intake = self._intakes[queue] = Intake(
+                queue,
+                lambda intake: self._broker.source(queue, intake),
+                wire=self._wire,
+                now=self._now,
+                observers=self._observers,
+                put=self.publish,
+                bury=self._bury,
+            )
+        return intake
+
+    def _check_open(self, queue: str) -> None:
+        if self._closed:
+            raise TransportError(f"queue {queue}: expected an open transport, found it closed; open another")

@@ -1,0 +1,1 @@
+"""Queues in a JetStream of NATS servers."""

@@ -1,0 +1,52 @@
+"""Which NATS servers an address names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+from stepward.errors import SettingsError
+
+EXAMPLE = "nats://HOST:4222 or nats://USER:PASSWORD@HOST1,HOST2,HOST3?replicas=3"
+PORT = 4222
+REPLICAS = frozenset({"1", "3", "5"})
+
+
+@dataclass(frozen=True, slots=True)
+class NatsAddress:
+    """The servers of a cluster, and how many of them keep each message."""
+
+    servers: Sequence[str]
+    replicas: int
+    shown: str
+    """The hosts alone: the address may hold a password."""
+
+
+def nats_address(address: str) -> NatsAddress:
+    """Read ``nats://…`` or ``tls://…``. Raises SettingsError."""
+    try:
+        parts = urlsplit(address)
+        login, at, hosts = parts.netloc.rpartition("@")
+        places = [urlsplit(f"//{host}") for host in hosts.split(",")]
+        named = [(place.hostname, place.port or PORT) for place in places]
+    except ValueError:
+        raise _refused("something else") from None
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    replicas = options.pop("replicas", "1")
+    if parts.scheme not in ("nats", "tls") or parts.path not in ("", "/") or not all(host for host, _ in named):
+        raise _refused("something else")
+    if options:
+        raise _refused(f"the option {next(iter(options))!r:.50}")
+    if replicas not in REPLICAS:
+        raise _refused(f"replicas={replicas[:20]!r}, which is none of 1, 3 and 5")
+    servers = [f"{parts.scheme}://{login}{at}{_bracketed(host)}:{port}" for host, port in named]
+    return NatsAddress(servers, int(replicas), ",".join(f"{_bracketed(host)}:{port}" for host, port in named))
+
+
+def _bracketed(host: str | None) -> str:
+    return f"[{host}]" if host is not None and ":" in host else str(host)
+
+
+def _refused(found: str) -> SettingsError:
+    return SettingsError(f"transport: expected {EXAMPLE}, found {found}; change it")

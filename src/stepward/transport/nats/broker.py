@@ -1,0 +1,89 @@
+"""NATS as a broker of one application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.transport.intake import Intake
+from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.link import Link
+from stepward.transport.nats.source import NatsSource
+from stepward.transport.nats.stream import Stream
+from stepward.transport.outgoing import Parcel
+
+MOST_ADOPTED = 10_000
+NEVER = float("inf")
+
+
+class NatsBroker:
+    """See ``Broker``; ``now`` is the store's clock."""
+
+    name = "NATS"
+
+    def __init__(
+        self,
+        address: NatsAddress,
+        *,
+        app: str,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
+    ) -> None:
+        self._link = Link(
+            address, name=f"stepward {app}", opened=self._listen, environment=environment, observers=observers
+        )
+        self._stream = Stream(self._link, app, now)
+        self._now = now
+        self._told: Callable[[bytes], None] | None = None
+
+    async def open(self, told: Callable[[bytes], None]) -> None:
+        """Connect, make the stream if it is missing, and tell ``told`` what processes tell. Raises TransportError."""
+        self._told = told
+        await self._link.open()
+        await self._stream.open()
+
+    @property
+    def limit(self) -> int:
+        """See ``Broker.limit``."""
+        return self._link.limit
+
+    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+        """See ``Broker.append``."""
+        await self._stream.append(queue, parcels)
+
+    def source(self, queue: str, intake: Intake[str]) -> NatsSource:
+        """See ``Broker.source``."""
+        return NatsSource(self._link, self._stream, queue, intake, self._now)
+
+    async def tell(self, body: bytes) -> None:
+        """See ``Broker.tell``."""
+        client = await self._link.client()
+        with self._link.reaching("revocation"):
+            await client.publish(self._stream.told, body)
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """See ``Broker.adopt``; what was taken is moved, too, and whoever took it settles nothing any more."""
+        place = 0
+        for _ in range(MOST_ADOPTED):
+            found = await self._stream.first(queue, place)
+            if found is None or found.seq is None:
+                return
+            place = found.seq
+            await self._stream.append(heir, [Parcel(found.data or b"[]", NEVER)])
+            await self._stream.delete(place)
+
+    async def close(self) -> None:
+        """See ``Broker.close``."""
+        await self._link.close()
+
+    async def _listen(self, client: Client) -> None:
+        await client.subscribe(self._stream.told, cb=self._heard)
+
+    async def _heard(self, message: Msg) -> None:
+        if self._told is not None:
+            self._told(message.data)

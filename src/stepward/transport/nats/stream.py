@@ -1,0 +1,170 @@
+"""The stream of an application: its queues are subjects, each read through one consumer."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+
+from nats.js import JetStreamContext
+from nats.js.api import (
+    AckPolicy,
+    ConsumerConfig,
+    DiscardPolicy,
+    RawStreamMsg,
+    RetentionPolicy,
+    StorageType,
+    StreamConfig,
+)
+from nats.js.errors import BadRequestError, NoStreamResponseError, NotFoundError
+from nats.js.errors import Error as JetStreamError
+
+from stepward.errors import TransportError
+from stepward.transport.nats.link import Link
+from stepward.transport.outgoing import Parcel
+
+DAY = 86_400.0
+MOST_AGE = 7 * DAY
+MOST_BYTES = 1024**3
+MOST_TAKEN = 100_000
+"""Broker messages of one queue that nobody has settled yet."""
+IDLE_SECONDS = 3600.0
+"""A queue's consumer that nobody asked for so long is forgotten; what stands in the queue is not."""
+ANSWER_SECONDS = 2.0
+PATIENCE_SECONDS = 5.0
+"""How long a cluster may take to find a new leader before a message is refused."""
+PAUSE = 0.1
+
+
+class Stream:
+    """Makes the stream and its consumers where they are missing, and appends to it; ``now`` is the store's clock."""
+
+    def __init__(self, link: Link, app: str, now: Callable[[], float]) -> None:
+        self.name = f"STEPWARD_{app}"
+        self._prefix = f"stepward.{app}"
+        self._link = link
+        self._now = now
+
+    def subject(self, queue: str) -> str:
+        """The subject of a queue."""
+        return f"{self._prefix}.queue.{queue}"
+
+    @property
+    def told(self) -> str:
+        """The subject over which processes tell one another what nobody keeps."""
+        return f"{self._prefix}.told"
+
+    async def open(self) -> None:
+        """Make the stream unless it is there; one that is there stays as its operator wants it."""
+        context = await self._context()
+        with self._link.reaching(f"stream {self.name}"):
+            try:
+                await context.stream_info(self.name)
+            except NotFoundError:
+                await context.add_stream(self._config())
+
+    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+        """Append messages, all at once; each is acknowledged."""
+        if len(parcels) == 1:
+            await self._append(queue, parcels[0])
+            return
+        ended = await asyncio.gather(*(self._append(queue, parcel) for parcel in parcels), return_exceptions=True)
+        for outcome in ended:
+            if outcome is not None:
+                raise outcome
+
+    async def consumer(self, queue: str, lease: float) -> float:
+        """Make the consumer of a queue unless it is there; the lease that it gives, which is at least ``lease``."""
+        context = await self._context()
+        name = consumer_name(queue)
+        with self._link.reaching(f"queue {queue}"):
+            try:
+                found = (await context.consumer_info(self.name, name)).config.ack_wait or 0.0
+                if found >= lease:
+                    return found
+            except NotFoundError:
+                await self.open()
+            config = ConsumerConfig(
+                durable_name=name,
+                filter_subject=self.subject(queue),
+                ack_policy=AckPolicy.EXPLICIT,
+                ack_wait=lease,
+                max_deliver=-1,
+                max_ack_pending=MOST_TAKEN,
+                inactive_threshold=IDLE_SECONDS,
+            )
+            await context.add_consumer(self.name, config)
+        return lease
+
+    async def first(self, queue: str, after: int) -> RawStreamMsg | None:
+        """The first message of a queue behind a place in the stream, taken or not."""
+        context = await self._context()
+        with self._link.reaching(f"queue {queue}"):
+            try:
+                return await context.get_msg(self.name, seq=after + 1, subject=self.subject(queue), next=True)
+            except NotFoundError:
+                return None
+
+    async def delete(self, place: int) -> None:
+        """Delete a message, unless it is gone."""
+        context = await self._context()
+        with self._link.reaching(f"stream {self.name}"):
+            try:
+                await context.delete_msg(self.name, place)
+            except JetStreamError:
+                # Whoever else adopts that queue was faster.
+                return
+
+    async def _append(self, queue: str, parcel: Parcel) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + PATIENCE_SECONDS
+        tried = False
+        while True:
+            try:
+                if tried:
+                    await self.open()
+                await self._append_once(queue, parcel)
+                return
+            except TransportError as error:
+                if loop.time() > end or _is_final(error):
+                    raise
+                await self._link.probe()
+            tried = True
+            await asyncio.sleep(PAUSE)
+
+    async def _append_once(self, queue: str, parcel: Parcel) -> None:
+        context = await self._context()
+        age = parcel.expires_at - self._now()
+        ttl = math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None
+        with self._link.reaching(f"queue {queue}"):
+            try:
+                await context.publish(self.subject(queue), parcel.body, ANSWER_SECONDS, msg_ttl=ttl)
+            except NoStreamResponseError:
+                raise TimeoutError("no stream takes it") from None
+
+    async def _context(self) -> JetStreamContext:
+        return (await self._link.client()).jetstream(timeout=ANSWER_SECONDS)
+
+    def _config(self) -> StreamConfig:
+        return StreamConfig(
+            name=self.name,
+            subjects=[self.subject(">")],
+            retention=RetentionPolicy.WORK_QUEUE,
+            storage=StorageType.FILE,
+            # What does not fit is refused, not what was taken before forgotten.
+            discard=DiscardPolicy.NEW,
+            max_age=MOST_AGE,
+            max_bytes=MOST_BYTES,
+            num_replicas=self._link.address.replicas,
+            allow_msg_ttl=True,
+        )
+
+
+def consumer_name(queue: str) -> str:
+    """The name of a queue's consumer, which must have no dot."""
+    return queue.replace(".", "_", 1)
+
+
+def _is_final(error: TransportError) -> bool:
+    """Whether it is no use to try again: there is no connection, or the server refuses this very message."""
+    return error.__cause__ is None or isinstance(error.__cause__, BadRequestError)

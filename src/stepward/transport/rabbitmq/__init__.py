@@ -1,0 +1,1 @@
+"""Queues in a RabbitMQ server or cluster."""

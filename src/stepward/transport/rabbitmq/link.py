@@ -1,0 +1,106 @@
+"""The connection to RabbitMQ, with the channel over which everything is published."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from functools import partial
+from urllib.parse import urlsplit
+
+import aio_pika
+from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
+from msgspec import Struct
+
+from stepward.clock import Environment
+from stepward.errors import SettingsError
+from stepward.events import Observers
+from stepward.transport.lasting import Lasting
+
+CONNECT_SECONDS = 4.0
+HEARTBEAT_SECONDS = 3
+"""RabbitMQ leases nothing: what a silent process took returns when its connection is given up, after two of these."""
+FAULTS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
+
+
+class Line(Struct, frozen=True, eq=False):
+    """A connection, and its channel for publishing."""
+
+    connection: AbstractConnection
+    channel: AbstractChannel
+
+
+class Link:
+    """Keeps one connection; ``opened`` is given each before anybody else has it."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        name: str,
+        opened: Callable[[Line], Awaitable[None]],
+        environment: Environment,
+        observers: Observers,
+    ) -> None:
+        self._address = address
+        self._name = name
+        self._opened = opened
+        self._lasting: Lasting[Line] = Lasting(
+            self._connect,
+            broker="RabbitMQ",
+            shown=shown(address),
+            faults=FAULTS,
+            random=environment.random,
+            observers=observers,
+        )
+        self.open = self._lasting.open
+        self.line = self._lasting.connection
+        self.reaching = self._lasting.reaching
+
+    async def close(self) -> None:
+        """Let go."""
+        line = await self._lasting.close()
+        if line is not None:
+            await _close(line.connection)
+
+    async def _connect(self) -> Line:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            connection = await aio_pika.connect(
+                self._address,
+                timeout=CONNECT_SECONDS,
+                heartbeat=HEARTBEAT_SECONDS,
+                client_properties={"connection_name": self._name},
+            )
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                line = Line(connection, await connection.channel(on_return_raises=True))
+                await self._opened(line)
+        except BaseException:
+            await _close(connection)
+            raise
+        connection.close_callbacks.add(partial(self._closed, line))
+        line.channel.close_callbacks.add(partial(self._closed, line))
+        return line
+
+    async def _closed(self, line: Line, _: object, error: BaseException | None) -> None:
+        await self._lasting.lost(line, error if isinstance(error, Exception) else None)
+        await _close(line.connection)
+
+
+def shown(address: str) -> str:
+    """The host alone: the address may hold a password. Raises SettingsError for no address."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host:
+        raise SettingsError("transport: expected amqp://USER:PASSWORD@HOST:5672/VHOST, found something else; change it")
+    return f"{host}:{port or 5672}"
+
+
+async def _close(connection: AbstractConnection) -> None:
+    with contextlib.suppress(*FAULTS):
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await connection.close()

@@ -1,0 +1,120 @@
+"""One queue as this process consumes it: over a channel of its own, no more at once than it ever had room for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+
+from stepward.transport.intake import Intake
+from stepward.transport.rabbitmq.link import FAULTS, Line, Link
+from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues
+
+LOOK_SECONDS = 5.0
+LOOKS_PER_LEASE = 4
+MOST_PREFETCHED = 60_000
+
+Handle = AbstractIncomingMessage
+
+
+class RabbitSource:
+    """Feeds an intake while somebody asks.
+
+    The broker leases nothing, so that this process itself gives back what it held too long; what a process held that
+    is silent returns with the loss of its connection.
+    """
+
+    def __init__(
+        self, link: Link, queues: Queues, queue: str, intake: Intake[Handle], now: Callable[[], float]
+    ) -> None:
+        self._link = link
+        self._queues = queues
+        self._queue = queue
+        self._intake = intake
+        self._now = now
+        self._line: Line | None = None
+        self._channel: AbstractChannel | None = None
+        self._consumed: AbstractQueue | None = None
+        self._tag: str | None = None
+        self._prefetch = 0
+        self._lease = 0.0
+        self._asking = asyncio.Lock()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def ask(self, limit: int, lease: float) -> float:
+        """See ``Source.ask``."""
+        async with self._asking:
+            line = await self._link.line()
+            self._lease = max(lease, self._lease)
+            with self._link.reaching(f"queue {self._queue}"):
+                channel = self._channel
+                if line is not self._line or channel is None or channel.is_closed:
+                    channel = await self._open(line)
+                if self._tag is None or limit > self._prefetch:
+                    await self._consume(channel, min(max(limit, self._prefetch), MOST_PREFETCHED))
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+        return LOOK_SECONDS
+
+    async def rest(self) -> None:
+        """See ``Source.rest``."""
+        async with self._asking:
+            await self._cancel()
+
+    async def acknowledge(self, handles: Sequence[Handle]) -> None:
+        """See ``Source.acknowledge``; what is lost of it comes again, and is acknowledged again."""
+        with self._link.reaching(f"queue {self._queue}"):
+            for handle in handles:
+                await handle.ack()
+
+    async def extend(self, handles: Sequence[Handle], lease: float) -> None:
+        """See ``Source.extend``: it is the intake that counts, and the connection must stand."""
+        await self._link.line()
+
+    async def refuse(self, handles: Sequence[Handle]) -> None:
+        """See ``Source.refuse``."""
+        with self._link.reaching(f"queue {self._queue}"):
+            for handle in handles:
+                await handle.reject(requeue=True)
+
+    async def leave(self) -> None:
+        """Let go of everything that was taken, and stop looking."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        async with self._asking:
+            channel, self._channel, self._tag = self._channel, None, None
+            if channel is not None:
+                with contextlib.suppress(*FAULTS):
+                    await channel.close()
+
+    async def _open(self, line: Line) -> AbstractChannel:
+        channel = await line.connection.channel(publisher_confirms=False)
+        self._line, self._channel, self._tag, self._prefetch = line, channel, None, 0
+        self._consumed = await self._queues.declare(self._queue, channel)
+        return channel
+
+    async def _consume(self, channel: AbstractChannel, prefetch: int) -> None:
+        await self._cancel()
+        await channel.set_qos(prefetch_count=prefetch, timeout=ANSWER_SECONDS)
+        self._prefetch = prefetch
+        if self._consumed is not None:
+            self._tag = await self._consumed.consume(self._heard, timeout=ANSWER_SECONDS)
+
+    async def _cancel(self) -> None:
+        tag, self._tag = self._tag, None
+        if tag is not None and self._consumed is not None:
+            with self._link.reaching(f"queue {self._queue}"):
+                await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
+
+    async def _heard(self, message: AbstractIncomingMessage) -> None:
+        ident = message.message_id or f"{id(message.channel)}/{message.delivery_tag}"
+        self._intake.arrived(ident, message, message.body, self._now() + self._lease, again=bool(message.redelivered))
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease / LOOKS_PER_LEASE)
+            with contextlib.suppress(Exception):
+                await self._intake.refuse_lapsed()

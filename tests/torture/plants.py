@@ -1,0 +1,250 @@
+"""Ways in which a run's books may be wrong: each breaks one thing that the torture must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from torture.books import AlertRow, Books, Decision, Heard, StepRow, TaskRow
+from torture.ledger import Entry
+
+T = TypeVar("T")
+Plant = Callable[[Books], None]
+LATE_SECONDS = 5.0
+
+
+def a_task_deleted(books: Books) -> None:
+    books.tasks.remove(_task(books, "plain"))
+
+
+def a_task_nobody_asked_for(books: Books) -> None:
+    books.tasks.append(replace(_task(books, "plain"), id="plain-0", uid="0"))
+
+
+def a_task_left_half_way(books: Books) -> None:
+    _task(books, "plain").state = "pending"
+
+
+def a_task_undone_that_was_to_be_done(books: Books) -> None:
+    _task(books, "booking").state = "undone"
+
+
+def a_task_still_held(books: Books) -> None:
+    _task(books, "plain").locked_by = "scheduler-1"
+
+
+def a_child_lost(books: Books) -> None:
+    books.tasks.remove(_task(books, "child"))
+
+
+def an_error_without_an_alert(books: Books) -> None:
+    books.alerts.clear()
+
+
+def an_alert_for_nothing(books: Books) -> None:
+    books.alerts.append(AlertRow("internal", None, "a bug"))
+
+
+def a_nominal_time_missed(books: Books) -> None:
+    books.tasks.remove(_task(books, "tick"))
+
+
+def a_nominal_time_fired_twice(books: Books) -> None:
+    books.tasks.append(replace(_task(books, "tick"), uid="0", id="minutely@2026-01-01T00:00:00Z"))
+
+
+def a_booked_row_lost(books: Books) -> None:
+    books.booked.pop()
+
+
+def a_booked_row_doubled(books: Books) -> None:
+    books.booked.append(books.booked[0])
+
+
+def an_accepted_row_lost(books: Books) -> None:
+    books.placed.pop()
+
+
+def an_accepted_row_doubled(books: Books) -> None:
+    books.placed.append(books.placed[0])
+
+
+def a_ledger_that_does_not_deduplicate(books: Books) -> None:
+    entry = _entry(books, "plain", "do", "a")
+    books.entries.append(replace(entry, number=_next(books)))
+
+
+def a_second_key_for_one_step(books: Books) -> None:
+    entry = _entry(books, "plain", "do", "a")
+    books.entries.append(replace(entry, number=_next(books), key=_entry(books, "plain", "do", "b").key))
+
+
+def a_key_of_no_step(books: Books) -> None:
+    _entry(books, "plain", "do", "a").key = "nobody/1/service.act/1"
+
+
+def an_effect_lost(books: Books) -> None:
+    books.entries.remove(_entry(books, "plain", "do", "b"))
+
+
+def effects_out_of_order(books: Books) -> None:
+    _swap(_entry(books, "parallel", "do", "a"), _entry(books, "parallel", "do", "e"))
+
+
+def an_undo_lost(books: Books) -> None:
+    books.entries.remove(_entry(books, "refused", "undo", "b"))
+
+
+def undos_swapped(books: Books) -> None:
+    _swap(_entry(books, "refused", "undo", "a"), _entry(books, "refused", "undo", "c"))
+
+
+def an_effect_after_its_undo(books: Books) -> None:
+    _entry(books, "refused", "do", "c").number = _next(books)
+
+
+def something_undone_that_was_to_stand(books: Books) -> None:
+    entry = _entry(books, "plain", "do", "c")
+    books.entries.append(replace(entry, number=_next(books), key=f"{entry.key}~undo", verb="undo"))
+
+
+def an_effect_of_nobody(books: Books) -> None:
+    books.entries.append(replace(_entry(books, "plain", "do", "a"), number=_next(books), task="nobody"))
+
+
+def a_step_answered_past_its_time(books: Books) -> None:
+    key = _entry(books, "plain", "do", "a").key
+    for call in books.calls:
+        if call.key == key:
+            call.at = call.complete_by + LATE_SECONDS
+
+
+def a_step_deleted(books: Books) -> None:
+    books.steps.remove(_steps(books, "plain")[1])
+
+
+def an_outcome_delivered_twice(books: Books) -> None:
+    first, second, *_ = _steps(books, "plain")
+    second.ordinal = first.ordinal
+
+
+def a_step_left_running(books: Books) -> None:
+    _steps(books, "plain")[2].state = "running"
+
+
+def an_attempt_decided_twice(books: Books) -> None:
+    step = _steps(books, "plain")[0]
+    books.decisions += [Decision("repeat", step.task, step.key, step.run, 1)] * 2
+
+
+def an_audit_rewritten(books: Books) -> None:
+    books.unchained = 1
+
+
+def an_event_lost(books: Books) -> None:
+    books.heard.remove(_heard(books)[1])
+
+
+def the_last_event_lost(books: Books) -> None:
+    books.heard.remove(_heard(books)[-1])
+
+
+def events_out_of_order(books: Books) -> None:
+    first, second, *_ = (books.heard.index(event) for event in _heard(books))
+    books.heard[first], books.heard[second] = books.heard[second], books.heard[first]
+
+
+def an_event_that_comes_again_as_another(books: Books) -> None:
+    books.heard.append(replace(_heard(books)[0], type="stepward.task.undone"))
+
+
+def an_event_of_nobody(books: Books) -> None:
+    books.heard.append(Heard("x/1", "stepward.request.received", "nobody", 1))
+
+
+def a_message_left_over(books: Books) -> None:
+    books.queued["submissions.torture.orders"] = 1
+
+
+def a_dead_letter(books: Books) -> None:
+    books.letters.append("taken 5 times")
+
+
+def somebody_alive_after_the_end(books: Books) -> None:
+    books.alive.append("scheduler-1")
+
+
+def an_inbox_unread(books: Books) -> None:
+    _task(books, "asked").unread = ["signal", "cancel"]
+
+
+PLANTS: dict[Plant, str] = {
+    a_task_deleted: "lost",
+    a_task_nobody_asked_for: "nobody asked for",
+    a_task_left_half_way: "expected processed, found pending",
+    a_task_undone_that_was_to_be_done: "expected processed, found undone",
+    a_task_still_held: "expected nobody to hold it",
+    a_child_lost: "expected 1 child, found 0",
+    an_error_without_an_alert: "expected 1 alerts of its error, found 0",
+    an_alert_for_nothing: "alert that no fault explains",
+    a_nominal_time_missed: "lost",
+    a_nominal_time_fired_twice: "nobody asked for",
+    a_booked_row_lost: "expected 1 rows of its transaction step, found 0",
+    a_booked_row_doubled: "expected 1 rows of its transaction step, found 2",
+    an_accepted_row_lost: "expected 1 rows of its acceptance, found 0",
+    an_accepted_row_doubled: "expected 1 rows of its acceptance, found 2",
+    a_ledger_that_does_not_deduplicate: "took effect 2 times under one key",
+    a_second_key_for_one_step: "a was done 2 times",
+    a_key_of_no_step: "is the key of no step",
+    an_effect_lost: "expected the effects ['a', 'b', 'c'], found ['a', 'c']",
+    effects_out_of_order: "expected its effects in the order",
+    an_undo_lost: "the effect of b stands",
+    undos_swapped: "expected undos in the order",
+    an_effect_after_its_undo: "c took effect after its undo",
+    something_undone_that_was_to_stand: "['c'] were undone",
+    an_effect_of_nobody: "there is no such task",
+    a_step_answered_past_its_time: "no attempt reached the service within its complete-by",
+    a_step_deleted: "without a gap",
+    an_outcome_delivered_twice: "expected outcomes delivered as",
+    a_step_left_running: "expected it over, found running",
+    an_attempt_decided_twice: "expected one decision on an attempt, found 2",
+    an_audit_rewritten: "chain is broken",
+    an_event_lost: "was heard after",
+    the_last_event_lost: "were heard",
+    events_out_of_order: "was heard after",
+    an_event_that_comes_again_as_another: "came again as another",
+    an_event_of_nobody: "was told of, and is no task",
+    a_message_left_over: "expected it empty, found 1 messages",
+    a_dead_letter: "a dead letter that nobody wrote",
+    somebody_alive_after_the_end: "passes for alive",
+    an_inbox_unread: "nobody has read what it was told",
+}
+"""Each with what is said of it."""
+
+
+def _task(books: Books, workflow: str) -> TaskRow:
+    return next(task for task in books.tasks if task.workflow == workflow)
+
+
+def _steps(books: Books, workflow: str) -> Sequence[StepRow]:
+    uid = _task(books, workflow).uid
+    return [step for step in books.steps if step.task == uid]
+
+
+def _entry(books: Books, workflow: str, verb: str, what: str) -> Entry:
+    id = _task(books, workflow).id
+    return next(each for each in books.entries if (each.task, each.verb, each.what) == (id, verb, what))
+
+
+def _heard(books: Books) -> Sequence[Heard]:
+    return [event for event in books.heard if event.subject == books.heard[0].subject]
+
+
+def _next(books: Books) -> int:
+    return max(entry.number for entry in books.entries) + 1
+
+
+def _swap(one: Entry, other: Entry) -> None:
+    one.number, other.number = other.number, one.number

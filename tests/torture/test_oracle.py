@@ -1,0 +1,33 @@
+"""The oracle of the torture can fail: each thing that is planted into the books of a good run is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.torture.plants import PLANTS, Plant
+from torture.books import Books
+from torture.kinds import KINDS
+from torture.oracle import judge
+
+RECORDED = Path(__file__).with_name("books.json")
+"""What a run of a minute left behind, cut down to a few tasks of each kind."""
+
+
+@pytest.fixture
+def books() -> Books:
+    return msgspec.json.decode(RECORDED.read_bytes(), type=Books)
+
+
+def test_the_books_of_a_good_run_hold(books: Books) -> None:
+    assert judge(books) == []
+    assert {task.workflow for task in books.tasks} == KINDS.keys()
+
+
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
+def test_what_is_planted_is_found(books: Books, plant: Plant) -> None:
+    plant(books)
+    found = judge(books)
+    assert any(PLANTS[plant] in line for line in found), found

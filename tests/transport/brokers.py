@@ -1,0 +1,138 @@
+"""Brokers of the tests' own: begun once per session, on loopback, gone with the session; an application each test."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import itertools
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Any
+
+import nats as client
+from nats.js.errors import NotFoundError
+
+from servers import nats, rabbitmq
+from stepward.clock import Environment
+from stepward.events import Event, Observers
+from stepward.transport.brokered import BrokerTransport
+from stepward.transport.opening import open_broker
+from stepward.transport.wire import Spoilt
+
+_numbers = itertools.count(1)
+
+
+class Servers:
+    """The brokers of this process, each begun when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._node: nats.Node | None = None
+        self._cluster: nats.Cluster | None = None
+        self._rabbitmq: rabbitmq.Server | None = None
+        atexit.register(self._stack.close)
+
+    def nats(self) -> str:
+        """The address of a NATS server."""
+        if self._node is None:
+            self._node = self._stack.enter_context(nats.running())
+        return self._node.address
+
+    def nats3(self) -> str:
+        """The address of a cluster of three."""
+        if self._cluster is None:
+            self._cluster = self._stack.enter_context(nats.clustered())
+        return self._cluster.address
+
+    def rabbitmq(self) -> str:
+        if "H8_RABBIT" in os.environ: return os.environ["H8_RABBIT"]
+        """The address of a RabbitMQ server."""
+        if self._rabbitmq is None:
+            self._rabbitmq = self._stack.enter_context(rabbitmq.running())
+        return self._rabbitmq.address
+
+
+SERVERS = Servers()
+
+
+class Buried:
+    """What was buried, in place of the store's dead letters."""
+
+    def __init__(self) -> None:
+        self.letters: list[tuple[str, Spoilt]] = []
+        self.is_down = False
+
+    async def bury(self, queue: str, letters: Sequence[Spoilt]) -> None:
+        self.letters += [(queue, letter) for letter in letters]
+
+
+class Heard(list[Event]):
+    """The events that a transport tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = asyncio.Event()
+
+    def append(self, event: Event) -> None:
+        super().append(event)
+        self._changed.set()
+
+    async def of(self, name: str) -> Event:
+        """Wait for the first of that name."""
+        async with asyncio.timeout(30):
+            while True:
+                for event in self:
+                    if event.name == name:
+                        return event
+                self._changed.clear()
+                await self._changed.wait()
+
+
+def new_app() -> str:
+    """A name that no other test uses."""
+    return f"shop-{os.getpid()}-{next(_numbers)}"
+
+
+@asynccontextmanager
+async def brokered(address: str, *, app: str = "", **given: Any) -> AsyncIterator[BrokerTransport]:
+    """A transport of an application of its own; what it left with the broker is gone with the block."""
+    name = app or new_app()
+    transport = await opened(address, app=name, **given)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+        if not app:
+            await clear(address, name)
+
+
+async def opened(
+    address: str,
+    *,
+    app: str,
+    events: list[Event] | None = None,
+    buried: Buried | None = None,
+    now: Callable[[], float] | None = None,
+) -> BrokerTransport:
+    return await open_broker(
+        address,
+        app=app,
+        now=now or asyncio.get_running_loop().time,
+        environment=Environment(),
+        observers=Observers(*([events.append] if events is not None else [])),
+        bury=(buried or Buried()).bury,
+    )
+
+
+async def clear(address: str, app: str) -> None:
+    """Delete the stream of an application; queues of RabbitMQ are gone with its server."""
+    if address.startswith("amqp"):
+        return
+    connection = await client.connect(address.partition("?")[0].split(","))
+    try:
+        await connection.jetstream().delete_stream(f"STEPWARD_{app}")
+    except NotFoundError:
+        pass
+    finally:
+        await connection.close()

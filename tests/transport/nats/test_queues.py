@@ -1,0 +1,232 @@
+"""How messages share broker messages, and what becomes of those that nobody can use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from nats.js import JetStreamContext
+
+from stepward.errors import TransportError
+from stepward.events import Event
+from stepward.model.messages import Outcome, Reply
+from stepward.transport.contract import Delivery
+from stepward.transport.wire import Spoilt
+from tests.transport.brokers import Buried, brokered, opened
+from tests.transport.messages import reply, request
+
+QUEUE = "agents.payments"
+LEASE = 1.0
+
+
+def tasks(deliveries: Sequence[Delivery]) -> list[str]:
+    return [delivery.message.task for delivery in deliveries]
+
+
+async def left(stream: JetStreamContext, app: str) -> int:
+    info = await stream.stream_info(f"STEPWARD_{app}")
+    return info.state.messages
+
+
+async def becomes(expected: int, stream: JetStreamContext, app: str) -> None:
+    async with asyncio.timeout(5):
+        while await left(stream, app) != expected:
+            await stream._nc.flush()
+
+
+async def test_what_is_published_together_shares_broker_messages(
+    address: str, app: str, stream: JetStreamContext
+) -> None:
+    async with brokered(address, app=app) as transport:
+        await transport.publish(QUEUE, [request(str(number)) for number in range(200)])
+        assert await left(stream, app) == 4
+        taken = await transport.take(QUEUE, 200, LEASE)
+        taken += await transport.take(QUEUE, 200, LEASE) if len(taken) < 200 else []
+        assert tasks(taken)[:64] == [str(number) for number in range(64)]
+
+
+async def test_large_messages_do_not_share(address: str, app: str, stream: JetStreamContext) -> None:
+    large = b'["' + b"x" * 200_000 + b'"]'
+    async with brokered(address, app=app) as transport:
+        await transport.publish(QUEUE, [request("a", input=large), request("b", input=large)])
+        assert await left(stream, app) == 2
+
+
+async def test_a_broker_message_goes_when_the_last_of_it_is_settled(
+    address: str, app: str, stream: JetStreamContext
+) -> None:
+    async with brokered(address, app=app) as transport:
+        await transport.publish(QUEUE, [request("a"), request("b")])
+        first, second = await transport.take(QUEUE, 2, 30)
+        await transport.settle(QUEUE, [first])
+        assert await left(stream, app) == 1
+        await transport.settle(QUEUE, [second])
+        await becomes(0, stream, app)
+
+
+async def test_what_there_is_no_room_for_goes_to_somebody_else(address: str, app: str) -> None:
+    async with brokered(address, app=app) as one, brokered(address, app=app) as other:
+        await one.publish(QUEUE, [request("a"), request("b")])
+        assert tasks(await one.take(QUEUE, 1, 30)) == ["a"]
+        async with asyncio.timeout(5):
+            assert tasks(await other.take(QUEUE, 1, 30)) == ["b"]
+
+
+async def test_what_nobody_was_given_goes_to_somebody_else_at_the_close(address: str, app: str) -> None:
+    async with brokered(address, app=app) as other:
+        one = await opened(address, app=app)
+        taking = asyncio.create_task(one.take(QUEUE, 1, 30))
+        await asyncio.sleep(0.2)
+        taking.cancel()
+        await asyncio.wait([taking])
+        await other.publish(QUEUE, [request("a")])
+        await one.close()
+        async with asyncio.timeout(5):
+            assert tasks(await other.take(QUEUE, 1, 30)) == ["a"]
+
+
+async def test_what_died_with_its_taker_comes_apart(address: str, app: str, stream: JetStreamContext) -> None:
+    async with brokered(address, app=app) as one, brokered(address, app=app) as other:
+        await one.publish(QUEUE, [request("a"), request("b")])
+        assert tasks(await one.take(QUEUE, 2, LEASE)) == ["a", "b"]
+        async with asyncio.timeout(LEASE * 4):
+            (first,) = await other.take(QUEUE, 1, LEASE)
+        await other.settle(QUEUE, [first])
+        await becomes(1, stream, app)
+        async with asyncio.timeout(LEASE * 4):
+            assert tasks([first, *await other.take(QUEUE, 1, LEASE)]) == ["a", "b"]
+
+
+async def test_a_paused_taker_does_not_hold_what_it_took(address: str, app: str) -> None:
+    """The lease is the broker's: nothing of the taker's need run for it to end."""
+    async with brokered(address, app=app) as one, brokered(address, app=app) as other:
+        await one.publish(QUEUE, [request("a")])
+        (delivery,) = await one.take(QUEUE, 1, LEASE)
+        async with asyncio.timeout(LEASE * 4):
+            (again,) = await other.take(QUEUE, 1, LEASE)
+        assert delivery.leased_until <= asyncio.get_running_loop().time()
+        await other.settle(QUEUE, [again])
+
+
+async def test_expired_requests_leave_the_broker_by_themselves(
+    address: str, app: str, stream: JetStreamContext
+) -> None:
+    async with brokered(address, app=app) as transport:
+        soon = asyncio.get_running_loop().time() + 0.1
+        await transport.publish(QUEUE, [request("a", complete_by=soon)])
+        assert await left(stream, app) == 1
+        await becomes(0, stream, app)
+
+
+async def test_what_came_too_late_is_told(address: str, app: str, stream: JetStreamContext) -> None:
+    events: list[Event] = []
+    async with brokered(address, app=app, events=events) as transport:
+        soon = asyncio.get_running_loop().time() + 0.05
+        await transport.publish(QUEUE, [request("a", complete_by=soon), request("b")])
+        await asyncio.sleep(0.1)
+        assert tasks(await transport.take(QUEUE, 9, LEASE)) == ["b"]
+    assert [event.fields["requests"] for event in events if event.name == "transport.expired"] == [1]
+
+
+async def test_what_nobody_can_use_is_buried_and_its_neighbours_arrive(
+    address: str, app: str, stream: JetStreamContext
+) -> None:
+    events: list[Event] = []
+    buried = Buried()
+    async with brokered(address, app=app, events=events, buried=buried) as transport:
+        await transport.publish("replies.s", [reply("a")])
+        (message,) = [await stream.get_msg(f"STEPWARD_{app}", 1)]
+        assert message.data is not None
+        foreign = message.data[:-1] + b',{"type":"bomb"}]'
+        await stream.publish(f"stepward.{app}.queue.replies.s", foreign)
+        await stream.publish(f"stepward.{app}.queue.replies.s", b"\xff")
+        taken = await transport.take("replies.s", 9, LEASE)
+        while len(taken) < 2:
+            taken += await transport.take("replies.s", 9, LEASE)
+        assert tasks(taken) == ["a", "a"]
+        await transport.settle("replies.s", taken)
+        await becomes(0, stream, app)
+    assert [(queue, letter.body) for queue, letter in buried.letters] == [
+        ("replies.s", b'{"type":"bomb"}'),
+        ("replies.s", b"\xff"),
+    ]
+    assert len([event for event in events if event.name == "transport.dead_letter"]) == 2
+
+
+class Refusing(Buried):
+    """A grave that takes nothing the first time."""
+
+    async def bury(self, queue: str, letters: Sequence[Spoilt]) -> None:
+        if not self.is_down:
+            self.is_down = True
+            raise TransportError("expected a store, found none")
+        await super().bury(queue, letters)
+
+
+async def test_what_could_not_be_buried_comes_again(address: str, app: str, stream: JetStreamContext) -> None:
+    buried = Refusing()
+    async with brokered(address, app=app, buried=buried) as transport:
+        taking = asyncio.create_task(transport.take(QUEUE, 1, LEASE))
+        await stream.publish(f"stepward.{app}.queue.{QUEUE}", b"?")
+        await becomes(0, stream, app)
+        assert [letter.body for _, letter in buried.letters] == [b"?"]
+        taking.cancel()
+
+
+async def test_a_request_that_is_too_large_fails_its_step(address: str, app: str) -> None:
+    huge = b'["' + b"x" * 1024 * 1024 + b'"]'
+    async with brokered(address, app=app) as transport:
+        await transport.publish(QUEUE, [request("a"), request("b", input=huge, reply_to="replies.s")])
+        assert tasks(await transport.take(QUEUE, 9, LEASE)) == ["a"]
+        (delivery,) = await transport.take("replies.s", 9, LEASE)
+    refused = delivery.message
+    assert isinstance(refused, Reply)
+    assert (refused.task, refused.outcome, refused.maybe_done) == ("b", Outcome.FAILED, False)
+    error = msgspec.json.decode(refused.error or b"")
+    assert error["type"] == "PayloadTooLarge"
+    assert "over NATS" in error["message"]
+
+
+async def test_a_reply_that_is_too_large_fails_its_step_which_was_done(address: str, app: str) -> None:
+    huge = b'"' + b"x" * 1024 * 1024 + b'"'
+    async with brokered(address, app=app) as transport:
+        await transport.publish("replies.s", [reply("a", output=huge)])
+        (delivery,) = await transport.take("replies.s", 9, LEASE)
+    refused = delivery.message
+    assert isinstance(refused, Reply)
+    assert (refused.task, refused.outcome, refused.maybe_done) == ("a", Outcome.FAILED, True)
+
+
+async def test_every_process_hears_a_revocation_once(address: str, app: str) -> None:
+    heard: list[tuple[str, int, str]] = []
+    both = asyncio.Event()
+
+    def listener(task: str, run: int, key: str) -> None:
+        heard.append((task, run, key))
+        if len(heard) == 2:
+            both.set()
+
+    async with brokered(address, app=app) as one, brokered(address, app=app) as other:
+        one.on_revoke(QUEUE, listener)
+        other.on_revoke(QUEUE, listener)
+        await one.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
+        async with asyncio.timeout(5):
+            await both.wait()
+        # What is told after it comes after it.
+        await other.revoke("agents.other", "uid-1", 1, "x")
+        await one.publish("replies.s", [reply()])
+        await one.take("replies.s", 1, LEASE)
+    assert heard == [("uid-1", 1, "payments.charge/1")] * 2
+
+
+@pytest.mark.parametrize("limit", [1, 7])
+async def test_no_more_is_taken_than_there_is_room_for(address: str, app: str, limit: int) -> None:
+    async with brokered(address, app=app) as transport:
+        for number in range(10):
+            await transport.publish(QUEUE, [request(str(number))])
+        taken = await transport.take(QUEUE, limit, 30)
+        while len(taken) < limit:
+            taken += await transport.take(QUEUE, limit - len(taken), 30)
+        assert len(taken) == limit

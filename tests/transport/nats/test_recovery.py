@@ -1,0 +1,172 @@
+"""Servers that die, sleep, forget or are not there: it costs time, and nothing that was taken in is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import nats as client
+import pytest
+
+from servers import nats
+from servers.ports import free_port
+from stepward.errors import TransportError
+from stepward.transport.contract import Delivery, Transport
+from tests.transport.brokers import Heard, brokered, opened
+from tests.transport.messages import request
+
+QUEUE = "agents.payments"
+LEASE = 1.0
+BOUND = 30.0
+
+
+async def until_taken(transport: Transport, wanted: set[str]) -> None:
+    """As an Agent does: take until all have come, and try again what fails."""
+    async with asyncio.timeout(BOUND):
+        while wanted:
+            try:
+                found = await transport.take(QUEUE, 100, LEASE)
+                await transport.settle(QUEUE, found)
+            except TransportError:
+                await asyncio.sleep(0.05)
+                continue
+            wanted -= {delivery.message.task for delivery in found}
+
+
+async def until_published(transport: Transport, task: str) -> int:
+    """Publish until it is taken; how often it was refused."""
+    async with asyncio.timeout(BOUND):
+        for refused in range(1_000):
+            try:
+                await transport.publish(QUEUE, [request(task)])
+            except TransportError:
+                await asyncio.sleep(0.05)
+                continue
+            return refused
+    raise AssertionError("never taken")
+
+
+async def test_nobody_there_is_one_line() -> None:
+    with pytest.raises(TransportError, match=r"expected NATS at 127\.0\.0\.1:\d+ to answer, found: .*refused") as told:
+        await opened(f"nats://127.0.0.1:{free_port()}", app="shop")
+    assert "\n" not in str(told.value)
+
+
+async def test_a_port_that_says_nothing_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(TransportError, match="found: no answer"):
+            await opened(f"nats://127.0.0.1:{port}", app="shop")
+
+
+async def test_what_was_published_outlives_a_crash(node: nats.Node) -> None:
+    async with brokered(node.address, app="shop") as transport:
+        await transport.publish(QUEUE, [request("a"), request("b")])
+        (first,) = await transport.take(QUEUE, 1, 30)
+        assert isinstance(first, Delivery)
+        await asyncio.to_thread(node.kill)
+        await asyncio.to_thread(node.start)
+        await until_taken(transport, {"b"})
+
+
+async def test_who_waits_is_served_after_a_crash(node: nats.Node) -> None:
+    events = Heard()
+    async with brokered(node.address, app="shop", events=events) as transport:
+        taking = asyncio.create_task(until_taken(transport, {"a"}))
+        await transport.publish(QUEUE, [request("0")])
+        await asyncio.to_thread(node.kill)
+        with pytest.raises(TransportError, match=r"expected NATS at 127.0.0.1:\d+ to answer"):
+            await transport.publish(QUEUE, [request("a")])
+        await asyncio.to_thread(node.start)
+        await until_published(transport, "a")
+        await taking
+    names = [event.name for event in events if event.name.startswith("transport.")]
+    assert names == ["transport.lost", "transport.connected"]
+
+
+@pytest.mark.parametrize("verb", ["publish", "take", "settle", "extend", "revoke", "adopt"])
+async def test_a_server_that_is_down_fails_every_verb_soon_and_in_one_line(node: nats.Node, verb: str) -> None:
+    events = Heard()
+    async with brokered(node.address, app="shop", events=events) as transport:
+        await transport.publish(QUEUE, [request("a")])
+        taken = await transport.take(QUEUE, 1, 30)
+        await asyncio.to_thread(node.kill)
+        await events.of("transport.lost")
+        calls: dict[str, Any] = {
+            "publish": lambda: transport.publish(QUEUE, [request("b")]),
+            "take": lambda: transport.take(QUEUE, 1, 30),
+            "settle": lambda: transport.settle(QUEUE, taken),
+            "extend": lambda: transport.extend(QUEUE, taken, 30),
+            "revoke": lambda: transport.revoke(QUEUE, "a", 1, "x"),
+            "adopt": lambda: transport.adopt("replies.dead", "replies.heir"),
+        }
+        async with asyncio.timeout(10):
+            with pytest.raises(TransportError, match="expected NATS at") as told:
+                await calls[verb]()
+        assert "\n" not in str(told.value)
+
+
+async def test_a_stream_that_was_wiped_is_made_again(node: nats.Node) -> None:
+    """Its places count from 1 again: what comes is not mistaken for what was settled before."""
+    async with brokered(node.address, app="shop") as transport:
+        await transport.publish(QUEUE, [request("a")])
+        await until_taken(transport, {"a"})
+        taking = asyncio.create_task(until_taken(transport, {"b"}))
+        await asyncio.to_thread(node.wipe)
+        await until_published(transport, "b")
+        await taking
+
+
+async def test_a_stream_that_was_deleted_is_made_again(address: str, app: str) -> None:
+    async with brokered(address, app=app) as transport:
+        taking = asyncio.create_task(until_taken(transport, {"a"}))
+        await transport.publish("replies.s", [request("0")])
+        connection = await client.connect(address)
+        await connection.jetstream().delete_stream(f"STEPWARD_{app}")
+        await connection.close()
+        assert await until_published(transport, "a") == 0
+        await taking
+
+
+async def test_a_server_that_sleeps_is_given_up_and_found_again(node: nats.Node) -> None:
+    async with brokered(node.address, app="shop") as transport:
+        node.pause()
+        try:
+            async with asyncio.timeout(BOUND):
+                with pytest.raises(TransportError, match="found: no answer"):
+                    await transport.publish(QUEUE, [request("a")])
+        finally:
+            node.resume()
+        await until_published(transport, "a")
+        await until_taken(transport, {"a"})
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[nats.Cluster]:
+    with nats.clustered() as cluster:
+        yield cluster
+
+
+async def test_each_node_of_a_cluster_may_be_lost(cluster: nats.Cluster) -> None:
+    async with brokered(cluster.address, app="shop") as transport:
+        for number, node in enumerate(cluster.nodes):
+            before, after = f"before-{number}", f"after-{number}"
+            await until_published(transport, before)
+            await asyncio.to_thread(node.kill)
+            await until_published(transport, after)
+            await until_taken(transport, {before, after})
+            await asyncio.to_thread(node.start)
+
+
+async def test_a_sleeping_node_of_a_cluster_costs_time_alone(cluster: nats.Cluster) -> None:
+    async with brokered(cluster.address, app="shop") as transport:
+        await until_published(transport, "before")
+        # The first of the address is the one that is connected to.
+        cluster.nodes[0].pause()
+        try:
+            await until_published(transport, "after")
+            await until_taken(transport, {"before", "after"})
+        finally:
+            cluster.nodes[0].resume()

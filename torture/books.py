@@ -1,0 +1,181 @@
+"""Everything that is left of a run: what was acknowledged, what the store holds, what the service did, what was heard.
+
+Plain data, so that a book may be kept, changed and judged again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from stepward import StatusEvent
+from stepward.store.chain import FIRST_HASH, linked
+from torture.cluster import SCHEMA, Cluster
+from torture.ledger import Call, Entry
+from torture.load import Load
+
+T = TypeVar("T", bound=Struct)
+
+
+class TaskRow(Struct):
+    """A task, as far as it is judged."""
+
+    id: str
+    uid: str
+    workflow: str
+    state: str
+    locked_by: str | None
+    run: int
+    reply_to: str | None
+    events: int
+    parent: str | None
+    unread: list[str]
+    """What nobody has read of its inbox."""
+
+
+class StepRow(Struct):
+    """A step, as far as it is judged."""
+
+    task: str
+    run: int
+    key: str
+    number: int
+    kind: str
+    state: str
+    attempt: int
+    ordinal: int | None
+    finished_at: float | None
+    generation: int
+    answered: bool
+    """Whether the Agent's answer was recorded; a step in doubt is undone without one."""
+
+
+class AlertRow(Struct):
+    """An alert."""
+
+    kind: str
+    task: str | None
+    message: str
+
+
+class Decision(Struct):
+    """A decision of a Supervisor on one attempt of a step."""
+
+    act: str
+    task: str
+    step: str
+    run: int
+    attempt: int
+
+
+class Heard(Struct):
+    """A status event as its reader had it."""
+
+    id: str
+    type: str
+    subject: str
+    sequence: int
+    step: str | None = None
+
+
+class Books(Struct, kw_only=True):
+    """All of it."""
+
+    submitted: dict[str, str]
+    posted: dict[str, str]
+    tasks: list[TaskRow]
+    steps: list[StepRow]
+    alerts: list[AlertRow]
+    decisions: list[Decision]
+    entries: list[Entry]
+    calls: list[Call]
+    heard: list[Heard]
+    booked: list[str]
+    """Tasks for which a row was written in the transaction of a step."""
+    placed: list[str]
+    """Messages for which a row was written in the transaction of their task."""
+    queued: dict[str, int]
+    """Messages that are left, by queue; expired ones are nobody's."""
+    letters: list[str]
+    alive: list[str]
+    """Instances that pass for alive."""
+    unchained: int
+    """Links of the audit's chain that do not hold."""
+    schedule: tuple[float, float]
+    """The nominal times of the first task of the schedule and of the next one after the last."""
+
+
+TASKS = f"""
+select id, uid, workflow, state, locked_by, run, reply_to, events, parent,
+    array(select kind from {SCHEMA}.inbox as i where i.task = t.uid order by number) as unread
+from {SCHEMA}.task as t order by uid
+"""
+STEPS = f"""
+select task, run, key, number, kind, state, attempt, ordinal, finished_at, generation, output is not null as answered
+from {SCHEMA}.step order by task, run, number
+"""
+ALERTS = f"select kind, task, message from {SCHEMA}.alert order by number"
+DECISIONS = f"""
+select act, task, step, (convert_from(details, 'UTF8')::jsonb ->> 'run')::integer as run,
+    (convert_from(details, 'UTF8')::jsonb ->> 'attempt')::integer as attempt
+from {SCHEMA}.audit where step is not null and act in ('repeat', 'fail', 'undo', 'raise') and actor like 'supervisor/%'
+order by number
+"""
+CHAIN = f"select at, actor, act, task, step, before, after, details, hash from {SCHEMA}.audit order by number"
+QUEUED = f"""
+select queue, count(*) from {SCHEMA}.message
+where expires_at is null or expires_at > extract(epoch from clock_timestamp()) group by queue
+"""
+NEXT_AT = f"select next_at from {SCHEMA}.schedule"
+
+
+async def next_nominal(cluster: Cluster) -> float:
+    """The next nominal time of the schedule."""
+    return float((await cluster.rows(NEXT_AT))[0][0])
+
+
+async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], first: float) -> Books:
+    """The books of a run that is over; ``first`` is the first nominal time of its schedule."""
+    entry_fields, call_fields = Entry.__struct_fields__, Call.__struct_fields__
+    return Books(
+        submitted=load.submitted,
+        posted=load.posted,
+        tasks=await _rows(cluster, TASKS, TaskRow),
+        steps=await _rows(cluster, STEPS, StepRow),
+        alerts=await _rows(cluster, ALERTS, AlertRow),
+        decisions=await _rows(cluster, DECISIONS, Decision),
+        entries=msgspec.convert([dict(zip(entry_fields, row, strict=True)) for row in ledger["entries"]], list[Entry]),
+        calls=msgspec.convert(
+            [dict(zip(call_fields, row, strict=True)) for row in ledger["calls"]], list[Call], strict=False
+        ),
+        heard=[_heard(event) for event in load.heard],
+        booked=await _column(cluster, "select task from booked"),
+        placed=await _column(cluster, "select id from placed"),
+        queued=dict(map(tuple, await cluster.rows(QUEUED))),
+        letters=await _column(cluster, f"select reason from {SCHEMA}.dead_letter"),
+        alive=await _column(cluster, f"select id from {SCHEMA}.instance where alive"),
+        unchained=await _unchained(cluster),
+        schedule=(first, await next_nominal(cluster)),
+    )
+
+
+async def _rows(cluster: Cluster, sql: str, kind: type[T]) -> list[T]:
+    return [msgspec.convert(dict(row), kind) for row in await cluster.rows(sql)]
+
+
+async def _column(cluster: Cluster, sql: str) -> list[Any]:
+    return [row[0] for row in await cluster.rows(sql)]
+
+
+async def _unchained(cluster: Cluster) -> int:
+    last, broken = FIRST_HASH, 0
+    for *values, found in await cluster.rows(CHAIN):
+        broken += linked(last, tuple(values)) != found
+        last = found
+    return broken
+
+
+def _heard(event: StatusEvent) -> Heard:
+    return Heard(event.id, event.type, event.subject, event.sequence, event.data.get("step"))

@@ -1,0 +1,146 @@
+"""The faults, drawn from a seed, and how many of each hit somebody at work."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+from torture.cluster import Cluster
+from torture.keeper import Actor
+from torture.witness import PAST_LEASE, Witness
+
+PAUSE_SECONDS = (0.3, 2.0)
+HOLD_SECONDS = (2.0, 5.0)
+WORK_SECONDS = 3.0
+"""How long a victim is looked for that works."""
+LOOK_SECONDS = 0.1
+WEIGHTS = {
+    **{"kill scheduler": 6, "kill agent": 5, "kill supervisor": 3, "kill submission": 3},
+    **{"pause scheduler": 5, "pause agent": 4, "pause supervisor": 3, "pause submission": 2},
+    **{"end scheduler": 2, "end agent": 2, "end supervisor": 1, "end submission": 1},
+    **{"crash of the primary": 2, "failover": 3, "standby held": 3, "connections cut": 3},
+}
+ON_SERVERS = frozenset({"crash of the primary", "failover", "standby held"})
+"""One at a time: they are done to the same two servers."""
+
+Strike = Callable[[], Awaitable[bool]]
+
+
+class Faults:
+    """Strikes, one or two at a time, until told to stop."""
+
+    def __init__(self, cluster: Cluster, actors: Sequence[Actor], witness: Witness, chance: random.Random) -> None:
+        self._cluster = cluster
+        self._actors = actors
+        self._witness = witness
+        self._chance = chance
+        self._servers = asyncio.Lock()
+        self._taken: set[str] = set()
+        self._striking: asyncio.Future[list[None]] | None = None
+        self.attempted: Counter[str] = Counter()
+        self.delivered: Counter[str] = Counter()
+        self.last = "none yet"
+
+    async def run(self, seconds: float) -> None:
+        """Strike for so long, at times two at once."""
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    names = self._chance.sample(
+                        sorted(WEIGHTS), k=2, counts=[WEIGHTS[name] for name in sorted(WEIGHTS)]
+                    )
+                    if self._chance.random() < 0.7 or ON_SERVERS.issuperset(names):
+                        names = names[:1]
+                    self._striking = asyncio.gather(*(self.strike(name) for name in names))
+                    await asyncio.shield(self._striking)
+                    await asyncio.sleep(self._chance.uniform(*PAUSE_SECONDS))
+        except TimeoutError:
+            return
+
+    async def strike(self, name: str) -> None:
+        """Bring one fault about."""
+        verb, _, role = name.partition(" ")
+        strikes: dict[str, Strike] = {
+            "crash of the primary": self._crash,
+            "failover": self._fail_over,
+            "standby held": self._hold,
+            "connections cut": self._cut,
+        }
+        self.attempted[name] += 1
+        self.last = name
+        if name in strikes:
+            async with self._servers:
+                self.delivered[name] += await strikes[name]()
+            return
+        victim, works = await self._victim(role)
+        if victim is None:
+            return
+        self._taken.add(victim.name)
+        try:
+            self.delivered[name] += await self._on(verb, victim) and works
+        finally:
+            self._taken.discard(victim.name)
+
+    async def heal(self) -> None:
+        """Wait until whatever still goes on is over."""
+        if self._striking is not None:
+            await self._striking
+
+    async def _victim(self, role: str) -> tuple[Actor | None, bool]:
+        """A process of that role, one at work if one is found in time."""
+        able: Sequence[Actor] = []
+        for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
+            able = [a for a in self._actors if a.role == role and a.is_ready and a.name not in self._taken]
+            for actor in self._chance.sample(able, len(able)):
+                if await self._witness.is_working(actor):
+                    return actor, True
+            await asyncio.sleep(LOOK_SECONDS)
+        return (self._chance.choice(able), False) if able else (None, False)
+
+    async def _on(self, verb: str, victim: Actor) -> bool:
+        if verb == "pause":
+            return await self._pause(victim)
+        victim.signal(signal.SIGKILL if verb == "kill" else signal.SIGTERM)
+        return True
+
+    async def _pause(self, victim: Actor) -> bool:
+        """Stop it until its lease is over; nothing is delivered if others still take it for alive."""
+        pid = victim.pid
+        victim.signal(signal.SIGSTOP)
+        await asyncio.sleep(self._chance.uniform(*PAST_LEASE))
+        is_fenced = victim.pid == pid and await self._witness.is_fenced(victim)
+        victim.signal(signal.SIGCONT)
+        return is_fenced
+
+    async def _crash(self) -> bool:
+        works = await self._are_committing()
+        await self._cluster.crash()
+        return works
+
+    async def _fail_over(self) -> bool:
+        works = await self._are_committing()
+        await self._cluster.fail_over()
+        return works
+
+    async def _cut(self) -> bool:
+        works = await self._are_committing()
+        return await self._cluster.cut() > 0 and works
+
+    async def _hold(self) -> bool:
+        """Delivered if commits were seen to wait."""
+        self._cluster.hold()
+        try:
+            await asyncio.sleep(self._chance.uniform(*HOLD_SECONDS))
+            return await self._cluster.waiting() > 0
+        finally:
+            self._cluster.release()
+
+    async def _are_committing(self) -> bool:
+        for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
+            if await self._witness.are_committing():
+                return True
+            await asyncio.sleep(LOOK_SECONDS)
+        return False

@@ -1,0 +1,22 @@
+"""All rules together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torture.books import Books
+from torture.oracle.effects import effects
+from torture.oracle.ends import ends
+from torture.oracle.events import events
+from torture.oracle.history import history
+from torture.oracle.rest import rest
+
+
+def judge(books: Books) -> list[str]:
+    """What is broken, a line each."""
+    return list(_broken(books))
+
+
+def _broken(books: Books) -> Iterator[str]:
+    for rule in (ends, effects, history, events, rest):
+        yield from rule(books)

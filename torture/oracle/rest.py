@@ -1,0 +1,23 @@
+"""What is left over: nothing that waits, nobody who passes for alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torture.books import Books
+
+BINDING = frozenset({"undo", "cancel", "suspend", "fail"})
+"""What a task may not end over; word of what is past does no harm."""
+
+
+def rest(books: Books) -> Iterator[str]:
+    """Conservation: each message became a task or nothing is left of it."""
+    for queue, count in books.queued.items():
+        yield f"{queue}: expected it empty, found {count} messages"
+    for reason in books.letters:
+        yield f"a dead letter that nobody wrote: {reason}"
+    for instance in books.alive:
+        yield f"{instance}: ended in good order, and passes for alive"
+    for task in books.tasks:
+        if BINDING.intersection(task.unread):
+            yield f"{task.id}: is over, and nobody has read what it was told: {', '.join(task.unread)}"

@@ -1,0 +1,50 @@
+"""What is shown: a line every few seconds, and a table at the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from torture.books import Books
+from torture.faults import WEIGHTS, Faults
+
+MOST_SHOWN = 30
+
+
+def live(elapsed: float, open_tasks: int, ended: int, faults: Faults) -> str:
+    """How it stands."""
+    delivered, attempted = faults.delivered.total(), faults.attempted.total()
+    return (
+        f"{elapsed:5.0f} s  {ended:6,} tasks ended, {open_tasks:4} under way  "
+        f"{delivered:4} of {attempted} faults delivered, the last: {faults.last}"
+    )
+
+
+def table(books: Books, faults: Faults, lives: Mapping[str, int]) -> str:
+    """What was done, and what became of it."""
+    rows = [("fault", "attempted", "delivered")]
+    rows += [(name, str(faults.attempted[name]), str(faults.delivered[name])) for name in WEIGHTS]
+    rows.append(("all", str(faults.attempted.total()), str(faults.delivered.total())))
+    lines = [f"{name:<22}{attempted:>10}{delivered:>11}" for name, attempted, delivered in rows]
+    states = Counter(task.state for task in books.tasks)
+    repeated = sum(step.attempt > 1 for step in books.steps)
+    asked = sum(entry.calls for entry in books.entries)
+    lines += [
+        "",
+        f"tasks      {len(books.tasks):,}: "
+        + ", ".join(f"{count:,} {state}" for state, count in sorted(states.items())),
+        f"steps      {len(books.steps):,}, {repeated:,} of them took more than one attempt",
+        f"effects    {len(books.entries):,}, asked for {asked:,} times; "
+        f"{sum(not call.taken for call in books.calls):,} came after their undo and were refused",
+        f"decisions  {len(books.decisions):,} by Supervisors",
+        f"events     {len(books.heard):,} heard",
+        "processes  " + ", ".join(f"{count} of {role}" for role, count in lives.items()) + " were started",
+    ]
+    return "\n".join(lines)
+
+
+def broken(found: list[str]) -> str:
+    """What does not hold."""
+    lines = [f"  {line}" for line in found[:MOST_SHOWN]]
+    more = [f"  … and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
+    return "\n".join([f"BROKEN: {len(found)}", *lines, *more])
