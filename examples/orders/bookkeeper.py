@@ -20,7 +20,7 @@ from examples.orders.app import app
 from examples.orders.database import OpenOrder, OrderState
 from examples.orders.tether import listen, until
 from stepward import Client
-from stepward.errors import TaskNotFound
+from stepward.errors import StoreError, TaskNotFound
 
 EVERY_SECONDS = 0.2
 PAGE = 500
@@ -69,7 +69,7 @@ async def keep(client: Client) -> None:
         try:
             await note_ends(client)
             failed = 0
-        except Exception as error:
+        except StoreError as error:
             failed += 1
             print(f"bookkeeper: cannot look just now: {error}", file=sys.stderr, flush=True)
             if failed == MOST_FAILED:

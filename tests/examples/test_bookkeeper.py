@@ -12,6 +12,7 @@ from examples.orders.bookkeeper import correct_address, keep, note_ends
 from examples.orders.database import Line, Order, OrderState
 from examples.orders.services.process import ServiceProcess
 from stepward import Client
+from stepward.errors import StoreUnavailable
 from tests.examples.order_calls import ENDS, Desk, open_desk
 
 COMPLETED = "stepward.step.completed"
@@ -104,7 +105,7 @@ async def test_a_store_that_is_away_for_a_moment_is_looked_at_again(
 ) -> None:
     monkeypatch.setattr(bookkeeper, "EVERY_SECONDS", 0.001)
     monkeypatch.setattr(bookkeeper, "MOST_FAILED", 3)
-    away, away_for_good = OSError("connection lost"), OSError("no route")
+    away, away_for_good = StoreUnavailable("connection lost"), StoreUnavailable("no route")
     looks: list[Exception | None] = [away, away, None, away, None, away, away, away_for_good]
 
     async def look(client: Client) -> None:
@@ -112,7 +113,7 @@ async def test_a_store_that_is_away_for_a_moment_is_looked_at_again(
             raise error
 
     monkeypatch.setattr(bookkeeper, "note_ends", look)
-    with pytest.raises(OSError, match="no route"):
+    with pytest.raises(StoreUnavailable, match="no route"):
         await keep(desk.client)
     assert looks == []
 

@@ -23,6 +23,8 @@ class Leases:
         self._until: dict[str, float] = {}
         self._untold: list[str] = []
         """Instances found lost whose owner could not be told yet, as the store was out of reach."""
+        self._retiring: set[str] = set()
+        """Instances given up of which the store has not heard yet."""
 
     def until(self, instance: str) -> float:
         """The end of the instance's lease by the store's clock; long past if it has none."""
@@ -53,16 +55,25 @@ class Leases:
         """Give up these instances, or all: what they hold is free at once."""
         for instance in list(self._until if instances is None else instances):
             self._until.pop(instance, None)
-            try:
-                await self._parts.store.retire(instance)
-            except StoreError as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
+            self._retiring.add(instance)
+        await self._retire()
 
     def abandon(self, instance: str) -> None:
         """Let the instance's lease run out."""
         self._until.pop(instance, None)
 
+    async def _retire(self) -> None:
+        """Those that the store did not hear of are named again at the next renewal."""
+        for instance in sorted(self._retiring):
+            try:
+                await self._parts.store.retire(instance)
+            except StoreError as error:
+                self._parts.observers.tell("store.unavailable", error=str(error))
+                return
+            self._retiring.discard(instance)
+
     async def _renew(self) -> None:
+        await self._retire()
         await self._tell_lost()
         instances = list(self._until)
         if not instances:

@@ -21,6 +21,7 @@ from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
 from stepward.workflow.registry import Registry
 
+LOCAL_TRANSPORT = "local"
 STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
 
 
@@ -49,6 +50,8 @@ class Residence:
         self.touched: dict[str, Resident] = {}
         self.strays: list[Reply] = []
         """Replies for tasks that are not held here."""
+        self._dies_with_us = settings.transport == LOCAL_TRANSPORT
+        """Whether requests are gone with the process that sent them: whoever takes over sends all of them anew."""
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
 
@@ -275,7 +278,7 @@ class Residence:
         if step.complete_by is not None and step.complete_by <= now:
             if not step.watched:
                 self._watch(resident, (step.run, step.key), step.attempt)
-        elif step.kind in BESIDE or not step.watched:
+        elif step.kind in BESIDE or not step.watched or self._dies_with_us:
             self._dispatcher.start(resident, step)
 
     def _due(self, resident: Resident, now: float) -> None:

@@ -123,6 +123,57 @@ async def test_a_connection_lost_before_the_commit_changes_nothing(database: Dat
     assert await store.tasks(TaskFilter()) == []
 
 
+async def test_who_cannot_read_what_it_claims_claims_nothing(
+    database: Database, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would keep tasks of which it knows nothing, for as long as it lives."""
+    store = await database.opened()
+    await scheduler(store)
+    task = world.task("a")
+    await store.submit([task])
+    ask = Connection.rows
+
+    async def lost(connection: Connection, query: str, *values: object) -> list[object]:
+        if query == "scheduler.steps":
+            await database.rows(f"select pg_terminate_backend({connection.raw.get_server_pid()})")
+        return await ask(connection, query, *values)
+
+    with monkeypatch.context() as outage:
+        outage.setattr(Connection, "rows", lost)
+        with pytest.raises(StoreUnavailable):
+            await store.claim("s1", SERVED, 9)
+    assert ids(await store.claim("s1", SERVED, 9)) == ["a"]
+
+
+async def test_a_commit_on_which_the_driver_lost_the_thread_may_be_done(
+    database: Database, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await database.opened()
+    run = Connection.run
+
+    async def confused(connection: Connection, sql: str, seconds: float | None = None) -> str:
+        answer = await run(connection, sql, seconds)
+        if sql == "commit":
+            raise asyncpg.InternalClientError("got result for unknown protocol state")
+        return answer
+
+    with monkeypatch.context() as fault:
+        fault.setattr(Connection, "run", confused)
+        with pytest.raises(CommitUnknown):
+            async with store.transaction() as transaction:
+                await transaction.submit([world.task("a")])
+    assert [task.id for task in await store.tasks(TaskFilter())] == ["a"]
+
+
+async def test_a_transaction_whose_connection_is_lost_says_so_in_our_words(database: Database) -> None:
+    store = await database.opened()
+    with pytest.raises(StoreUnavailable):
+        async with store.transaction() as transaction:
+            ((pid,),) = await transaction.execute("select pg_backend_pid()")
+            await database.rows(f"select pg_terminate_backend({pid})")
+            await transaction.execute("select 1")
+
+
 async def test_after_a_crash_of_the_server_all_goes_on(database: Database, world: World, server: Server) -> None:
     store = await database.opened()
     await scheduler(store)

@@ -24,6 +24,9 @@ LOST = (
 )
 """The answer to what was sent will never come."""
 
+UNKNOWN = (*LOST, asyncpg.InternalClientError)
+"""The same of a commit: a driver that has lost the thread cannot say whether it was sent."""
+
 BROKEN = (*LOST, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError)
 """All that the driver raises, DATA and AGAIN among it."""
 

@@ -11,7 +11,7 @@ from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.doubts import Doubts
-from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, LOST, detail, refused, translated
+from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, UNKNOWN, detail, refused, translated
 from stepward.store.postgres.pool import Pool
 
 P = ParamSpec("P")
@@ -137,7 +137,7 @@ class Lane:
         except asyncio.CancelledError:
             self._doubts.commit_lost()
             raise
-        except LOST as error:
+        except UNKNOWN as error:
             self._doubts.commit_lost()
             raise CommitUnknown(
                 f"store {self._place}: expected a commit done, found {detail(error)}; read what became of it"

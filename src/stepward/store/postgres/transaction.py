@@ -31,7 +31,8 @@ GONE = "transaction: expected it open, found it rolled back by an earlier statem
 
 
 class PostgresTransaction:
-    """See ``Transaction``; what PostgreSQL raises for the application's own SQL comes out as it is.
+    """See ``Transaction``; what PostgreSQL raises for the application's own SQL comes out as it is, but for the loss of
+    the connection, which is ``StoreUnavailable``.
 
     After a statement that failed nothing goes on in it: what may fail belongs into a savepoint.
     """
@@ -56,6 +57,10 @@ class PostgresTransaction:
             return [tuple(row) for row in await self._connection.fetched(sql, *parameters)]
         except asyncpg.InFailedSQLTransactionError:
             raise Refused(GONE) from None
+        except BROKEN as error:
+            if not self._connection.raw.is_closed():
+                raise
+            raise translated(error, self._database.place.shown) from error
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``Transaction.submit``."""
