@@ -46,7 +46,6 @@ class Servers:
         return self._cluster.address
 
     def rabbitmq(self) -> str:
-        if "H8_RABBIT" in os.environ: return os.environ["H8_RABBIT"]
         """The address of a RabbitMQ server."""
         if self._rabbitmq is None:
             self._rabbitmq = self._stack.enter_context(rabbitmq.running())

@@ -31,6 +31,8 @@ class Box(Generic[Handle]):
     """Something of it is still to be buried."""
     is_open: bool = False
     """Whether somebody was given something of it."""
+    is_lapsed: bool = False
+    """Its lease ran out, and the broker was told."""
     is_over: bool = False
     """Nothing of it counts any more: it is settled, or the broker has given it to somebody anew."""
 
@@ -67,7 +69,7 @@ class Boxes(Generic[Handle]):
         box = self._boxes[ident]
         self._waiting = deque(entry for entry in self._waiting if entry[0] is not box)
         self._given = {token: entry for token, entry in self._given.items() if entry[0] is not box}
-        box.handle, box.leased_until = handle, leased_until
+        box.handle, box.leased_until, box.is_lapsed = handle, leased_until, False
         self._keep(box)
 
     def add(
@@ -137,10 +139,10 @@ class Boxes(Generic[Handle]):
         return [box.handle for box in boxes.values()]
 
     def lapsed(self, now: float) -> list[Handle]:
-        """Forget boxes whose lease is over; their handles."""
-        lapsed = [box for box in self._boxes.values() if box.leased_until <= now]
+        """The handles of boxes whose lease is over, each once until it comes again."""
+        lapsed = [box for box in self._boxes.values() if box.leased_until <= now and not box.is_lapsed]
         for box in lapsed:
-            self.forget(box)
+            box.is_lapsed = True
         return [box.handle for box in lapsed]
 
     def prune(self, now: float) -> None:

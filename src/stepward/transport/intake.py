@@ -91,6 +91,7 @@ class Intake(Generic[Handle]):
                 raise TransportError(f"queue {self._queue}: expected an open transport, found it closed; open another")
             stirs = self._stirs
             seconds = await self._source.ask(limit, lease)
+            _heed_cancellation()
             if self._stirs == stirs:
                 await self._stirred(seconds)
 
@@ -241,3 +242,10 @@ class Intake(Generic[Handle]):
 def _settle(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
+
+
+def _heed_cancellation() -> None:
+    """Brokers' clients wait with ``wait_for``, which swallows a cancellation that comes together with the answer."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -121,8 +121,9 @@ async def test_a_stream_that_was_wiped_is_made_again(node: nats.Node) -> None:
 
 async def test_a_stream_that_was_deleted_is_made_again(address: str, app: str) -> None:
     async with brokered(address, app=app) as transport:
+        await transport.publish(QUEUE, [request("0")])
+        await until_taken(transport, {"0"})
         taking = asyncio.create_task(until_taken(transport, {"a"}))
-        await transport.publish("replies.s", [request("0")])
         connection = await client.connect(address)
         await connection.jetstream().delete_stream(f"STEPWARD_{app}")
         await connection.close()

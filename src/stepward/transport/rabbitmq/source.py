@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
+from stepward.errors import TransportError
 from stepward.transport.intake import Intake
 from stepward.transport.rabbitmq.link import FAULTS, Line, Link
 from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues
@@ -116,5 +117,5 @@ class RabbitSource:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(self._lease / LOOKS_PER_LEASE)
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(TransportError):
                 await self._intake.refuse_lapsed()

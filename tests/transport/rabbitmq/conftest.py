@@ -1,0 +1,24 @@
+"""What is RabbitMQ's own, on a real server: its clock cannot leap."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from servers import rabbitmq
+
+
+def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return {"real": asyncio.SelectorEventLoop}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[rabbitmq.Server]:
+    """A server that may be hurt; whoever hurts it starts it again."""
+    if not rabbitmq.is_installed():
+        pytest.skip("needs rabbitmq-server")
+    with rabbitmq.running() as server:
+        yield server

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import aio_pika
+import pytest
+
+from servers.ports import free_port
+from servers.rabbitmq import Server
+from stepward.errors import SettingsError, TransportError
+from stepward.transport.contract import Delivery, Transport
+from tests.transport.brokers import Buried, Heard, brokered, new_app, opened
+from tests.transport.messages import reply, request
+
+QUEUE = "agents.payments"
+BOUND = 100.0
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def tasks(deliveries: Sequence[Delivery]) -> list[str]:
+    return [delivery.message.task for delivery in deliveries]
+
+
+async def put(server: Server, app: str, queue: str, *bodies: bytes) -> None:
+    """Put something into a queue beside all transports."""
+    connection = await aio_pika.connect(server.address)
+    channel = await connection.channel()
+    for body in bodies:
+        await channel.default_exchange.publish(aio_pika.Message(body), f"stepward.{app}.{queue}")
+    await connection.close()
+
+
+async def standing(server: Server, app: str, queue: str) -> int:
+    """How many broker messages a queue holds that nobody has taken."""
+    connection = await aio_pika.connect(server.address)
+    found = await (await connection.channel()).declare_queue(f"stepward.{app}.{queue}", passive=True)
+    await connection.close()
+    return found.declaration_result.message_count or 0
+
+
+async def until_published(transport: Transport, task: str) -> int:
+    async with asyncio.timeout(BOUND):
+        for refused in range(10_000):
+            try:
+                await transport.publish(QUEUE, [request(task)])
+            except TransportError:
+                await asyncio.sleep(0.05)
+                continue
+            return refused
+    raise AssertionError("never taken")
+
+
+async def until_taken(transport: Transport, wanted: set[str]) -> None:
+    async with asyncio.timeout(BOUND):
+        while wanted:
+            try:
+                found = await transport.take(QUEUE, 100, 30)
+                await transport.settle(QUEUE, found)
+            except TransportError:
+                await asyncio.sleep(0.05)
+                continue
+            wanted -= {delivery.message.task for delivery in found}
+
+
+async def test_nobody_there_is_one_line() -> None:
+    with pytest.raises(TransportError, match=r"expected RabbitMQ at 127\.0\.0\.1:\d+ to answer, found: ") as told:
+        await opened(f"amqp://guest:canary@127.0.0.1:{free_port()}/", app="shop")
+    assert "\n" not in str(told.value)
+    assert "canary" not in str(told.value)
+
+
+@pytest.mark.parametrize("address", ["amqp://", "amqp://host:port/", "amqp://[::1/"])
+async def test_an_address_without_a_host_is_refused(address: str) -> None:
+    with pytest.raises(SettingsError, match=r"expected amqp://USER:PASSWORD@HOST"):
+        await opened(address, app="shop")
+
+
+async def test_a_refused_login_is_one_line(server: Server) -> None:
+    with pytest.raises(TransportError, match="found: ACCESS_REFUSED") as told:
+        await opened(f"amqp://guest:canary@127.0.0.1:{server.port}/", app="shop")
+    assert "canary" not in str(told.value)
+
+
+async def test_what_is_published_together_shares_broker_messages(server: Server) -> None:
+    app = new_app()
+    async with brokered(server.address, app=app) as transport:
+        await transport.publish(QUEUE, [request(str(number)) for number in range(200)])
+        assert await standing(server, app, QUEUE) == 4
+
+
+async def test_what_a_dead_taker_held_goes_to_somebody_else(server: Server) -> None:
+    app = new_app()
+    async with brokered(server.address, app=app) as other:
+        one = await opened(server.address, app=app)
+        await other.publish(QUEUE, [request("a")])
+        assert tasks(await one.take(QUEUE, 1, 1000)) == ["a"]
+        await one.close()
+        async with asyncio.timeout(BOUND):
+            assert tasks(await other.take(QUEUE, 1, 30)) == ["a"]
+
+
+async def test_what_there_is_no_room_for_goes_to_somebody_else(server: Server) -> None:
+    app = new_app()
+    async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
+        await one.publish(QUEUE, [request("a"), request("b")])
+        assert tasks(await one.take(QUEUE, 1, 30)) == ["a"]
+        async with asyncio.timeout(BOUND):
+            assert tasks(await other.take(QUEUE, 1, 30)) == ["b"]
+
+
+async def test_what_nobody_can_use_is_buried(server: Server) -> None:
+    app, buried = new_app(), Buried()
+    async with brokered(server.address, app=app, buried=buried) as transport:
+        await transport.publish("replies.s", [reply("a")])
+        assert tasks(await transport.take("replies.s", 9, 30)) == ["a"]
+        await put(server, app, "replies.s", b"?", b"[5]")
+        await transport.publish("replies.s", [reply("b")])
+        assert tasks(await transport.take("replies.s", 9, 30)) == ["b"]
+    assert sorted(letter.body for _, letter in buried.letters) == [b"5", b"?"]
+
+
+async def test_every_process_hears_a_revocation(server: Server) -> None:
+    app, heard = new_app(), asyncio.Event()
+    async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
+        other.on_revoke(QUEUE, lambda *step: heard.set() if step == ("uid-1", 1, "x/1") else None)
+        await one.revoke(QUEUE, "uid-1", 1, "x/1")
+        async with asyncio.timeout(BOUND):
+            await heard.wait()
+
+
+async def test_a_crash_costs_time_alone(server: Server) -> None:
+    events = Heard()
+    async with brokered(server.address, events=events) as transport:
+        # RabbitMQ writes down half a second later that there is a queue: one that is newer does not outlive it.
+        began = time.monotonic()
+        while time.monotonic() - began < 1.5:
+            await until_published(transport, "0")
+            await until_taken(transport, {"0"})
+        await until_published(transport, "before")
+        await asyncio.to_thread(server.kill)
+        await events.of("transport.lost")
+        began = time.monotonic()
+        with pytest.raises(TransportError, match="expected RabbitMQ at") as told:
+            await transport.publish(QUEUE, [request("meanwhile")])
+        assert time.monotonic() - began < 10
+        assert "\n" not in str(told.value)
+        await asyncio.to_thread(server.start)
+        await until_published(transport, "after")
+        await until_taken(transport, {"before", "after"})
+
+
+async def test_queues_that_were_lost_are_made_again(server: Server) -> None:
+    async with brokered(server.address) as transport:
+        await until_published(transport, "before")
+        taking = asyncio.create_task(until_taken(transport, {"after"}))
+        await asyncio.to_thread(server.wipe)
+        await until_published(transport, "after")
+        await taking

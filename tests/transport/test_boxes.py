@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepward.transport.boxes import FORGOTTEN_SECONDS, Boxes
+from stepward.transport.contract import Delivery
+from tests.transport.messages import request
+
+
+def boxes(*tasks: str) -> Boxes[str]:
+    made: Boxes[str] = Boxes()
+    made.add("1", "first", 10.0, [request(task) for task in tasks], is_spoilt=False)
+    return made
+
+
+def tasks(found: Sequence[Delivery]) -> list[str]:
+    return [delivery.message.task for delivery in found]
+
+
+def test_a_box_is_done_when_everything_in_it_is_settled() -> None:
+    held = boxes("a", "b")
+    first, second = held.take(9, 0.0)
+    held.settle([first.token, first.token])
+    assert held.done == []
+    held.settle([second.token])
+    assert held.done == ["first"]
+
+
+def test_one_whose_acknowledgement_was_lost_is_acknowledged_again_and_not_given_out() -> None:
+    held = boxes("a")
+    held.settle([held.take(9, 0.0)[0].token])
+    held.done.clear()
+    assert held.knows("1")
+    held.again("1", "second", 20.0)
+    assert (held.done, held.take(9, 0.0)) == (["second"], [])
+
+
+def test_one_that_comes_again_gives_out_what_is_not_settled_and_its_old_tokens_are_dead() -> None:
+    held = boxes("a", "b")
+    first, second = held.take(9, 0.0)
+    held.settle([first.token])
+    held.again("1", "second", 20.0)
+    (again,) = held.take(9, 15.0)
+    assert (again.message, again.leased_until) == (second.message, 20.0)
+    held.settle([second.token])
+    assert held.extend([second.token], 30.0) == []
+    assert held.done == []
+    held.settle([again.token])
+    assert held.done == ["second"]
+
+
+def test_what_waited_longer_than_its_lease_is_somebody_elses() -> None:
+    assert boxes("a").take(9, 10.0) == []
+
+
+def test_a_box_lapses_once_until_it_comes_again() -> None:
+    held = boxes("a")
+    assert [held.lapsed(9.9), held.lapsed(10.0), held.lapsed(11.0)] == [[], ["first"], []]
+    held.again("1", "second", 20.0)
+    assert held.lapsed(20.0) == ["second"]
+
+
+def test_what_somebody_else_has_had_long_since_is_forgotten() -> None:
+    held = boxes("a")
+    held.prune(9.9 + FORGOTTEN_SECONDS)
+    assert held.knows("1")
+    held.prune(10.0 + FORGOTTEN_SECONDS)
+    assert not held.knows("1")
+
+
+def test_what_could_not_be_given_back_waits_on_in_front() -> None:
+    held = boxes("a", "b")
+    back = held.take_back()
+    assert len(held) == 0
+    held.add("2", "other", 10.0, [request("c")], is_spoilt=False)
+    held.keep((box, place) for box, place, _ in back)
+    assert tasks(held.take(9, 0.0)) == ["a", "b", "c"]
+
+
+def test_a_spoilt_box_is_done_once_that_is_buried() -> None:
+    held: Boxes[str] = Boxes()
+    box = held.add("1", "first", 10.0, [], is_spoilt=True)
+    assert held.done == []
+    held.buried(box)
+    assert held.done == ["first"]
+
+
+def test_an_expired_request_is_settled_and_counted() -> None:
+    held: Boxes[str] = Boxes()
+    held.add("1", "first", 10.0, [request("a", complete_by=5.0)], is_spoilt=False)
+    assert (held.take(9, 5.0), held.expired, held.done) == ([], 1, ["first"])
+
+
+def test_only_what_nobody_was_given_anything_of_is_given_back_at_the_end() -> None:
+    held = boxes("a", "b")
+    held.add("2", "other", 10.0, [request("c")], is_spoilt=False)
+    held.take(1, 0.0)
+    assert held.clear() == ["other"]
