@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 ALL = ("scheduler", "agent", "supervisor")
 KILLED = (137, -signal.SIGKILL)
 PATIENCE = 40.0
+BUSY = "StoreUnavailable"
 T = TypeVar("T")
 
 
@@ -45,6 +46,16 @@ class Process:
                 if line.startswith(word):
                     return line
         raise AssertionError(f"expected {word!r}, found the process over: {self.errors.read_text()[-2000:]}")
+
+    async def begins(self) -> bool:
+        """Wait until it is at work; False if it found the store busy, and ended."""
+        try:
+            await self.hears("ready")
+        except AssertionError:
+            if BUSY not in self.errors.read_text():
+                raise
+            return False
+        return True
 
     async def submit(self, workflow: str, *ids: str) -> None:
         """Have this process submit tasks; it may die of it."""
@@ -94,10 +105,14 @@ class Scene:
         await self.client.__aexit__(None, None, None)
 
     async def start(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
-        """Start a process and wait until it is at work."""
-        process = await self.launch(*roles, failpoint=failpoint, stop=stop)
-        await process.hears("ready")
-        return process
+        """Start a process and wait until it is at work.
+
+        One that finds the store busy ends, and is started again, as whoever runs processes does.
+        """
+        while True:
+            process = await self.launch(*roles, failpoint=failpoint, stop=stop)
+            if await process.begins():
+                return process
 
     async def launch(
         self, *roles: str, failpoint: str | None = None, stop: str | None = None, way: str | None = None

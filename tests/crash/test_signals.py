@@ -13,7 +13,7 @@ from tests.crash.scene import KILLED, Scene, until
 TASKS = {**{f"slow-{n}": "slow:long" for n in range(4)}, "order-0": "order"}
 
 
-@pytest.mark.parametrize(("store", "transport"), [("sqlite", "local"), ("sqlite", "store"), ("postgresql", "store")])
+@pytest.mark.parametrize("transport", ["local", "store"])
 async def test_a_drained_process_hands_its_tasks_over(open_scene: Open, transport: str) -> None:
     """Row 9: the steps under way end within the grace, no task counts a failure, and none stays locked."""
     scene = await open_scene(transport)

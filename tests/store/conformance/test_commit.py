@@ -137,17 +137,6 @@ async def test_a_watch_draws_the_complete_by_only_nearer(world: World, store: St
     assert "not running" in await miss(store, Change(task=task.uid, watches=[watch(charge, START)]))
 
 
-async def test_an_attempt_may_be_watched_twice_in_one_turn(world: World, store: Store) -> None:
-    """An Agent that gave up was heard twice: its answer came again."""
-    task = await claimed(world, store)
-    charge = step(task, complete_by=START + 30)
-    await add_steps(store, task, charge)
-    given_up = watch(charge, START + 1, FAILED)
-    await apply(store, Change(task=task.uid, watches=[given_up, given_up]))
-    found = await read_step(store, task)
-    assert (found.watched, found.complete_by, found.error) == (True, START + 1, FAILED)
-
-
 async def test_a_step_leaves_only_the_state_it_is_in(world: World, store: Store) -> None:
     task = await claimed(world, store)
     await add_steps(store, task, step(task, state=StepState.COMPLETED, finished_at=START - 5))

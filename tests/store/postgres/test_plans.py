@@ -21,7 +21,7 @@ PARAMETERS = "select cardinality(parameter_types) from pg_prepared_statements wh
 BOOK = load_book("stepward_shop")
 SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert"}
 """Tables of a few rows."""
-CATALOGUE = {"pg_class", "pg_namespace"}
+CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
 MAY_WALK = {"client.tasks", "messages.dead_letters"}
 """Over a bounded number of rows in the order of their keys."""
 LARGE = {"task", "step", "inbox", "message"}

@@ -30,6 +30,8 @@ class Bell:
         self._heard = False
         self._connection: Connection | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._own = 0
+        """The server's process that we ring through ourselves."""
 
     def ring(self) -> None:
         """Tell the others soon."""
@@ -64,6 +66,7 @@ class Bell:
             return
         self._connection = await self._database.connect()
         self._connection.raw.add_termination_listener(self._lost)
+        self._own = self._connection.raw.get_server_pid()
         try:
             async with asyncio.timeout(LISTEN_SECONDS):
                 await self._connection.raw.add_listener(self._database.schema, self._hear)
@@ -71,7 +74,7 @@ class Bell:
             raise translated(error, self._database.place.shown) from error
 
     def _hear(self, connection: Any, pid: int, channel: str, payload: object) -> None:
-        if pid != connection.get_server_pid():
+        if pid != self._own:
             self._heard = True
 
     def _lost(self, connection: Any) -> None:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
+from stepward.errors import StoreUnavailable
 from stepward.model.records import Instance, Schedule, WorkflowRecord
 from stepward.store.postgres import leases, recurring
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.stalled import end_stalled
 
 
 class PostgresHost:
@@ -26,7 +28,12 @@ class PostgresHost:
     async def register(self, instance: Instance, lease: float) -> None:
         """See ``HostStore.register``; from then on no statement may take as long as half of the lease."""
         self._database.heed(lease)
-        await self._lane.write(leases.register, instance, lease, self._clock.now())
+        try:
+            await self._register(instance, lease)
+        except StoreUnavailable:
+            # Perhaps somebody stands still who has locked the seat, and nobody else is there to notice.
+            await end_stalled(self._lane)
+            await self._register(instance, lease)
         self._bell.ring()
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
@@ -45,6 +52,9 @@ class PostgresHost:
         """See ``HostStore.retire``."""
         await self._lane.write(leases.retire, instance, self._clock.now())
         self._bell.ring()
+
+    async def _register(self, instance: Instance, lease: float) -> None:
+        await self._lane.write(leases.register, instance, lease, self._clock.now())
 
 
 async def _register_workflows(connection: Connection, workflows: Sequence[WorkflowRecord], now: float) -> None:

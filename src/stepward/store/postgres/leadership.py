@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple
 
+from stepward.errors import StoreError, StoreUnavailable
 from stepward.store.postgres.connection import Connection, Row
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.stalled import end_stalled
 
 
 class Seat(NamedTuple):
@@ -26,6 +29,15 @@ class Leadership:
 
     async def lead(self, instance: str, lease: float) -> int | None:
         """Become or stay leader; the term, or None while another leads or this instance is dead."""
+        try:
+            return await self._led(instance, lease)
+        except StoreUnavailable:
+            # Perhaps somebody stands still who has locked the seat: then it is free at the next try.
+            with contextlib.suppress(StoreError):
+                await end_stalled(self._lane)
+            raise
+
+    async def _led(self, instance: str, lease: float) -> int | None:
         now = self._clock.now()
         if self._seat is not None and self._seat.instance == instance and self._seat.expires_at - now < lease / 2:
             self._seat = await self._stay(self._seat, now + lease)

@@ -143,9 +143,7 @@ def _dispatches(changes: Sequence[Change]) -> list[Values]:
 
 
 def _watches(changes: Sequence[Change]) -> list[Values]:
-    # An update meets a row once, however often it is named: of several watches of one attempt the last counts.
-    last = {(watch.task, watch.run, watch.key): watch for change in changes for watch in change.watches}
-    return [astuple(watch) for watch in last.values()]
+    return [astuple(watch) for change in changes for watch in change.watches]
 
 
 STEPS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [

@@ -15,6 +15,7 @@ from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.leadership import Leadership, leads
 from stepward.store.postgres.scheduler import WAKE_LIMIT
+from stepward.store.postgres.stalled import end_stalled
 
 COUNT_LIMIT = 1_000
 FREE_LIMIT = 5_000
@@ -49,7 +50,7 @@ class PostgresSupervisor:
     async def fence(self, term: int) -> list[Instance]:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
         # Who stopped with an instance's row locked would keep everybody from declaring it dead.
-        await self._lane.read(Connection.rows, "supervisor.end_stalled", self._lane.seconds)
+        await end_stalled(self._lane)
         return await self._lane.write(_fence, term, self._clock.now())
 
     async def free(self, term: int, recovery_limit: int) -> int:
