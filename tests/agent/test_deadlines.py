@@ -133,6 +133,24 @@ async def test_an_instance_past_its_own_lease_does_not_act_and_leaves_the_reques
     assert len(taken) == 1
 
 
+async def test_a_request_that_comes_before_the_lease_is_renewed_waits_for_that(start: Start) -> None:
+    """After an outage tasks go on before every lease is renewed: what comes then is not left lying."""
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> str:
+        return "charged"
+
+    until = [START + 3]
+    world = start(agent, lease_until=lambda: until[0])
+    await asyncio.sleep(4)
+    await world.ask("payments.charge", complete_by=START + 500)
+    await asyncio.sleep(1)
+    until[0] = START + 100
+    async with asyncio.timeout(1):
+        await world.replies()
+
+
 async def test_a_lease_of_the_instance_that_ends_stops_its_calls(start: Start) -> None:
     agent = Agent("payments")
     ended: list[float] = []

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from stepward import Client, step, workflow
+from stepward import Client, Supervision, step, workflow
 from stepward.app import Running
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
-from tests.scheduler.world import Service, World, hang, in_state, take, until, until_set
+from tests.scheduler.world import Service, World, fault, hang, in_state, take, until, until_set
 
 
 def orders(service: Service) -> Workflow[[str], str]:
@@ -202,6 +202,23 @@ async def test_drain_past_its_grace_leaves_the_step_to_the_next(world: World, se
     assert service.log == ["do a1", "do a2"]
     assert [step.attempt for step in await handle.steps()] == [1, 1]
     assert (await handle.status()).failure_count == 0
+
+
+async def test_a_decision_on_another_step_does_not_send_a_request_again(world: World) -> None:
+    """The task is read anew then; its requests are not lost, and may wait for a slot that is long in coming."""
+    slow, shaky = Service("slow", concurrency=1), Service("shaky")
+
+    @workflow(supervision=Supervision(threshold=9))
+    async def order() -> None:
+        await asyncio.gather(slow.note("a"), shaky.note("b"))
+
+    slow.plan("note a", take(8))
+    shaky.plan("note b", *[fault()] * 4)
+    client = await world.start([order], [slow.agent, shaky.agent])
+    await (await client.submit(order)).result(timeout=60)
+    await asyncio.sleep(10)
+    assert slow.log == ["note a"]
+    assert len(shaky.keys_of("note b")) == 5
 
 
 async def test_a_draining_scheduler_starts_no_step_that_its_agents_will_not_take(

@@ -270,3 +270,15 @@ async def test_an_sqlite_store(tmp_path: Path, database: Database) -> None:
         with pytest.raises(Refused, match=expected.replace("psycopg", "asyncpg")):
             await client.submit(order, "pen", transaction=await database.connect())
         await client.submit(order, "pen", id="o", transaction=transaction)
+
+
+async def test_a_connection_in_pipeline_mode(client: Client, database: Database) -> None:
+    connection = await psycopg.AsyncConnection.connect(database.address)
+    try:
+        async with connection.transaction(), connection.pipeline():
+            with pytest.raises(Refused, match="leave the pipeline first"):
+                await client.submit(order, "pen", transaction=connection)
+            await connection.execute("insert into public.cart values ('after')")
+    finally:
+        await connection.close()
+    assert await database.rows("select name from public.cart") == [("after",)]

@@ -17,6 +17,8 @@ from stepward.transport.contract import Transport
 
 REQUEST_LEASE = 30.0
 PAUSE = 1.0
+LEASE_LOOK = 0.05
+"""Seconds between looks whether the instance's own lease was renewed."""
 
 
 def no_lease() -> float:
@@ -51,6 +53,8 @@ class AgentRunner:
         self._environment = environment
         self._observers = observers
         self._request_lease = request_lease
+        self._now = now
+        self._lease_until = lease_until
         self._calls = Calls(
             agent,
             transport,
@@ -123,4 +127,7 @@ class AgentRunner:
                 self._observers.tell("agent.transport_failed", queue=self._queue, verb="take", error=str(error))
                 await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
                 continue
+            while self._now() >= self._lease_until():  # noqa: ASYNC110  its keeper knows no Agent
+                # Nothing may be called under a lease that has lapsed, and after an outage its renewal is near.
+                await asyncio.sleep(LEASE_LOOK)
             self._calls.receive(found)

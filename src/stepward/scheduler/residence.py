@@ -51,7 +51,7 @@ class Residence:
         self.strays: list[Reply] = []
         """Replies for tasks that are not held here."""
         self._dies_with_us = settings.transport == LOCAL_TRANSPORT
-        """Whether requests are gone with the process that sent them: whoever takes over sends all of them anew."""
+        """Whether requests are gone with the process that sent them."""
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
 
@@ -60,8 +60,8 @@ class Residence:
         """How many residents are not just waiting."""
         return len(self.tasks) - len(self.waiting) - len(self._for_children)
 
-    def admit(self, history: History, now: float, *, is_birth: bool = False) -> Resident:
-        """Take up a claimed task where its record ends; at its birth it has none."""
+    def admit(self, history: History, now: float, *, is_birth: bool = False, is_claimed: bool = False) -> Resident:
+        """Take up a task where its record ends: one that was claimed, is born, or was held here all the while."""
         task = history.task
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
         if is_birth:
@@ -70,12 +70,12 @@ class Residence:
             resident.tell_birth(now)
         self._rehearsal.begin(task, history.steps)
         try:
-            self._admit(resident, history, now)
+            self._admit(resident, history, now, is_lost=is_claimed and self._dies_with_us)
         except Exception as error:  # what breaks on one task's data is that task's error: the others go on
             self._ends.internal(resident, error, now)
         return resident
 
-    def _admit(self, resident: Resident, history: History, now: float) -> None:
+    def _admit(self, resident: Resident, history: History, now: float, *, is_lost: bool) -> None:
         task = resident.task
         resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
         resident.steps = history.steps
@@ -89,7 +89,7 @@ class Residence:
             if not resident.leaving and row.kind is not InboxKind.SIGNAL:
                 self._inbox.hand_over(resident, row, now)
         if not resident.leaving:
-            self._take_over(resident, now)
+            self._take_over(resident, now, is_lost=is_lost)
 
     def give_up(self, history: History, reason: str, now: float) -> None:
         """A task whose changes never fit the store is an operator's."""
@@ -257,28 +257,29 @@ class Residence:
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         resident.changed().audit(audit)
 
-    def _take_over(self, resident: Resident, now: float) -> None:
-        """The running row is the outbox: what is not watched goes (again) to its Agent at once."""
+    def _take_over(self, resident: Resident, now: float, *, is_lost: bool) -> None:
+        """The running row is the outbox: what is not watched goes (again) to its Agent at once, and if all that was
+        sent is lost, what is watched too."""
         for step in list(resident.open.values()):
             if (step.run, step.key) in resident.fresh or step.kind is StepKind.CHILD:
                 continue
             if not _may_start(resident, step):
                 continue
             if step.state is StepState.RUNNING:
-                self._resume(resident, step, now)
+                self._resume(resident, step, now, is_lost=is_lost)
             elif step.repeat_at is not None and step.repeat_at > now:
                 self._agenda.at(step.repeat_at, resident.task.uid)
             else:
                 self._forward.ask(resident, step, now)
 
-    def _resume(self, resident: Resident, step: Step, now: float) -> None:
+    def _resume(self, resident: Resident, step: Step, now: float, *, is_lost: bool) -> None:
         if step.agent is None and step.kind not in BESIDE:
             return
         self._desk.occupy(step)
         if step.complete_by is not None and step.complete_by <= now:
             if not step.watched:
                 self._watch(resident, (step.run, step.key), step.attempt)
-        elif step.kind in BESIDE or not step.watched or self._dies_with_us:
+        elif step.kind in BESIDE or not step.watched or is_lost:
             self._dispatcher.start(resident, step)
 
     def _due(self, resident: Resident, now: float) -> None:

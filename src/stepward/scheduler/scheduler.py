@@ -213,7 +213,7 @@ class Scheduler:
         histories = await self._store.claim(self.instance, self._served, limit)
         self._environment.failpoint("W2.after")
         for history in histories:
-            self._residence.admit(history, now)
+            self._residence.admit(history, now, is_claimed=True)
         if len(histories) < limit:
             self._free_at = None
             # A task that nobody here serves stays free; the poll, not this turn, looks again.
@@ -256,9 +256,9 @@ class Scheduler:
     async def _after(self, touched: list[Resident], heard: list[Delivery]) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
         self._reloads += [resident.task.uid for resident in touched if resident.reload]
-        if self._residence.strays:
-            strays, self._residence.strays = self._residence.strays, []
+        if strays := self._residence.strays:
             await self._store.stray(strays)
+            self._residence.strays = []
         await self._mail.settle(heard)
         await self._reload()
 

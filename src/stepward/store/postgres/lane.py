@@ -91,11 +91,14 @@ class Lane:
             except BaseException:
                 await _roll_back(connection)
                 raise
-            await self._told(lambda: self._commit(connection))
+            await self._told(lambda: self._commit(connection), tries=1)
 
-    async def _told(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Attempt it, again while other transactions keep it from its end; what is raised is in Stepward's words."""
-        for _ in range(TRIES):
+    async def _told(self, attempt: Callable[[], Awaitable[T]], tries: int = TRIES) -> T:
+        """Attempt it, again while other transactions keep it from its end; what is raised is in Stepward's words.
+
+        A commit that was refused is not tried again: nothing of its transaction is left.
+        """
+        for _ in range(tries):
             try:
                 return await attempt()
             except AGAIN as error:
@@ -106,7 +109,7 @@ class Lane:
             except BROKEN as error:
                 raise translated(error, self._place) from error
         raise StoreUnavailable(
-            f"store {self._place}: expected an end without conflict in {TRIES} tries, found {detail(last)}; try again"
+            f"store {self._place}: expected an end without conflict, found {detail(last)}; begin anew"
         ) from last
 
     @asynccontextmanager
