@@ -105,6 +105,8 @@ class Run:
         books = await gather(self._cluster, load, await self._witness.book(), first)
         (self._folder / "books.json").write_bytes(msgspec.json.encode(books))
         broken += [*self._keeper.broke, *load.errors, *judge(books)]
+        if not (self._faults.delivered.total() and books.heard):
+            broken.append("the run is void: expected faults delivered and events heard, found none; run it for longer")
         return Verdict(books=books, faults=self._faults, broken=broken, table=self._table(books))
 
     async def close(self) -> None:

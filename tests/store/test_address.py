@@ -68,3 +68,19 @@ def test_what_is_shown_of_an_address_holds_no_secret() -> None:
 @pytest.mark.parametrize(("by", "hosts"), [(0, "one,two:5433"), (1, "two:5433,one"), (2, "one,two:5433")])
 def test_another_host_is_asked_first(by: int, hosts: str) -> None:
     assert rotated(f"{POSTGRES}?sslmode=require", by) == f"postgresql://ada:secret@{hosts}/shop?sslmode=require"
+
+
+@pytest.mark.parametrize("host", ["db:0", "db:65536", "db:99999999999", "db:word", "a,b:-1", "[::1]:x", "u:p/w@db"])
+def test_a_port_that_is_none_is_told(host: str) -> None:
+    with pytest.raises(SettingsError, match="expected ports from 1 to 65535"):
+        postgres_place(f"postgresql://{host}/shop")
+
+
+def test_an_address_that_is_none_is_told() -> None:
+    with pytest.raises(SettingsError, match="found another form"):
+        postgres_place("postgresql://[::1/shop")
+
+
+@pytest.mark.parametrize("host", ["", "db", "db:1", "a:65535,b", "[::1]", "[::1]:5432", "user:99999@db"])
+def test_any_other_port_will_do(host: str) -> None:
+    assert postgres_place(f"postgresql://{host}/shop").shown.endswith("/shop")

@@ -35,6 +35,8 @@ class Child:
                 *("--child", str(number), str(theirs.fileno())),
                 stdin=DEVNULL,
                 pass_fds=(theirs.fileno(),),
+                # A signal from the keyboard is the parent's to pass on: it may come before a child knows what to do.
+                start_new_session=True,
             )
         return cls(process, *await asyncio.open_connection(sock=ours))
 

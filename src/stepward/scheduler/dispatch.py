@@ -68,6 +68,7 @@ class Dispatcher:
                 self._begin_local(resident, step, request)
             else:
                 requests.setdefault(request.agent, []).append(request)
+                resident.sent[(step.run, step.key)] = step.attempt
             self._agenda.sent(now, step.task, (step.run, step.key), step.attempt)
         if requests or self._revoked:
             await self._publish(requests)

@@ -83,6 +83,7 @@ class Forward:
         if execution is None:
             return
         del resident.open[(step.run, step.key)]
+        resident.sent.pop((step.run, step.key), None)
         resident.withdraw(step)
         self._desk.free(step)
         resident.children -= step.kind is StepKind.CHILD

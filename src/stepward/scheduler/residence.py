@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from stepward.events import Observers
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Audit, History, InboxKind, InboxRow, Step
@@ -60,17 +62,20 @@ class Residence:
         """How many residents are not just waiting."""
         return len(self.tasks) - len(self.waiting) - len(self._for_children)
 
-    def admit(self, history: History, now: float, *, is_birth: bool = False, is_claimed: bool = False) -> Resident:
-        """Take up a task where its record ends: one that was claimed, is born, or was held here all the while."""
+    def admit(
+        self, history: History, now: float, *, is_birth: bool = False, sent: Mapping[StepId, int] | None = None
+    ) -> Resident:
+        """Take up a task where its record ends: claimed, born, or held here all the while with requests ``sent``."""
         task = history.task
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
+        resident.sent.update(sent or {})
         if is_birth:
             resident.changed().born = task
             self._forward.plan(resident)
             resident.tell_birth(now)
         self._rehearsal.begin(task, history.steps)
         try:
-            self._admit(resident, history, now, is_lost=is_claimed and self._dies_with_us)
+            self._admit(resident, history, now, is_lost=sent is None and self._dies_with_us)
         except Exception as error:  # what breaks on one task's data is that task's error: the others go on
             self._ends.internal(resident, error, now)
         return resident
@@ -279,7 +284,7 @@ class Residence:
         if step.complete_by is not None and step.complete_by <= now:
             if not step.watched:
                 self._watch(resident, (step.run, step.key), step.attempt)
-        elif step.kind in BESIDE or not step.watched or is_lost:
+        elif step.kind in BESIDE or (not _is_sent(resident, step) and (not step.watched or is_lost)):
             self._dispatcher.start(resident, step)
 
     def _due(self, resident: Resident, now: float) -> None:
@@ -353,6 +358,11 @@ class Residence:
             resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
         if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
+
+
+def _is_sent(resident: Resident, step: Step) -> bool:
+    """Whether its Agent was asked from this memory: asked again it might do it twice."""
+    return resident.sent.get((step.run, step.key)) == step.attempt
 
 
 def _waits_anew(resident: Resident, waits_for: str | None, timer: float | None) -> bool:

@@ -40,6 +40,7 @@ class Resident:
         "replies",
         "revoked",
         "seen",
+        "sent",
         "steps",
         "task",
         "unheard",
@@ -68,6 +69,8 @@ class Resident:
         """The task row's count as far as this memory has seen it."""
         self.seen = 0
         """The highest number of an inbox row that was handed over."""
+        # The attempts of open steps that Agents were asked for from this memory; kept when the task is read anew.
+        self.sent: dict[StepId, int] = {}
         self.bytes = 0
         self.waiting_since: float | None = None
         self.leaving = False
@@ -79,8 +82,8 @@ class Resident:
         self.output: bytes | None = None
         self.next_input: bytes | None = None
         """Set when the workflow asked for another run: what that run begins with."""
+        # How many of the open steps are child tasks.
         self.children = 0
-        """How many of the open steps are child tasks."""
         self.revoked: list[Step] = []
         """Steps abandoned by this turn's change, whose Agents are to be told."""
         self.replies: list[Reply] = []

@@ -25,7 +25,7 @@ from stepward.scheduler.dispatch import Dispatcher
 from stepward.scheduler.local import LocalSteps
 from stepward.scheduler.mail import Mail
 from stepward.scheduler.residence import Residence
-from stepward.scheduler.resident import Resident
+from stepward.scheduler.resident import Resident, StepId
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
 from stepward.transport.contract import Delivery, Transport
@@ -87,7 +87,8 @@ class Scheduler:
         self._commits = Commits(store, settings, environment, observers, instance)
         self._births = Births()
         self._misses = Misses()
-        self._reloads: list[str] = []
+        self._reloads: dict[str, Mapping[StepId, int]] = {}
+        """The tasks that are to be read anew, and which of their requests are out."""
         self._hinted = True
         self._polled_at = 0.0
         self._free_at: float | None = None
@@ -213,7 +214,7 @@ class Scheduler:
         histories = await self._store.claim(self.instance, self._served, limit)
         self._environment.failpoint("W2.after")
         for history in histories:
-            self._residence.admit(history, now, is_claimed=True)
+            self._residence.admit(history, now)
         if len(histories) < limit:
             self._free_at = None
             # A task that nobody here serves stays free; the poll, not this turn, looks again.
@@ -255,7 +256,7 @@ class Scheduler:
 
     async def _after(self, touched: list[Resident], heard: list[Delivery]) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
-        self._reloads += [resident.task.uid for resident in touched if resident.reload]
+        self._reloads |= {resident.task.uid: resident.sent for resident in touched if resident.reload}
         if strays := self._residence.strays:
             await self._store.stray(strays)
             self._residence.strays = []
@@ -266,13 +267,13 @@ class Scheduler:
         """Read anew what missed, or turned round."""
         if not self._reloads:
             return
-        histories = await self._store.load(self.instance, self._reloads)
-        self._reloads = []
+        histories = await self._store.load(self.instance, list(self._reloads))
+        sent, self._reloads = self._reloads, {}
         now = self._store.now()
         for history in histories:
             reason = self._misses.exhausted(history.task.uid)
             if reason is None:
-                self._residence.admit(history, now)
+                self._residence.admit(history, now, sent=sent[history.task.uid])
             else:
                 self._residence.give_up(history, reason, now)
 

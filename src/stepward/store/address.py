@@ -12,6 +12,7 @@ DEFAULT = "sqlite:///stepward.db"
 SCHEME = "sqlite://"
 POSTGRES = "postgresql://"
 FORMS = "sqlite:///file.db (in this folder), sqlite:////folder/file.db or postgresql://user@host/database"
+HIGHEST_PORT = 65535
 POOLERS = ("transaction",)
 
 
@@ -43,7 +44,10 @@ def postgres_place(address: str) -> PostgresPlace:
 
     Raises SettingsError for a parameter of Stepward's that cannot be.
     """
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise SettingsError(f"store address: expected {FORMS}, found another form: {error}; correct it") from None
     given = parse_qsl(parts.query, keep_blank_values=True)
     own = {name: value for name, value in given if name in ("schema", "pooler")}
     shown = f"{POSTGRES}{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -51,8 +55,19 @@ def postgres_place(address: str) -> PostgresPlace:
         raise SettingsError(f"store address: expected pooler=transaction, found {own['pooler']!r:.40}; correct it")
     if own.get("schema") == "":
         raise SettingsError("store address: expected a name after schema=, found none; write one")
+    _check_ports(parts.netloc)
     rest = urlencode([(name, value) for name, value in given if name not in own])
     return PostgresPlace(parts._replace(query=rest).geturl(), shown, own.get("schema"), "pooler" in own)
+
+
+def _check_ports(netloc: str) -> None:
+    for host in netloc.rpartition("@")[2].split(","):
+        port = host.rpartition("]")[2].rpartition(":")[2] if ":" in host.rpartition("]")[2] else ""
+        if port and not (port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= HIGHEST_PORT):
+            raise SettingsError(
+                f"store address: expected ports from 1 to {HIGHEST_PORT}, found {port[:20]!r}; correct it, and in a "
+                "password write : as %3A, @ as %40 and / as %2F"
+            )
 
 
 def rotated(dsn: str, by: int) -> str:

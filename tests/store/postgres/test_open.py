@@ -121,7 +121,7 @@ async def test_a_wrong_password_is_told(database: Database) -> None:
 
 
 async def test_an_address_of_another_form_is_told(database: Database) -> None:
-    error = await refusal(database.store(address="postgresql://ada:canary@host:port/shop"))
+    error = await refusal(database.store(address="postgresql://ada:canary@host/shop?sslmode=sometimes"))
     assert isinstance(error, StoreUnusable)
     assert "expected an address that PostgreSQL's driver takes" in str(error)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import asyncpg
 
 from stepward.errors import Refused, StepwardError, StoreUnavailable, StoreUnusable
@@ -38,6 +40,9 @@ class NotReplicated(ConnectionError):
         return "the wait for a standby was cut short, so that the commit may be lost with the primary"
 
 
+UNKNOWN_PARAMETER = "42704"
+"""Of an address, or of ours on a server that is too old for it."""
+
 Advice = tuple[type[StepwardError], str]
 
 BY_STATE: dict[str, Advice] = {
@@ -49,10 +54,6 @@ BY_STATE: dict[str, Advice] = {
         StoreUnusable,
         "expected the rights on schema and tables, found them missing; grant the user CREATE on the database, or the "
         "rights on the schema",
-    ),
-    "42704": (
-        StoreUnusable,
-        "expected PostgreSQL 15 or newer, found a server that does not know our settings; upgrade the server",
     ),
     "42P01": (StoreUnusable, "expected Stepward's tables, found some gone; restore them, or drop the schema"),
     "53100": (StoreUnavailable, "expected room for what is written, found that the disk is full; make room"),
@@ -75,19 +76,16 @@ BY_CLASS: dict[str, Advice] = {
 def translated(error: BaseException, place: str) -> StepwardError:
     """The error of Stepward's tree that says what ``error`` means for whoever uses the store."""
     state = getattr(error, "sqlstate", None) or ""
+    if state == UNKNOWN_PARAMETER:
+        return StoreUnusable(
+            f"store {place}: expected parameters that the server knows, found {detail(error)}; correct the address, or "
+            "upgrade a server older than 15"
+        )
     known = BY_STATE.get(state) or BY_CLASS.get(state[:2])
     if known is not None:
         answer, advice = known
         return answer(f"store {place}: {advice}")
-    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
-        return StoreUnavailable(
-            f"store {place}: expected a primary, found none but standbys in recovery; wait, or name the primary"
-        )
-    if isinstance(error, TimeoutError):
-        return StoreUnavailable(f"store {place}: expected an answer in time, found none; look at the server")
-    if isinstance(error, OSError):
-        return StoreUnavailable(f"store {place}: expected a server that answers, found: {detail(error)}; start it")
-    return StoreUnavailable(f"store {place}: expected PostgreSQL to do it, found {detail(error)}; try again")
+    return _on_the_way(error, place)
 
 
 def refused(error: BaseException, place: str) -> Refused:
@@ -98,3 +96,25 @@ def refused(error: BaseException, place: str) -> Refused:
 def detail(error: BaseException) -> str:
     """What was said, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _on_the_way(error: BaseException, place: str) -> StoreUnavailable:
+    """What kept the server from being reached, or from being heard."""
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return StoreUnavailable(
+            f"store {place}: expected a primary, found none but standbys in recovery; wait, or name the primary"
+        )
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable(f"store {place}: expected an answer in time, found none; look at the server")
+    if isinstance(error, socket.gaierror):
+        return StoreUnavailable(
+            f"store {place}: expected a host of that name, found: {detail(error)}; correct the host, and in a password "
+            "write @ as %40"
+        )
+    if "SSL" in str(error):
+        return StoreUnavailable(
+            f"store {place}: expected the server to take TLS, found: {detail(error)}; turn TLS on there, or set sslmode"
+        )
+    if isinstance(error, OSError):
+        return StoreUnavailable(f"store {place}: expected a server that answers, found: {detail(error)}; start it")
+    return StoreUnavailable(f"store {place}: expected PostgreSQL to do it, found {detail(error)}; try again")
