@@ -37,7 +37,8 @@ async def states_at_standby(standing: Standing) -> dict[str, OrderState]:
 async def _replayed(primary: Member, standby: Member) -> None:
     # Not in the shop's database: the standby may not have come as far as that it was created.
     async with _connected(primary, ALWAYS_THERE) as ahead, _connected(standby, ALWAYS_THERE) as behind:
-        written = await ahead.fetchval("SELECT pg_current_wal_insert_lsn()")
+        # Where the next record would go may lie behind the head of a page of its own, which no standby reaches.
+        written = await ahead.fetchval("SELECT pg_current_wal_flush_lsn()")
         while True:
             if await behind.fetchval("SELECT pg_last_wal_replay_lsn() >= $1", written):
                 return

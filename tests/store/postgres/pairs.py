@@ -106,6 +106,8 @@ class Pairs:
         self._made += 1
         name = f"failover_{self._made}"
         await pair.primary.execute(f"create database {name}")
+        # Its commit waited until the standby has it, not until it shows it.
+        await stage.until(f"select 1 from pg_database where datname = '{name}'", server=pair.standby)
         return Stage(pair, name)
 
     def _begin(self, version: str) -> Pair:

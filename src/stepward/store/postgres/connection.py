@@ -168,8 +168,7 @@ class Connection:
         try:
             async with asyncio.timeout(self._seconds + ANSWER_SECONDS if seconds is None else seconds):
                 return await asked
-        except (TimeoutError, asyncio.CancelledError):
-            # What the server makes of the statement is still to come: a transaction may open after all.
+        except TimeoutError:
             self.raw.terminate()
             raise
 

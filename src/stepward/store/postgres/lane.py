@@ -120,7 +120,12 @@ class Lane:
 
     async def _begin(self, connection: Connection) -> None:
         await self._doubts.settle(connection)
-        await connection.run("begin")
+        try:
+            await connection.run("begin")
+        except asyncio.CancelledError:
+            # It may open after all, under whoever would be lent the connection next.
+            connection.raw.terminate()
+            raise
 
     async def _commit(self, connection: Connection) -> None:
         with self._commits():
