@@ -26,7 +26,7 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 	@$(RUN) -m examples.orders.shop --store '$(STORE)' --port-base $(PORT_BASE) --folder $(FOLDER)
 
 test: check programs ## run every check, every test and a short simulation
-	@$(RUN) -m pytest -n 2
+	@$(RUN) -m pytest -n 3
 	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
 
 programs:
