@@ -284,7 +284,7 @@ class Residence:
         if step.complete_by is not None and step.complete_by <= now:
             if not step.watched:
                 self._watch(resident, (step.run, step.key), step.attempt)
-        elif step.kind in BESIDE or (not _is_sent(resident, step) and (not step.watched or is_lost)):
+        elif step.kind in BESIDE or (not resident.has_sent(step) and (not step.watched or is_lost)):
             self._dispatcher.start(resident, step)
 
     def _due(self, resident: Resident, now: float) -> None:
@@ -358,11 +358,6 @@ class Residence:
             resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
         if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
-
-
-def _is_sent(resident: Resident, step: Step) -> bool:
-    """Whether its Agent was asked from this memory: asked again it might do it twice."""
-    return resident.sent.get((step.run, step.key)) == step.attempt
 
 
 def _waits_anew(resident: Resident, waits_for: str | None, timer: float | None) -> bool:

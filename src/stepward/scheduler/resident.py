@@ -134,6 +134,10 @@ class Resident:
             step.attempt -= 1
             step.state = StepState.TO_REPEAT if step.attempt else StepState.NOT_STARTED
 
+    def has_sent(self, step: Step) -> bool:
+        """Whether its Agent was asked from this memory: asked again it might do it twice."""
+        return self.sent.get((step.run, step.key)) == step.attempt
+
     def all_wait(self) -> bool:
         """Whether nothing of it runs or is about to: only timers, signals and children are left."""
         return len(self.open) == self.children and not self.overflow

@@ -75,12 +75,7 @@ class Scheduler:
         self._agenda = Agenda()
         self._desk = Desk({**capacities, LOCAL: LOCAL_STEPS})
         self._local = LocalSteps(
-            store,
-            environment,
-            self._mail.add,
-            instance=instance,
-            payload_bytes=settings.payload_bytes,
-            threads=threads,
+            store, environment, self._mail.add, instance=instance, payload_bytes=settings.payload_bytes, threads=threads
         )
         self._dispatcher = Dispatcher(transport, self._local, self._agenda, environment, observers, instance)
         self._residence = Residence(registry, self._desk, self._agenda, self._dispatcher, settings, observers)
