@@ -30,11 +30,6 @@ disk_free_limit.absolute = 50MB
 """
 
 
-def is_installed() -> bool:
-    """Whether the programs are at hand."""
-    return PROGRAM.exists()
-
-
 class Server:
     """One server; its verbs block until they are done."""
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from servers.rabbitmq import is_installed
 from stepward.clock import Environment
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
 from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
+from tests.programs import program
 from tests.transport.brokers import SERVERS, brokered
 from tests.transport.conformance.pace import LEAPING, REAL, Pace, PacedLoop, be_real
 from tests.transport.small_store import SmallStore
@@ -75,8 +75,7 @@ async def nats3(path: Path) -> AsyncIterator[Transport]:
 
 
 async def rabbitmq(path: Path) -> AsyncIterator[Transport]:
-    if not is_installed():
-        pytest.skip("needs rabbitmq-server")
+    program("rabbitmq-server", "rabbitmq-server")
     async with brokered(await asyncio.to_thread(SERVERS.rabbitmq)) as transport:
         yield transport
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from servers import rabbitmq
+from tests.programs import program
 
 
 def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -18,7 +19,6 @@ def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callab
 @pytest.fixture(scope="module")
 def server() -> Iterator[rabbitmq.Server]:
     """A server that may be hurt; whoever hurts it starts it again."""
-    if not rabbitmq.is_installed():
-        pytest.skip("needs rabbitmq-server")
+    program("rabbitmq-server", "rabbitmq-server")
     with rabbitmq.running() as server:
         yield server
