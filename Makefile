@@ -4,9 +4,12 @@ SEEDS ?= 2000
 FROM ?= 0
 PORT_BASE ?= 8000
 FOLDER ?= build/shop
-STORE ?= sqlite
+STORE ?=
+TRANSPORT ?=
 MINUTES ?= 10
 
+# An option with what somebody gave for it, whatever that is.
+given = --$(1)='$(subst ','\'',$(2))'
 RUN := .venv/bin/python
 PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
 COMPILE := build/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes \
@@ -14,26 +17,30 @@ COMPILE := build/lock/bin/uv --quiet pip compile --universal --python-version 3.
 AS_TESTED := --upgrade --constraint requirements/dev.txt
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test programs bench check simulate torture lock clean
+.PHONY: help demo shop test faults programs bench check simulate torture lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books (STORE=sqlite or postgresql)
-	@$(RUN) -m examples.orders.demo --store '$(STORE)'
+demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq)
+	@$(RUN) -m examples.orders.demo $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT))
 
-shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (STORE=sqlite PORT_BASE=8000 FOLDER=build/shop)
-	@$(RUN) -m examples.orders.shop --store '$(STORE)' --port-base $(PORT_BASE) --folder $(FOLDER)
+shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (STORE=… TRANSPORT=… PORT_BASE=8000 FOLDER=build/shop)
+	@$(RUN) -m examples.orders.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
+		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
 test: check programs ## run every check, every test and a short simulation
-	@$(RUN) -m pytest -n 3
+	@$(RUN) -m pytest -n 4 --dist loadgroup
 	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
+
+faults: .venv/ready.stamp programs ## hurt real brokers, Agents and Schedulers over them, and play the example over both
+	@CI=true $(RUN) -m pytest -n 2 -m faults
 
 programs:
 	@tests/install-programs
 
 bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
-	@$(RUN) -m benchmarks --store '$(STORE)'
+	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
 
 check: .venv/ready.stamp ## format, lint, types, import contracts
 	@.venv/bin/ruff format --check --quiet
@@ -45,13 +52,14 @@ simulate: .venv/ready.stamp ## simulate SEEDS=2000 seeds from FROM=0 on
 	@$(RUN) -m stepward.testing.simulate --seeds $(SEEDS) --from $(FROM)
 
 torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=…)
-	@$(RUN) -m torture --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED)))
 
 lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(PYTHON) -m venv --clear build/lock
 	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
 	@$(COMPILE) --upgrade --extra http --group dev --output-file requirements/dev.txt pyproject.toml
-	@$(COMPILE) $(AS_TESTED) --extra http --extra postgres --output-file requirements/runtime.txt pyproject.toml
+	@$(COMPILE) $(AS_TESTED) --extra http --extra postgres --extra nats --extra rabbitmq \
+		--output-file requirements/runtime.txt pyproject.toml
 	@$(COMPILE) $(AS_TESTED) --group build --output-file requirements/build.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
 	@$(COMPILE) --upgrade --group peers --output-file requirements/peers.txt

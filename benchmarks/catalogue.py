@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import costs, measures, memory, processes, queues
+from benchmarks import brokers, costs, measures, memory, processes, queues
 from benchmarks.clicking import clicking
 from benchmarks.draining import draining
 from benchmarks.peers import DBOS
@@ -64,6 +65,9 @@ SQLITE = Catalogue(
         "memory, resident": memory.resident,
         "memory, evicted": memory.evicted,
         "takeover": takeover,
+        "transport, store": partial(brokers.transport, queues=brokers.in_the_store),
+        "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
+        "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "growth": measures.growth,
     },
     {
@@ -93,7 +97,9 @@ POSTGRESQL = Catalogue(
         "latency": measures.latency,
         "costs": costs.costs,
         "two schedulers": processes.two_schedulers,
-        "transport": processes.transport,
+        "transport, store": partial(brokers.transport, queues=brokers.in_the_store),
+        "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
+        "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "supervising": supervising,
         "takeover": takeover_of_one_of_four,
         "submission": measures.submission,
@@ -111,6 +117,10 @@ POSTGRESQL = Catalogue(
         ("costs", "wal_bytes"): Target(4_500, at_most=True),
         ("two schedulers", "two_to_one_steps"): Target(1.0, at_most=False),
         ("two schedulers", "two_to_one_cpu"): Target(1.15, at_most=True),
+        ("transport, store", "steps_per_s"): Target(6_000, at_most=False),
+        ("transport, NATS", "steps_per_s"): Target(8_000, at_most=False),
+        ("transport, NATS", "beyond_local_ms"): Target(4, at_most=True),
+        ("transport, RabbitMQ", "steps_per_s"): Target(4_000, at_most=False),
         ("supervising", "idle_pass_ms"): Target(20, at_most=True),
         ("supervising", "decided_s"): Target(10, at_most=True),
         ("takeover", "beyond_lease_s"): Target(5.0, at_most=True),

@@ -1,4 +1,4 @@
-"""Several processes on one store: what a second Scheduler costs, and a Scheduler apart from its Agents."""
+"""Several processes on one store: what a second Scheduler costs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from benchmarks.draining import PROCESSED
 from benchmarks.loads import AT_ONCE, STEPS, median, ratio
 from benchmarks.looking import once, until
 from benchmarks.places import Place
-from benchmarks.workers import Worker, worker, workers
+from benchmarks.workers import Worker, workers
 
 ROUNDS = 5
 TASKS = 2_560
 TOOK = "select max(finished_at) - min(started_at) from {task} where workflow = 'ten'"
-SCHEDULER = {"agents": False, "submission": False}
-AGENTS = {"scheduler": False, "supervisor": False, "submission": False}
 MICROSECONDS = 1e6
 
 Figures = dict[str, float]
@@ -44,15 +42,6 @@ async def two_schedulers(place: Place, *, rounds: int = ROUNDS, tasks: int = TAS
         "two_cpu_us_per_step": median([pile.cpu_us_per_step for pile in together]),
         "two_to_one_cpu": ratio([pile.cpu_us_per_step for pile in together], [pile.cpu_us_per_step for pile in alone]),
     }
-
-
-async def transport(place: Place, *, tasks: int = TASKS) -> Figures:
-    """A Scheduler process and an Agent process, whose messages go through the store."""
-    address = await place.fresh()
-    settings = {"transport": "store", "tasks_in_flight": AT_ONCE}
-    async with worker(address, SCHEDULER, settings) as scheduler, worker(address, AGENTS, settings) as agents:
-        pile = await _moved(place, address, [scheduler, agents], tasks)
-    return pile._asdict()
 
 
 async def _moved_by(place: Place, count: int, tasks: int) -> Pile:

@@ -18,6 +18,7 @@ from urllib.error import URLError
 
 from servers.ports import free_port
 
+PROGRAM = Path(sys.executable).parent / "nats-server"
 START_SECONDS = 60
 LOOK_SECONDS = 0.01
 ASK_SECONDS = 2
@@ -40,8 +41,8 @@ PAYLOAD = 1024 * 1024
 class Node:
     """One server; its verbs block until they are done."""
 
-    def __init__(self, folder: Path, name: str, payload: int = PAYLOAD) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, name: str, payload: int = PAYLOAD, port: int | None = None) -> None:
+        self.port = port or free_port()
         self.route_port = free_port()
         self.name = name
         self._folder = folder / name
@@ -55,8 +56,14 @@ class Node:
         """What a client connects to."""
         return f"nats://127.0.0.1:{self.port}"
 
-    def begin(self, others: Sequence[Node] = ()) -> None:
-        """Start it with new settings; it may not be ready yet."""
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        assert self._process is not None, "runs"
+        return self._process.pid
+
+    def begin(self, others: Sequence[Node] = (), *, users: str = "") -> None:
+        """Start it with new settings; it may not be ready yet. ``users`` is what they say of logins."""
         routes = ", ".join(f"nats://127.0.0.1:{node.route_port}" for node in others)
         text = SETTINGS.format(
             port=self.port,
@@ -67,7 +74,7 @@ class Node:
         )
         if others:
             text += CLUSTER.format(route_port=self.route_port, routes=routes)
-        self._settings.write_text(text)
+        self._settings.write_text(text + users)
         self._launch()
 
     def start(self) -> None:
@@ -100,14 +107,16 @@ class Node:
         """Wait until it does its part."""
         end = time.perf_counter() + START_SECONDS
         while self._ask("healthz") is None:
-            if time.perf_counter() > end:
+            if self._has_ended() or time.perf_counter() > end:
                 raise RuntimeError(f"NATS: expected {self.name} to start within {START_SECONDS} s, found it did not")
             time.sleep(LOOK_SECONDS)
 
+    def _has_ended(self) -> bool:
+        return self._process is not None and self._process.poll() is not None
+
     def _launch(self) -> None:
-        program = Path(sys.executable).parent / "nats-server"
         self._process = subprocess.Popen(
-            [str(program), "-c", str(self._settings)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [str(PROGRAM), "-c", str(self._settings)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
 
     def followers(self) -> int:
@@ -158,12 +167,12 @@ class Cluster:
 
 
 @contextmanager
-def running(payload: int = PAYLOAD) -> Iterator[Node]:
+def running(payload: int = PAYLOAD, *, users: str = "") -> Iterator[Node]:
     """A new server, begun and gone with the block."""
-    with _folder() as folder:
+    with home() as folder:
         node = Node(folder, "alone", payload)
         try:
-            node.begin()
+            node.begin(users=users)
             node.await_ready()
             yield node
         finally:
@@ -173,7 +182,7 @@ def running(payload: int = PAYLOAD) -> Iterator[Node]:
 @contextmanager
 def clustered() -> Iterator[Cluster]:
     """A new cluster, begun and gone with the block."""
-    with _folder() as folder:
+    with home() as folder:
         cluster = Cluster([Node(folder, f"node{number}") for number in range(1, NODES + 1)])
         try:
             cluster.start()
@@ -184,7 +193,8 @@ def clustered() -> Iterator[Cluster]:
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def home() -> Iterator[Path]:
+    """A folder for servers, gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="stepward-nats-"))
     try:
         yield folder

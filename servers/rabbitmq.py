@@ -28,14 +28,20 @@ log.file = false
 vm_memory_high_watermark.absolute = 1GB
 disk_free_limit.absolute = 50MB
 """
+UNTRACED = "[]."
+TRACED = '[{rabbit, [{trace_vhosts, [<<"/">>]}]}].'
+"""What is published is copied to the exchange amq.rabbitmq.trace, from the first moment on."""
 
 
 class Server:
-    """One server; its verbs block until they are done."""
+    """One server; its verbs block until they are done. One that `is_traced` lets others look on."""
 
-    def __init__(self, folder: Path) -> None:
-        self.port = free_port()
+    name = "RabbitMQ"
+
+    def __init__(self, folder: Path, port: int | None = None, *, is_traced: bool = False) -> None:
+        self.port = port or free_port()
         self._folder = folder
+        self._is_traced = is_traced
         self._mapper_port = free_port()
         self._nodes_port = free_port()
         self._mapper: subprocess.Popen[bytes] | None = None
@@ -46,9 +52,16 @@ class Server:
         """What a client connects to."""
         return f"amqp://guest:guest@127.0.0.1:{self.port}/"
 
+    @property
+    def pid(self) -> int:
+        """Of the process that all its others descend from."""
+        assert self._process is not None, "runs"
+        return self._process.pid
+
     def start(self) -> None:
         """Start it where it was, and wait until it takes connections."""
         (self._folder / "rabbitmq.conf").write_text(SETTINGS.format(port=self.port))
+        (self._folder / "advanced.config").write_text(TRACED if self._is_traced else UNTRACED)
         (self._folder / "plugins").write_text("[].")
         if self._mapper is None:
             # Left to itself the server begins one that outlives it, and is everybody's.
@@ -70,6 +83,14 @@ class Server:
             self._signal(signal.SIGKILL)
             self._process.wait(START_SECONDS)
             self._process = None
+
+    def await_written(self, queue: str) -> None:
+        """Wait until its files name a queue: what it confirms before that, about a second long, outlives no crash."""
+        end = time.perf_counter() + START_SECONDS
+        while not self._has_written(queue):
+            if time.perf_counter() > end:
+                raise RuntimeError(f"RabbitMQ: expected queue {queue} in its files, found none such")
+            time.sleep(LOOK_SECONDS)
 
     def pause(self) -> None:
         """Let it do nothing until ``resume``."""
@@ -97,6 +118,7 @@ class Server:
             "RABBITMQ_DIST_PORT": str(self._nodes_port),
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
             "RABBITMQ_CONFIG_FILE": f"{home}/rabbitmq.conf",
+            "RABBITMQ_ADVANCED_CONFIG_FILE": f"{home}/advanced.config",
             "RABBITMQ_ENABLED_PLUGINS_FILE": f"{home}/plugins",
             "RABBITMQ_MNESIA_BASE": f"{home}/data",
             "RABBITMQ_LOG_BASE": f"{home}/log",
@@ -127,21 +149,34 @@ class Server:
         except OSError:
             return False
 
+    def _has_written(self, queue: str) -> bool:
+        names = (self._folder / "data").glob("*/quorum/*/names.dets")
+        return any(queue.encode() in file.read_bytes() for file in names)
+
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None, "runs"
         os.killpg(self._process.pid, number)
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def running(*, is_traced: bool = False) -> Iterator[Server]:
     """A new server, begun and gone with the block."""
+    with home() as folder:
+        server = Server(folder, is_traced=is_traced)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def home() -> Iterator[Path]:
+    """A folder that the server's user owns, gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="stepward-rabbitmq-"))
-    folder.chmod(0o755)
-    give(folder)
-    server = Server(folder)
     try:
-        server.start()
-        yield server
+        folder.chmod(0o755)
+        give(folder)
+        yield folder
     finally:
-        server.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -84,13 +84,14 @@ async def test_each_nominal_time_is_fired_once(make: Make, clock: HandClock) -> 
 
 
 async def test_the_task_has_the_arguments_and_says_whence_it_comes(make: Make, clock: HandClock) -> None:
-    app = await registered(make(priority=7))
+    app = await registered(make(priority=7, fairness_key="reports"))
     clock.advance(3600)
     await app.supervise_once()
     async with app.client() as client:
         record = await client.record(FIRST)
         found = await client.tasks(label=("schedule", "report"))
-    assert (record.workflow, record.input, record.priority) == ("report", b'["daily"]', 7)
+    assert (record.workflow, record.input) == ("report", b'["daily"]')
+    assert (record.priority, record.fairness_key) == (7, "reports")
     assert [status.id for status in found] == [FIRST]
 
 

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from servers.postgres import paired
@@ -17,22 +18,23 @@ from torture import report
 from torture.run import SERVER, Plan, torture
 
 MINUTE = 60.0
+LONGEST_SEED = 18
+MISUSED = 2
 
 
 def main() -> int:
     """0 if all held; else the folder is kept, and named with the seed."""
-    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
-    parser.add_argument(
-        "--minutes", type=_minutes, default=10.0, help="how long faults are brought about; 10 unless given"
-    )
-    parser.add_argument("--seed", type=int, default=None, help="what the faults are drawn from; another each time")
-    arguments = parser.parse_args()
+    try:
+        plan = _plan()
+    except ValueError as error:
+        print(f"torture: {error}", file=sys.stderr)
+        return MISUSED
     signal.signal(signal.SIGTERM, _end)
-    seed = int(time.time()) if arguments.seed is None else arguments.seed
+    seed = plan.seed
     folder = Path(tempfile.mkdtemp(prefix="stepward-torture-"))
-    print(f"torture for {arguments.minutes:g} minutes, seed {seed}", flush=True)
+    print(f"torture for {plan.seconds / MINUTE:g} minutes, seed {seed}", flush=True)
     with paired(settings=SERVER) as pair:
-        verdict = asyncio.run(torture(Plan(seconds=arguments.minutes * MINUTE, seed=seed), pair, folder))
+        verdict = asyncio.run(torture(plan, pair, folder))
     print(f"\n{verdict.table}\n")
     if verdict.broken:
         print(report.broken(verdict.broken))
@@ -43,11 +45,27 @@ def main() -> int:
     return 0
 
 
+def _plan() -> Plan:
+    """What the command line asks for; raises ValueError, in words."""
+    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
+    parser.add_argument("--minutes", default="10", help="how long faults are brought about; 10 unless given")
+    parser.add_argument("--seed", default=None, help="what the faults are drawn from; another each time")
+    given = parser.parse_args()
+    seed = int(time.time()) if given.seed is None else _seed(given.seed)
+    return Plan(seconds=_minutes(given.minutes) * MINUTE, seed=seed)
+
+
 def _minutes(text: str) -> float:
-    minutes = float(text)
-    if not 0 < minutes < math.inf:
-        raise ValueError(text)
-    return minutes
+    with suppress(ValueError):
+        if 0 < (minutes := float(text)) < math.inf:
+            return minutes
+    raise ValueError(f"minutes: expected a number above 0, found {text[:40]!r}; say MINUTES=10, or nothing")
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_SEED):
+        raise ValueError(f"seed: expected a whole number, found {text[:40]!r}; say SEED=1, or nothing")
+    return int(text)
 
 
 def _end(number: int, frame: object) -> None:

@@ -8,7 +8,8 @@ import asyncio
 from examples.orders.app import app
 from examples.orders.tether import listen, until
 
-ROLES = ("submission", "scheduler", "agents", "supervisor")
+ROLES = ("submission", "scheduler", "agents", "supervisor", "together")
+"""The last is a Scheduler with all Agents in its own process."""
 
 
 def main() -> None:
@@ -25,8 +26,8 @@ async def _work(role: str, only: list[str] | None, *, is_tethered: bool) -> None
     told = listen(is_tethered=is_tethered)
     async with app.running(
         submission=role == "submission",
-        scheduler=role == "scheduler",
-        agents=role == "agents" and (only or True),
+        scheduler=role in ("scheduler", "together"),
+        agents=role in ("agents", "together") and (only or True),
         supervisor=role == "supervisor",
     ) as running:
         print(f"{role} ready", flush=True)

@@ -24,7 +24,7 @@ async def finish(connection: StepTransaction, order_id: str, tracking: str) -> N
     await database.set_tracking(connection, order_id, tracking)
 
 
-@workflow(supervision=Supervision(threshold=6, backoff=SOON, then="undo"))
+@workflow(supervision=Supervision(threshold=12, backoff=SOON, then="undo"))
 async def fulfil_order(order_id: str) -> str:
     """The usual way: repeat what fails, and past the threshold take everything back."""
     return await _fulfil(order_id)
@@ -36,7 +36,7 @@ async def fulfil_patiently(order_id: str) -> str:
     return await _fulfil(order_id)
 
 
-@workflow(supervision=Supervision(threshold=6, backoff=SOON, then="alert"))
+@workflow(supervision=Supervision(threshold=12, backoff=SOON, then="alert"))
 async def fulfil_personally(order_id: str) -> str:
     """For customers who must not be turned away: keep what is done, and call an operator."""
     return await _fulfil(order_id)

@@ -10,6 +10,8 @@ from stepward.agent.declaration import Agent
 from stepward.app import App
 from stepward.client import UNSET, Client, Queues, StatusEvent, TaskHandle, TaskStatus
 from stepward.errors import (
+    CompletionRefused,
+    LeaseLapsed,
     NonDeterministic,
     StepFailed,
     StepwardError,
@@ -52,9 +54,11 @@ __all__ = [
     "Backoff",
     "CircuitBreaker",
     "Client",
+    "CompletionRefused",
     "From",
     "Given",
     "HttpAgent",
+    "LeaseLapsed",
     "LongWait",
     "Message",
     "NonDeterministic",

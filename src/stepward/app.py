@@ -30,10 +30,12 @@ from stepward.submission import Submission
 from stepward.submission.declaration import Accept
 from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
+from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.contract import Transport
+from stepward.transport.graves import burying
 from stepward.transport.letters import DeadLetters
 from stepward.transport.memory import MemoryTransport
-from stepward.transport.opening import open_broker
+from stepward.transport.opening import broker_queues, is_broker, open_broker
 from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
 from stepward.workflow.definition import Workflow
@@ -103,6 +105,7 @@ class App:
         *,
         args: Sequence[Any] = (),
         priority: int = 5,
+        fairness_key: str | None = None,
         catch_up: CatchUp = "one",
     ) -> None:
         """Run a workflow at every nominal time of a cron expression in a time zone, each exactly once.
@@ -114,7 +117,15 @@ class App:
         if name in self._recurring:
             raise DeclarationError(f"schedule {name}: expected one declaration, found two; rename one")
         self._recurring[name] = Recurring(
-            name, workflow, cron, timezone, args=args, priority=priority, catch_up=catch_up, registry=self.registry
+            name,
+            workflow,
+            cron,
+            timezone,
+            args=args,
+            priority=priority,
+            fairness_key=fairness_key,
+            catch_up=catch_up,
+            registry=self.registry,
         )
 
     def relay(self, outbox: str) -> None:
@@ -178,6 +189,7 @@ class App:
                 app=self.name,
                 registry=self.registry,
                 environment=self.environment,
+                transport=self.settings.transport,
                 payload_bytes=self.settings.payload_bytes,
             )
         return Client(
@@ -200,6 +212,7 @@ class App:
                 app=self.name,
                 registry=self.registry,
                 environment=self.environment,
+                transport=self.settings.transport,
                 payload_bytes=self.settings.payload_bytes,
             )
         )
@@ -230,8 +243,8 @@ class App:
         hints = Hints()
         endings = Endings()
         transport = await self._transport(settings, store, hints)
-        queues = StoreQueues(store.messages, poll=settings.poll)
-        hints.listen(queues.wake)
+        brokered = self._broker_queues(settings, store)
+        queues = brokered or self._store_queues(settings, store, hints)
         parts = Parts(
             app=self.name,
             registry=self.registry,
@@ -239,6 +252,7 @@ class App:
             submissions=self.submissions,
             schedules=self.schedules,
             queues=queues,
+            brokered=brokered,
             settings=settings,
             environment=self.environment,
             observers=self.observers,
@@ -272,6 +286,23 @@ class App:
         except BaseException:
             await store.close()
             raise
+
+    def _store_queues(self, settings: Settings, store: Store, hints: Hints) -> AppQueues:
+        queues = StoreQueues(store.messages, poll=settings.poll)
+        hints.listen(queues.wake)
+        return queues
+
+    def _broker_queues(self, settings: Settings, store: Store) -> BrokerQueues | None:
+        if not is_broker(settings.transport):
+            return None
+        return broker_queues(
+            settings.transport,
+            app=self.name,
+            now=store.now,
+            environment=self.environment,
+            observers=self.observers,
+            bury=burying(store.messages),
+        )
 
     def _chosen(self, agents: bool | Iterable[str]) -> frozenset[str] | None:
         if isinstance(agents, bool):

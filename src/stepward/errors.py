@@ -13,8 +13,10 @@ StepwardError
 │   ├── UnknownOperation     no Agent offers that operation
 │   ├── TaskNotFound         no task has that id
 │   ├── ScheduleNotFound     no recurring task has that name
+│   ├── AgentNotFound        no Agent of that name was ever served
 │   ├── Unacceptable         a message that no submission can accept
 │   ├── TaskConflict         the id is taken by a task with other arguments
+│   ├── CompletionRefused    a completion token that is forged, used, or worth nothing any more
 │   └── IllegalTransition    the task's state does not allow what was asked for
 ├── StoreError
 │   ├── StoreUnavailable     cannot be reached, is busy, read-only or full: exit code 3
@@ -26,6 +28,7 @@ StepwardError
 ├── ArchiveUnavailable       the archive cannot be written: no task is deleted
 ├── NonDeterministic         a replay asked for something else than the record holds
 ├── ServiceUnavailable       a remote service did not do its work this time; its Agent calls again
+├── LeaseLapsed              the code that beats works on a step that another instance has by now
 ├── StepFailed               a step failed for good; workflow code may catch it
 ├── Unrecoverable            raised by an operation: no retry, an error reply
 └── TaskEnded                what ``result()`` raises for a task that did not end ``processed``
@@ -91,12 +94,24 @@ class ScheduleNotFound(Refused):
     """No recurring task has that name."""
 
 
+class AgentNotFound(Refused):
+    """No Agent of that name was ever served."""
+
+
 class TaskConflict(Refused):
     """The id is taken by a task with other arguments."""
 
 
 class Unacceptable(Refused):
     """A message can never be accepted: it goes to the dead letters with this reason."""
+
+
+class CompletionRefused(Refused):
+    """A completion token that is forged, used, or worth nothing any more; ``reason`` says which, in a word."""
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class IllegalTransition(Refused):
@@ -150,6 +165,10 @@ class ServiceUnavailable(StepwardError):
 
 class NonDeterministic(StepwardError):
     """A replay asked for something else than the record holds; both sides are named."""
+
+
+class LeaseLapsed(StepwardError):
+    """A heartbeat came too late: another instance has the step by now, and this code is to stop before it acts."""
 
 
 class StepFailed(StepwardError):

@@ -15,6 +15,7 @@ from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, 
 
 PAYLOAD_BYTES = 1024 * 1024
 DEPTH = 100
+ADVICE = "store it elsewhere and pass a reference, or raise payload_bytes"
 NULL = b"null"
 NESTED = b"[["
 TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -24,17 +25,18 @@ NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
-def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES) -> bytes:
+def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str = ADVICE) -> bytes:
     """``value`` as JSON bytes, the same bytes for equal values whatever the hash seed.
 
-    Raises InvalidPayload (not JSON, NaN, nested over 100 levels) or PayloadTooLarge, naming ``what``.
+    Raises InvalidPayload (not JSON, NaN, nested over 100 levels) or PayloadTooLarge, naming ``what``;
+    ``advice`` says what helps against the latter.
     """
     try:
         data = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {_cause(error)}") from None
     if len(data) > min(DEPTH, limit):  # shorter ones are neither too long nor too deep
-        check_size(data, what, limit=limit)
+        check_size(data, what, limit=limit, advice=advice)
     if NULL in data:
         _refuse_nan(value, what)
     if NESTED in data:
@@ -42,13 +44,10 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES) -> bytes:
     return data
 
 
-def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES) -> None:
+def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: str = ADVICE) -> None:
     """Refuse bytes over ``limit`` or nested over 100 levels."""
     if len(data) > limit:
-        raise PayloadTooLarge(
-            f"{what}: expected at most {limit:,} bytes of JSON, found {len(data):,}; "
-            "store it elsewhere and pass a reference, or raise payload_bytes"
-        )
+        raise PayloadTooLarge(f"{what}: expected at most {limit:,} bytes of JSON, found {len(data):,}; {advice}")
     if data.count(b"[") + data.count(b"{") > DEPTH and _is_deeper(data, DEPTH):
         raise InvalidPayload(f"{what}: expected at most {DEPTH} nested levels, found more; flatten it")
 

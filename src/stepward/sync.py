@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 
 from msgspec.structs import asdict
 
-from stepward.client import UNSET, Client, Options, Prepared, Queues, StatusEvent, TaskHandle, TaskStatus
+from stepward.client import UNSET, AgentStatus, Client, Options, Prepared, Queues, StatusEvent, TaskHandle, TaskStatus
 from stepward.client.events import StatusEvents
 from stepward.client.handle import R, StepRecord
 from stepward.durations import Duration
-from stepward.model.records import Alert, Instance
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Transaction
@@ -126,18 +126,25 @@ class SyncClient:
         ids: Sequence[str] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
         transaction: object = None,
     ) -> list[SyncTaskHandle[R]]:
         """See ``Client.submit_many``, and ``submit`` for ``transaction``."""
         client = self._open_client
         if _is_borrowed(transaction):
-            options = Options(priority=priority, labels=labels)
+            options = Options(priority=priority, labels=labels, fairness_key=fairness_key)
             return self._submit_borrowed(
                 transaction, self.call(client.prepared_many(workflow, arguments, ids, options))
             )
         inner = _inner(transaction)
         submitting = client.submit_many(
-            workflow, arguments, ids=ids, priority=priority, labels=labels, transaction=inner
+            workflow,
+            arguments,
+            ids=ids,
+            priority=priority,
+            labels=labels,
+            fairness_key=fairness_key,
+            transaction=inner,
         )
         return [SyncTaskHandle(self, handle) for handle in self.call(submitting)]
 
@@ -170,9 +177,69 @@ class SyncClient:
         """See ``Client.alerts``."""
         return self.call(self._open_client.alerts(limit, open_only))
 
+    def acknowledge(self, number: int) -> bool:
+        """See ``Client.acknowledge``."""
+        return self.call(self._open_client.acknowledge(number))
+
+    def schedules(self) -> list[Schedule]:
+        """See ``Client.schedules``."""
+        return self.call(self._open_client.schedules())
+
+    def pause(self, schedule: str) -> bool:
+        """See ``Client.pause``."""
+        return self.call(self._open_client.pause(schedule))
+
+    def go_on(self, schedule: str) -> bool:
+        """See ``Client.go_on``."""
+        return self.call(self._open_client.go_on(schedule))
+
+    def unschedule(self, schedule: str) -> None:
+        """See ``Client.unschedule``."""
+        self.call(self._open_client.unschedule(schedule))
+
+    def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
+        """See ``Client.dead_letters``."""
+        return self.call(self._open_client.dead_letters(limit))
+
+    def put_back(self, *numbers: int) -> list[int]:
+        """See ``Client.put_back``."""
+        return self.call(self._open_client.put_back(*numbers))
+
+    def discard(self, *numbers: int) -> list[int]:
+        """See ``Client.discard``."""
+        return self.call(self._open_client.discard(*numbers))
+
+    def audits(self, id: str | None = None, limit: int = 100) -> list[Audit]:
+        """See ``Client.audits``."""
+        return self.call(self._open_client.audits(id, limit))
+
+    def record(self, id: str) -> Task:
+        """See ``Client.record``."""
+        return self.call(self._open_client.record(id))
+
+    def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
+        """See ``Client.complete``."""
+        self.call(self._open_client.complete(token, result, by=by))
+
+    def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
+        """See ``Client.fail``."""
+        self.call(self._open_client.fail(token, message, by=by, **data))
+
     def instances(self) -> list[Instance]:
         """See ``Client.instances``."""
         return self.call(self._open_client.instances())
+
+    def agents(self) -> list[AgentStatus]:
+        """See ``Client.agents``."""
+        return self.call(self._open_client.agents())
+
+    def suspend_agent(self, name: str, note: str | None = None) -> bool:
+        """See ``Client.suspend_agent``."""
+        return self.call(self._open_client.suspend_agent(name, note))
+
+    def resume_agent(self, name: str) -> bool:
+        """See ``Client.resume_agent``."""
+        return self.call(self._open_client.resume_agent(name))
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
         client = self._open_client

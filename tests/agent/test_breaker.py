@@ -65,3 +65,19 @@ def test_what_was_sent_before_it_opened_changes_nothing(breaker: Breaker) -> Non
     assert not breaker.succeeded()
     assert not breaker.failed(9)
     assert breaker.ask(9.5) == 0.5
+
+
+def test_others_open_it_and_close_it(breaker: Breaker) -> None:
+    breaker.failed(0)
+    breaker.failed(0)
+    breaker.open(10)
+    assert (breaker.state, breaker.wait(4)) == (BreakerState.OPEN, 6.0)
+    breaker.close()
+    assert (breaker.state, breaker.wait(4)) == (BreakerState.CLOSED, 0.0)
+    assert [breaker.failed(4), breaker.failed(4)] == [False, False]
+
+
+def test_looking_how_long_it_takes_makes_nobody_find_out(breaker: Breaker) -> None:
+    opened(breaker)
+    assert breaker.wait(10) == 0.0
+    assert breaker.state is BreakerState.OPEN

@@ -51,3 +51,30 @@ def test_what_is_earned_is_bounded() -> None:
     for _ in range(100_000):
         budget.succeeded()
     assert sum(budget.spend(0.0) for _ in range(1000)) <= 111
+
+
+def test_a_part_of_a_bucket_is_a_part_of_its_size_and_of_its_rate() -> None:
+    bucket = TokenBucket(Rate(4, 1.0))
+    bucket.divide(2, 100.0, returned=0)
+    assert [bucket.reserve(100.0, FOREVER) for _ in range(4)] == [0.0, 0.0, 0.5, 1.0]
+
+
+def test_a_part_smaller_than_a_token_makes_the_first_call_wait() -> None:
+    bucket = TokenBucket(Rate(1, 1.0))
+    bucket.divide(4, 100.0, returned=0)
+    assert bucket.reserve(100.0, FOREVER) == 3.0
+
+
+def test_what_was_reserved_and_is_not_used_after_all_is_there_again() -> None:
+    bucket = TokenBucket(Rate(2, 1.0))
+    reserved = [bucket.reserve(100.0, FOREVER) for _ in range(5)]
+    assert reserved == [0.0, 0.0, 0.5, 1.0, 1.5]
+    bucket.divide(2, 100.0, returned=3)
+    assert [bucket.reserve(100.0, FOREVER) for _ in range(3)] == [1.0, 2.0, 3.0]
+    bucket.put_back()
+    assert bucket.reserve(100.0, FOREVER) == 3.0
+
+
+def test_as_many_parts_as_before_change_nothing() -> None:
+    bucket = TokenBucket(Rate(2, 1.0))
+    assert [bucket.is_divided(parts) for parts in (0, 1, 2)] == [False, False, True]

@@ -85,46 +85,6 @@ async def test_a_lease_that_cannot_be_kept_ends_the_call(start: Start) -> None:
     assert world.told("agent.overran")[0]["deadline"] == "lease"
 
 
-async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
-    extended: list[float] = []
-
-    class Watching(MemoryTransport):
-        async def extend(self, queue: str, deliveries: Any, lease: float) -> None:
-            extended.append(asyncio.get_running_loop().time() - START)
-            await super().extend(queue, deliveries, lease)
-
-    agent = Agent("payments")
-
-    @agent.operation()
-    async def charge() -> None:
-        await asyncio.sleep(0.5)
-        current_step().heartbeat({"pages": 3})
-        await asyncio.sleep(100)
-
-    world = start(agent, transport=Watching(asyncio.get_running_loop().time))
-    await world.ask("payments.charge", complete_by=START + 2)
-    assert await world.is_silent(30)
-    assert extended == [pytest.approx(0.5, abs=0.01)]
-    assert [told["progress"] for told in world.told("agent.heartbeat")] == [{"pages": 3}]
-
-
-async def test_a_call_that_nobody_waits_for_has_no_heartbeat(start: Start) -> None:
-    agent = Agent("payments")
-
-    @agent.operation()
-    async def charge() -> None:
-        try:
-            await asyncio.sleep(100)
-        except asyncio.CancelledError:
-            current_step().heartbeat("still here")
-            await asyncio.sleep(1)
-
-    world = start(agent)
-    await world.ask("payments.charge", complete_by=START + 2)
-    await asyncio.sleep(10)
-    assert world.told("agent.heartbeat") == []
-
-
 async def test_an_ended_run_listens_to_no_revocations(start: Start) -> None:
     stopped: list[str] = []
 

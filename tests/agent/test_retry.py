@@ -137,13 +137,12 @@ async def test_an_open_breaker_makes_calls_wait_uncounted(start: Start) -> None:
     assert [len(world.told(f"agent.breaker_{name}")) for name in ("opened", "closed")] == [1, 1]
 
 
-async def test_behind_a_breaker_open_past_its_complete_by_a_call_gives_up_undone(start: Start) -> None:
-    agent = Agent("payments", retry=Retry(1), breaker=CircuitBreaker(1, reset_after=10))
+async def test_behind_a_breaker_open_past_its_complete_by_a_call_gives_up(start: Start) -> None:
+    agent = Agent("payments", retry=Retry(2, initial=0), breaker=CircuitBreaker(1, reset_after=10))
     service = Service(agent, [ValueError("1")])
     world = start(agent)
-    await world.call("payments.charge")
     reply = await world.call("payments.charge", task="uid-2", complete_by=START + 5)
-    assert (reply.outcome, reply.calls, reply.maybe_done) == (Outcome.GAVE_UP, 0, False)
+    assert (reply.outcome, reply.calls, reply.maybe_done) == (Outcome.GAVE_UP, 1, True)
     assert world.now() - START < 1
     assert len(service.called_at) == 1
 

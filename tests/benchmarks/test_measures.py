@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import measures, processes, queues
+from benchmarks import brokers, measures, processes, queues
 from benchmarks.costs import costs
 from benchmarks.draining import draining
 from benchmarks.places import Place, PostgresPlace
@@ -52,8 +52,11 @@ async def test_two_schedulers_are_measured_beside_one(postgres: PostgresPlace) -
     assert figures["two_to_one_cpu"] == figures["two_cpu_us_per_step"] / figures["one_cpu_us_per_step"]
 
 
-async def test_messages_go_through_the_store_between_two_processes(postgres: PostgresPlace) -> None:
-    assert (await processes.transport(postgres, tasks=20))["steps_per_s"] > 0
+@pytest.mark.parametrize("queues", [brokers.in_the_store, brokers.over_nats])
+async def test_messages_go_through_queues_between_two_processes(place: Place, queues: brokers.Queues) -> None:
+    figures = await brokers.transport(place, queues=queues, rounds=1, tasks=20, alone=4)
+    assert figures["steps_per_s"] > 0
+    assert figures["one_step_alone_ms"] > 0
 
 
 async def test_the_supervisor_decides_all_that_expired(place: Place) -> None:

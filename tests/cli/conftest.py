@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,9 @@ SHOP = f"{Path(__file__).with_name('shop.py')}:app"
 LONG_ID = "order-" + "0123456789" * 19 + "-end"
 
 Stepward = Callable[..., Result]
+
+# In the background of a shell ^C is ignored, and so it would be by every process that tests begin.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

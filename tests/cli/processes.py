@@ -46,9 +46,9 @@ class Process:
                 return lines
         raise AssertionError(f"expected {start!r}, found {lines}\n{self.errors.read_text()}")
 
-    def tell(self, signal: int) -> None:
+    def tell(self, number: int) -> None:
         """Send a signal."""
-        self._process.send_signal(signal)
+        self._process.send_signal(number)
 
     def ended(self) -> int:
         """Wait for the end; the exit code."""

@@ -27,6 +27,7 @@ TASK = {
     "complete_by",
     "failure_count",
     "priority",
+    "fairness_key",
     "run",
     "waits_for",
     "error",
@@ -63,6 +64,9 @@ STEP = {
     "output",
     "error",
     "agent",
+    "progress",
+    "progress_at",
+    "deferred_at",
 }
 ALERT = {
     "number",
@@ -78,7 +82,7 @@ ALERT = {
     "acknowledged_at",
     "acknowledged_by",
 }
-INSTANCE = {"id", "role", "host", "pid", "serves", "started_at", "expires_at", "alive", "capacity"}
+INSTANCE = {"id", "role", "host", "pid", "serves", "started_at", "expires_at", "alive", "capacity", "health", "demand"}
 AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details"}
 
 
@@ -126,12 +130,14 @@ def test_tasks_are_found_by_state_workflow_and_label(store: Path, stepward: Step
 @pytest.mark.parametrize("target", [SHOP, URL], ids=["app", "store"])
 def test_submitting(store: Path, stepward: Stepward, target: str) -> None:
     options = ["--id", "new", "--priority", "9", "--delay", "1h", "--complete-by", "2h", "--label", "a=b=c"]
+    options += ["--fairness-key", "tenant 7"]
     result = stepward("submit", target, "good", "-5", '"note"', *options)
     assert (result.stdout, result.stderr, result.exit_code) == ("new\n", "", 0)
     shown = as_json(stepward, "show", "new")
     assert shown["input"] == [-5, "note"]
     assert shown["labels"] == {"a": "b=c"}
-    assert shown["priority"] == 9
+    assert (shown["priority"], shown["fairness_key"]) == (9, "tenant 7")
+    assert "9, in turn as tenant 7" in stepward("show", "new").stdout
     assert shown["state"] == "pending"
     again = stepward("submit", target, "good", "-5", '"note"', *options)
     assert (again.stdout, again.exit_code) == ("new\n", 0)
@@ -201,17 +207,6 @@ def test_alerts_are_acknowledged(store: Path, stepward: Stepward) -> None:
 def test_the_store_is_inherited_by_subcommands(empty: Path, filled: Path, stepward: Stepward) -> None:
     result = stepward("alerts", "--store", f"sqlite:///{filled}", "acknowledge", "99")
     assert "alert 99" in one_line(result)
-
-
-def test_agents_of_live_instances(store: Path, stepward: Stepward) -> None:
-    assert stepward("agents").stdout == "No Agent is alive.\n"
-    register(
-        instance("agent-a", ["payments:7", "stock:1"], Role.AGENT), instance("agent-b", ["payments:3"], Role.AGENT)
-    )
-    assert as_json(stepward, "agents") == [
-        {"name": "payments", "instances": 2, "capacity": 10, "hosts": ["h"]},
-        {"name": "stock", "instances": 1, "capacity": 1, "hosts": ["h"]},
-    ]
 
 
 def test_purge_deletes_what_ended_and_keeps_errors(store: Path, stepward: Stepward) -> None:

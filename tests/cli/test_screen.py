@@ -135,6 +135,20 @@ def test_a_table_keeps_to_its_room() -> None:
     assert "SPARE" in _drawn(columns, rows, 80)[0]
 
 
+def test_columns_that_may_go_do_so_in_turn_where_even_cutting_does_not_help() -> None:
+    columns = (
+        Column(name="ID", least=5),
+        Column(name="NUMBER", right=True),
+        Column(name="LAST", right=True, drops=1),
+        Column(name="FIRST", least=5, drops=2),
+    )
+    rows = [[Cell("0123456789"), Cell("1"), Cell("2"), Cell("one, two")]]
+    shown = {room: _drawn(columns, rows, room)[0].split() for room in (40, 26, 25, 19, 18, 13)}
+    assert shown[40] == shown[26] == ["ID", "NUMBER", "LAST", "FIRST"]
+    assert shown[25] == shown[19] == ["ID", "NUMBER", "LAST"]
+    assert shown[18] == shown[13] == ["ID", "NUMBER"]
+
+
 def _drawn(columns: tuple[Column, ...], rows: list[list[Cell]], room: int) -> list[str]:
     console = Console(width=room, color_system=None)
     with console.capture() as captured:

@@ -136,6 +136,26 @@ async def test_readers_that_follow_one_another_leave_nothing_behind_but_the_last
         assert await read(queues.events(QUEUE), 1) == [("a", 10)]
 
 
+async def test_an_event_that_is_there_twice_is_given_once_and_both_are_settled(shop: Shop) -> None:
+    """A relay that was paused may put behind newer ones what others have put long since."""
+    await shop.tell(body("a", 1), body("a", 2), body("b", 1), body("a", 2), body("a", 1), body("a", 3))
+    async with shop.queues() as queues:
+        events = queues.events(QUEUE)
+        assert await read(events, 4) == [("a", 1), ("a", 2), ("b", 1), ("a", 3)]
+        await shop.tell(body("a", 2), body("b", 1), body("b", 2))
+        assert await read(events, 1) == [("b", 2)]
+        assert await nothing_comes(events)
+    async with shop.queues() as queues:
+        assert await nothing_comes(queues.events(QUEUE))
+
+
+async def test_an_event_that_was_left_out_is_given_when_it_comes(shop: Shop) -> None:
+    """An operator put it back from the dead letters."""
+    await shop.tell(body("a", 1), body("a", 3), body("a", 2), body("a", 2), body("a", 4))
+    async with shop.queues() as queues:
+        assert await read(queues.events(QUEUE), 4) == [("a", 1), ("a", 3), ("a", 2), ("a", 4)]
+
+
 async def test_queues_that_were_not_entered_say_so(shop: Shop) -> None:
     queues = shop.queues()
     for use in (queues.events, queues.watch):

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from stepward import (
@@ -147,6 +148,16 @@ async def _trouble(what: str) -> None:
         time.sleep(3 * LEASE)  # what must not be done in an async operation
     if what == "long":
         await asyncio.sleep(1.0)
-    if what == "pause":
+    if what == "pause" and _is_first(what):
         print("stopping", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _is_first(what: str) -> bool:
+    """Whether no other Agent had this trouble: the request of one that stands still is soon another's."""
+    mark = Path(f"{os.environ['CRASH_LEDGER']}.{what}")
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True

@@ -9,7 +9,7 @@ import pytest
 
 from stepward.errors import TaskCancelled
 from stepward.model.records import Role
-from stepward.model.states import TaskState
+from stepward.model.states import StepState, TaskState
 from tests.crash.conftest import BOTH, Open
 from tests.crash.oracle import check, settled
 from tests.crash.scene import Scene, until
@@ -97,8 +97,15 @@ async def test_a_late_effect_of_a_step_that_was_undone_is_refused(open_scene: Op
     await scene.submit({"slow-0": "slow:pause"})
     await sleeper.hears("stopping")
     handle = scene.client.task("slow-0")
-    await scene.start("agent")
     await handle.cancel()
+
+    async def is_over() -> bool:
+        # Within its complete-by the attempt would be another Agent's as soon as there is one.
+        asked = [step.complete_by or 0.0 for step in await handle.steps() if step.state is StepState.RUNNING]
+        return max(asked, default=0.0) < scene.client.store.now()
+
+    await until(is_over)
+    await scene.start("agent")
     with pytest.raises(TaskCancelled):
         await handle.result(timeout=30)
     sleeper.signal(signal.SIGCONT)

@@ -18,11 +18,20 @@ class Reset:
     """What stands under `!reset`: the key is gone."""
 
 
+class Override(list[Any]):
+    """What stands under `!override`: the list takes the place of the one before."""
+
+
 class Loader(yaml.SafeLoader):
-    """Knows Compose's `!reset` besides."""
+    """Knows Compose's `!reset` and `!override` besides."""
+
+
+def _override(loader: Loader, node: yaml.SequenceNode) -> Override:
+    return Override(loader.construct_sequence(node))
 
 
 Loader.add_constructor("!reset", lambda _loader, _node: Reset())
+Loader.add_constructor("!override", _override)
 
 
 def read(text: str, variables: Mapping[str, str] | None = None) -> Document:
@@ -46,6 +55,8 @@ def laid_over(base: Document, layer: Document) -> Document:
 def _merged(name: str, old: Any, new: Any) -> Any:
     if isinstance(new, dict):
         return laid_over(old or {}, new)
+    if isinstance(new, Override):
+        return list(new)
     if isinstance(new, list) and isinstance(old, list) and name not in REPLACED:
         return [*old, *(each for each in new if each not in old)]
     return new

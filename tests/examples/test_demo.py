@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from servers.postgres.server import home
+from tests.programs import program
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.orders.demo"]
@@ -65,33 +66,33 @@ def test_the_demo_proves_itself(tmp_path: Path) -> None:
     assert "All 18 hold." in said
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(LONGEST_SECONDS + 10)
-def test_the_demo_proves_itself_on_postgresql(folder: Path) -> None:
-    said = _play(folder, "--store", "postgresql")
+@pytest.mark.parametrize(
+    ("transport", "brand", "lost"), [("nats", "NATS", "NATS’s node"), ("rabbitmq", *["RabbitMQ"] * 2)]
+)
+def test_the_demo_proves_itself_on_postgresql_and_a_broker(folder: Path, transport: str, brand: str, lost: str) -> None:
+    if transport == "rabbitmq":
+        program("rabbitmq-server", "rabbitmq-server")
+    said = _play(folder, "--transport", transport)
     assert [said.count(f"kill -9 {name}-") for name in KILLED] == [1, 1, 2, 1]
     for claim in ("The work of the primary was taken over", "No acknowledged order was lost", "has them all, too"):
         assert claim in said
-    assert "All 23 hold." in said
-
-
-def test_a_store_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:
-    make = ["make", "--no-print-directory", "demo", "STORE=mysql", f"RUN={sys.executable}"]
-    done = subprocess.run(make, check=False, cwd=ROOT, env=_environment(tmp_path), capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "")
-    first, *makes_own = done.stderr.splitlines()
-    assert first == "demo: store: expected sqlite or postgresql, found 'mysql'; say STORE=postgresql, or nothing"
-    assert all(line.startswith("make") for line in makes_own)
+    for claim in ("Each order was posted", "Agents were asked", "Agents answered", "The storefront was told"):
+        assert f"{claim} over {brand}" in said
+    assert f"No order was lost with {lost}" in said
+    assert "All 28 hold." in said
 
 
 @pytest.mark.parametrize(
-    ("store", "number"),
-    [("sqlite", signal.SIGINT), ("sqlite", signal.SIGTERM), ("postgresql", signal.SIGINT)],
+    ("stage", "number"),
+    [("sqlite store", signal.SIGINT), ("sqlite local", signal.SIGTERM), ("postgresql nats", signal.SIGINT)],
 )
-async def test_a_stopped_demo_leaves_nothing_behind(folder: Path, store: str, number: signal.Signals) -> None:
+async def test_a_stopped_demo_leaves_nothing_behind(folder: Path, stage: str, number: signal.Signals) -> None:
+    store, transport = stage.split()
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
-        "--store",
-        store,
+        *["--store", store, "--transport", transport],
         cwd=ROOT,
         env=_environment(folder),
         stdout=asyncio.subprocess.PIPE,

@@ -15,18 +15,19 @@ from msgspec.structs import replace
 from examples.orders.demo import __main__ as demo
 from examples.orders.demo import front_door
 from examples.orders.demo.front_door import FormRefused, FrontDoor
-from examples.orders.demo.plots import PLOTS, Plot
+from examples.orders.demo.plots import Plot, plot_of
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import orders
 from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
+from examples.orders.processes.crews import Member
 from examples.orders.processes.process import ProcessDied
-from examples.orders.processes.stores import StoreKind
+from examples.orders.processes.stage import Stage
 from examples.orders.proof import Finding
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
 
-PLOT = PLOTS[StoreKind.SQLITE]
+PLOT = plot_of(Stage())
 LONG = "order-07: payment still holds a charge that nobody can explain, " * 3
 
 
@@ -88,13 +89,13 @@ async def test_a_demo_that_breaks_down_says_where(
 async def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
     processes = Processes(tmp_path, PLOT)
     with pytest.raises(ProcessDied, match=r"juggler-1 exited with 2 before it was ready.*invalid choice: 'juggler'"):
-        await processes.start_worker("juggler-1", "juggler")
+        await processes.start_worker(Member(name="juggler-1", arguments=["juggler"]))
     await processes.stop()
 
 
 async def test_a_worker_that_dies_by_itself_ends_the_play(tmp_path: Path) -> None:
     processes = Processes(tmp_path, PLOT)
-    await processes.start_worker("supervisor", "supervisor")
+    await processes.start_worker(Member(name="supervisor", arguments=["supervisor"]))
     os.kill(processes.worker("supervisor").pid, signal.SIGTERM)
     with pytest.raises(ProcessDied, match="supervisor exited with 0, unasked"):
         await processes.watch()

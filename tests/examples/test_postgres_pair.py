@@ -125,6 +125,6 @@ async def test_a_pair_of_which_both_die_is_lost_with_the_reason(pair: Kept) -> N
 async def test_a_pair_that_cannot_begin_says_why(tmp_path: Path) -> None:
     pair = Kept(tmp_path)
     async with await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", pair.ports[1]):
-        with pytest.raises(ProcessDied, match=r"postgres: .*expected two servers.*PostgreSQL: expected it to start"):
+        with pytest.raises(ProcessDied, match=r"postgres: .*expected its servers.*PostgreSQL: expected it to start"):
             await pair.start()
     assert await pair.terminate() == 1

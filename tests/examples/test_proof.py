@@ -10,7 +10,7 @@ import pytest
 
 from examples.orders.books import Book, Books
 from examples.orders.database import OrderState
-from examples.orders.proof import Evidence, Expected, Failover, Heard, Takeover, prove
+from examples.orders.proof import Evidence, Expected, Failover, Heard, Outage, Takeover, Transit, prove
 from examples.orders.services.faults import FaultKind, StandingFault
 from examples.orders.services.ledger import Effect
 
@@ -73,6 +73,11 @@ def hear(order_id: str, *events: Heard) -> Callable[[Evidence], Evidence]:
     return lambda evidence: replace(heard={**evidence.heard, order_id: list(events)})(evidence)
 
 
+def transit(*submitted: str, **seen: int) -> Transit:
+    went = {"submission": 3, "request": 9, "reply": 2, "event": 12}
+    return Transit(broker="NATS", submitted=frozenset(submitted or ("good", "bad")), seen=went | seen)
+
+
 def honest() -> Evidence:
     payment = book(effect("charge", "good"), *undone("charge", "refund"), faults=1)
     payment.deliveries["good/charge"] = 2
@@ -95,6 +100,8 @@ def honest() -> Evidence:
         },
         takeovers=[Takeover(killed="scheduler-1", held=frozenset({"good"}))],
         failover=Failover(acknowledged=frozenset({"good"}), standby=STATES),
+        outage=Outage(lost="NATS’s node1", held=frozenset({"bad"})),
+        transit=transit(),
     )
 
 
@@ -154,6 +161,12 @@ def test_without_a_failover_nothing_is_said_of_one() -> None:
 
 def failover(acknowledged: str = "good", **standby: OrderState) -> Callable[[Evidence], Evidence]:
     return replace(failover=Failover(acknowledged=frozenset(acknowledged.split()), standby=standby or STATES))
+
+
+def test_without_a_broker_nothing_is_said_of_one() -> None:
+    claims = [finding.claim for finding in prove(ORDERS, replace(outage=None, transit=None)(honest()))]
+    assert len(claims) == len(prove(ORDERS, honest())) - 5
+    assert not any("NATS" in claim for claim in claims)
 
 
 GOOD_END = honest().heard["good"][-1:]
@@ -252,6 +265,18 @@ PLANTED: dict[str, tuple[Callable[[Evidence], Evidence], str]] = {
         failover(good=OrderState.PROCESSED, bad=OrderState.UNDONE, who=OrderState.PENDING),
         "who: is missing, on the standby Pending",
     ),
+    "lost with the broker": (
+        replace(states={"good": OrderState.PROCESSED, "bad": OrderState.PENDING}, takeovers=[]),
+        "bad: was not brought to its end",
+    ),
+    "nothing on the way": (
+        replace(outage=Outage(lost="RabbitMQ", held=frozenset())),
+        "no order was on the way when RabbitMQ was lost",
+    ),
+    "posted past the broker": (replace(transit=transit("good")), "bad: came another way"),
+    "asked past the broker": (replace(transit=transit(request=1)), "expected at least 2 requests, saw 1"),
+    "answered past the broker": (replace(transit=transit(reply=0)), "expected at least 2 replies, saw 0"),
+    "told past the broker": (replace(transit=transit(event=0)), "expected at least 2 events, saw 0"),
     "lost in a takeover": (
         replace(states={"good": OrderState.PROCESSING, "bad": OrderState.UNDONE}),
         "good: was not brought to its end",

@@ -18,6 +18,7 @@ import pytest
 from examples.orders.database import Care, Line, Order
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.processes.ports import Ports
+from tests.programs import program
 
 ROOT = Path(__file__).parents[2]
 BOUND_SECONDS = 60
@@ -58,9 +59,9 @@ class Shop:
 
 
 @asynccontextmanager
-async def open_shop(folder: Path, port: int, *options: str) -> AsyncIterator[Shop]:
+async def open_shop(folder: Path, port: int | str, *options: str) -> AsyncIterator[Shop]:
     process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-m", "examples.orders.shop", "--folder", str(folder), "--port-base", str(port), *options],
+        *[sys.executable, "-m", "examples.orders.shop", "--folder", str(folder), f"--port-base={port}", *options],
         cwd=ROOT,
         # Settings of the user's own are none of the shop's business: these would break it.
         env={**os.environ, "STEPWARD_STORE": "sqlite:////nowhere/at/all.db", "STEPWARD_LEASE": "9m"},
@@ -77,8 +78,10 @@ async def open_shop(folder: Path, port: int, *options: str) -> AsyncIterator[Sho
 
 @pytest.fixture
 def port() -> int:
-    """A base above which all ports of the shop are free."""
-    for base in range(20_000 + os.getpid() % 30_000, 60_000, 211):
+    """A base above which all ports of the shop are free, and which no other process of these tests is given."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 4
+    first = 20_000 + 3_000 * worker
+    for base in range(first, first + 2_800, 211):
         if not Ports.from_base(base).taken():
             return base
     raise AssertionError("no ports are free")
@@ -96,6 +99,11 @@ def _processes_in(place: Path | str) -> dict[str, int]:
         if "examples.orders" in " ".join(command) and str(place) in " ".join(command) + environment:
             found[" ".join(command[2:4])] = int(process.name)
     return found
+
+
+def _all_given_to(pid: int) -> str:
+    """The command line and the environment of a process."""
+    return "\n".join((Path("/proc") / str(pid) / name).read_text() for name in ("cmdline", "environ"))
 
 
 async def _heard(door: FrontDoor, wanted: str) -> None:
@@ -160,12 +168,35 @@ async def test_on_postgresql_it_outlives_the_primary(tmp_path: Path, port: int) 
     assert not Path(folder).exists()
 
 
+async def test_over_nats_it_outlives_a_server(tmp_path: Path, port: int) -> None:
+    program("node", "nodejs")
+    program("npm", "npm")
+    async with open_shop(tmp_path, port, "--store", "sqlite", "--transport", "nats") as shop:
+        await shop.says("Ctrl-C closes it")
+        [folder] = re.findall(r"data and logs are in (\S+), and go when the shop closes", shop.said)
+        [address] = re.findall(r"STEPWARD_TRANSPORT='(nats://\S+)'", shop.said)
+        [pid] = re.findall(r"kill (\d+)", shop.said)
+        assert "The mail Agent is the one that is written for Node" in shop.said
+        os.kill(int(pid), signal.SIGTERM)
+        await shop.says(r"NATS: node\d at .*, node\d at .*; 1 of 3 is started again")
+        async with FrontDoor(f"http://127.0.0.1:{port}") as door:
+            await door.order(TEAPOT)
+            await _heard(door, COMPLETED)
+        knows = _all_given_to(_processes_in(address)["examples.orders.storefront --queues"])
+        assert address in knows and "STEPWARD_" not in knows and "orders.db" not in knows
+        shop.process.terminate()
+        assert await shop.ends() == 0
+    assert "Traceback" not in shop.said
+    assert _processes_in(folder) | _processes_in(address) == {}
+    assert not Path(folder).exists()
+
+
 async def test_a_process_that_is_killed_is_started_again(tmp_path: Path, port: int) -> None:
     async with open_shop(tmp_path, port) as shop:
         await shop.says("Ctrl-C closes it")
         for name, command in {
-            "scheduler": "examples.orders.worker scheduler",
-            "submission": "examples.orders.worker submission",
+            "scheduler-1": "examples.orders.worker scheduler",
+            "submission-1": "examples.orders.worker submission",
             "storefront": "examples.orders.storefront --queues",
             "payment": "examples.orders.services payment",
         }.items():
@@ -241,8 +272,23 @@ async def test_a_store_that_is_none_is_refused_in_one_line(tmp_path: Path, port:
     assert shop.said == "shop: store: expected sqlite or postgresql, found 'mysql'; say STORE=postgresql, or nothing\n"
 
 
+async def test_a_transport_that_is_none_is_refused_in_one_line(tmp_path: Path, port: int) -> None:
+    async with open_shop(tmp_path, port, "--transport", "kafka") as shop:
+        assert await shop.ends() == 2
+    expected = "local, store, nats or rabbitmq, found 'kafka'; say TRANSPORT=nats, or nothing"
+    assert shop.said == f"shop: transport: expected {expected}\n"
+
+
 @pytest.mark.parametrize("base", [0, 65_431])
 async def test_a_port_base_out_of_range_is_refused(tmp_path: Path, base: int) -> None:
     async with open_shop(tmp_path, base) as shop:
         assert await shop.ends() == 2
-    assert f"port base: expected 1 to 65430, found {base}" in shop.said
+    assert shop.said == f"shop: port base: expected 1 to 65430, found {base}\n"
+
+
+@pytest.mark.parametrize("base", ["abc", "", "-1", "8e3", "٣", "9" * 5000])
+async def test_a_port_base_that_is_no_number_is_refused_in_one_line(tmp_path: Path, base: str) -> None:
+    async with open_shop(tmp_path, base) as shop:
+        assert await shop.ends() == 2
+    expected = f"expected 1 to 65430, found {base[:40]!r}; say PORT_BASE=9000, or nothing"
+    assert shop.said == f"shop: port base: {expected}\n"

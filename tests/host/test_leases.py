@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from stepward.errors import StoreUnavailable
 from stepward.events import Hints, Observers
 from stepward.host import Parts
 from stepward.host.leases import Leases
+from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
@@ -52,6 +55,11 @@ async def nobody(instance: str) -> None:
     """Nobody listens."""
 
 
+def silence() -> dict[str, Report]:
+    """Nobody says anything."""
+    return {}
+
+
 async def away(instance: str) -> None:
     raise StoreUnavailable("store: expected it, found it away")
 
@@ -60,7 +68,7 @@ async def test_a_lease_counts_from_before_its_renewal_was_sent(tmp_path: Path) -
     clock = HandClock()
     store = await opened(tmp_path, clock)
     store.delay(clock)
-    leases = Leases(parts_on(store), nobody)
+    leases = Leases(parts_on(store), nobody, silence)
     sent_at = store.now()
     instance = await leases.register(Role.AGENT, [], 1)
     assert store.now() == sent_at + SLOW
@@ -73,13 +81,42 @@ async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_
 ) -> None:
     """Else whoever would take over its tasks waits for its lease."""
     store = await opened(tmp_path, HandClock())
-    leases = Leases(parts_on(store), nobody)
+    leases = Leases(parts_on(store), nobody, silence)
     first, second = [await leases.register(Role.AGENT, [], 1) for _ in range(2)]
     with monkeypatch.context() as outage:
         outage.setattr(store, "retire", away)
         await leases.retire([first])
     await leases.retire([second])
     assert [instance.id for instance in await store.instances() if instance.alive] == []
+    await store.close()
+
+
+async def test_what_changes_is_reported_at_once_and_not_at_the_next_beat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(tmp_path, HandClock())
+    said: dict[str, Report] = {}
+    leases = Leases(parts_on(store), nobody, lambda: said)
+    instance = await leases.register(Role.AGENT, ["bank"], 1)
+    renewed, renew = asyncio.Event(), store.renew
+
+    async def renewing(*given: Any) -> set[str]:
+        found = await renew(*given)
+        renewed.set()
+        return found
+
+    monkeypatch.setattr(store, "renew", renewing)
+    keeping = asyncio.create_task(leases.keep())
+    health = AgentHealth(agent="bank", capacity=1, breaker="open")
+    said[instance] = Report(health=[health])
+    leases.report()
+    # The next beat would be more than three seconds away.
+    async with asyncio.timeout(2):
+        await renewed.wait()
+    (found,) = await store.instances()
+    assert found.health == [health]
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
     await store.close()
 
 

@@ -157,10 +157,10 @@ async def test_after_the_child_is_mended_resubmission_of_both_ends_the_undo(worl
 async def test_children_keep_their_priority_and_labels(world: World, service: Service) -> None:
     parent, child = family(service)
     client = await world.start([parent, child], [service.agent])
-    handle = await client.submit(parent, id="p", priority=9, labels={"customer": "c1"})
+    handle = await client.submit(parent, id="p", priority=9, labels={"customer": "c1"}, fairness_key="c1")
     await handle.result(timeout=5)
     inner = await client.task("p/child/1").status()
-    assert (inner.priority, inner.labels) == (9, {"customer": "c1"})
+    assert (inner.priority, inner.labels, inner.fairness_key) == (9, {"customer": "c1"}, "c1")
 
 
 async def test_a_child_whose_step_expires_keeps_its_own_policy(world: World, service: Service) -> None:

@@ -19,6 +19,8 @@ AT_THE_EDGE = {
     "an event was heard again",
     "a message ended its process",
     "a message that is good came to its end",
+    "somebody outside finished a step",
+    "a completion was refused: used",
     "submission.dead_letter",
     "submission.duplicate",
 }

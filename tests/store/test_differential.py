@@ -27,6 +27,7 @@ ROWS = {
     "leadership": "seat",
     "workflow": "name, version",
     "schedule": "name",
+    "agent": "name",
     "inbox": "number",
     "alert": "number",
     "audit": "number",

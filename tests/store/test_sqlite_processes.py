@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from stepward.store.contract import TaskFilter
+from stepward.store.sqlite.schema import migrations
 from tests.store.places import execute, opened
 
 WRITER = """
@@ -58,8 +59,8 @@ async def test_processes_that_write_at_once_lose_nothing_and_share_nothing(tmp_p
 
 async def test_a_process_killed_in_a_commit_leaves_all_that_it_was_told_of(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
-    # Commits: migration, clock, registration, then one each for a submission and its claim.
-    process = writer(file, "w", 100, nth=3 + 2 * 20 + 1)
+    # Commits: one for each migration, clock, registration, then one each for a submission and its claim.
+    process = writer(file, "w", 100, nth=len(migrations()) + 2 + 2 * 20)
     told, _ = process.communicate()
     assert process.returncode == 137
     assert told.split() == [f"{number}" for number in range(20)]

@@ -12,13 +12,17 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
+from stepward.model.agents import AgentStanding
 from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Instance, Role, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.chain import FIRST_HASH, linked
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.sqlite import (
+    agents,
+    claiming,
     client,
     clock,
+    completing,
     directives,
     host,
     inbox,
@@ -26,6 +30,7 @@ from stepward.store.sqlite import (
     leadership,
     leases,
     messages,
+    progress,
     scheduler,
     stray,
     submission,
@@ -39,8 +44,11 @@ from tests.store.conformance.world import scheduler as registered
 from tests.store.places import execute, opened, sqlite
 
 MODULES = (
+    agents,
+    claiming,
     client,
     clock,
+    completing,
     directives,
     host,
     inbox,
@@ -48,6 +56,7 @@ MODULES = (
     leadership,
     leases,
     messages,
+    progress,
     scheduler,
     stray,
     submission,
@@ -58,6 +67,7 @@ MODULES = (
 QUERIES = {f"{module.__name__}.{name}": sql for module in MODULES for name, sql in module.Q.items()}
 
 MAY_WALK = {
+    "agents.standings",
     "client.workflow",
     "client.workflows",
     "client.instances",
@@ -67,6 +77,7 @@ MAY_WALK = {
     "leadership.read",
     "messages.dead_letters",
     "messages.forget_expired",
+    "messages.standing",
 }
 """What walks a table of few rows, or its newest or oldest end."""
 SMALL = ("stepward_instance", "stepward_leadership", "json_each", "CONSTANT ROW", "first", "subquery", "VIRTUAL")
@@ -110,13 +121,18 @@ def test_checks_allow_what_the_model_has(table: str, column: str, values: Iterab
         ("stepward_step", Step, []),
         ("stepward_inbox", InboxRow, []),
         ("stepward_dead_letter", DeadLetter, []),
-        ("stepward_instance", Instance, ["renewed_at", "silent_at", "dead_at"]),
+        ("stepward_agent", AgentStanding, []),
         ("stepward_audit", Audit, ["hash"]),
     ],
 )
 def test_columns_stand_as_the_records_fields(file: Path, table: str, record: type[Struct], more: list[str]) -> None:
     found = [name for (name,) in execute(file, f"select name from pragma_table_info('{table}')")]
     assert found == [*record.__struct_fields__, *more]
+
+
+def test_an_instance_has_its_records_fields_and_what_only_the_store_needs(file: Path) -> None:
+    found = {name for (name,) in execute(file, "select name from pragma_table_info('stepward_instance')")}
+    assert found == {*Instance.__struct_fields__, "renewed_at", "silent_at", "dead_at"}
 
 
 @pytest.mark.parametrize(
@@ -151,7 +167,9 @@ def test_every_query_is_understood_and_walks_over_no_table(file: Path, name: str
     plan = [row[3] for row in connection.execute("explain query plan " + sql, parameters)]
     connection.close()
     walks = [line for line in plan if line.startswith("SCAN") and not any(small in line for small in SMALL)]
-    walks = [line for line in walks if not re.search(r"USING (COVERING )?INDEX|SCAN (i|s|wanted|me|other)\b", line)]
+    walks = [
+        line for line in walks if not re.search(r"USING (COVERING )?INDEX|SCAN (i|s|wanted|ring|me|other)\b", line)
+    ]
     if name.removeprefix("stepward.store.sqlite.") not in MAY_WALK:
         assert walks == []
 
@@ -170,8 +188,11 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
     def plan(sql: str, count: int) -> str:
         return " ".join(row[3] for row in connection.execute("explain query plan " + sql, (None,) * count))
 
-    assert "stepward_task_claimable (workflow=? AND version=?)" in plan(scheduler.Q["claimable"], 3)
-    assert "stepward_task_waking" in plan(scheduler.Q["wake"], 2)
+    of_priority = "stepward_task_claimable (workflow=? AND version=? AND priority=? AND <expr>"
+    assert "INDEX stepward_task_claimable (workflow=? AND version=? AND priority>?)" in plan(claiming.Q["tops"], 2)
+    assert f"INDEX {of_priority}>?)" in plan(claiming.Q["ring"], 4)
+    assert f"INDEX {of_priority}=?)" in plan(claiming.Q["line"], 5)
+    assert "stepward_task_waking" in plan(claiming.Q["wake"], 2)
     assert "stepward_task_uid (uid=?)" in plan(turn.Q["held"], 2)
     assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(turn.Q["finish"], 10)
     assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(scheduler.Q["steps"], 1)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stepward.model.agents import AgentHealth, Report
 from stepward.model.messages import Outcome, Reply
 from stepward.model.plan import PlannedStage, Plans
 from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Schedule, Task, WorkflowRecord
 from stepward.model.states import StepKind, StepState
-from stepward.store.contract import Decision, Directive, Post, Store, TaskFilter
+from stepward.store.contract import Decision, Directive, Least, Post, Store, TaskFilter
 from tests.store.changes import REPLIES, drawn_changes
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Act, Maker, Stream
@@ -43,6 +44,7 @@ def drawn_task(stream: Stream, **fields: Any) -> Task:
         "version": version,
         "id": stream.pick(stream.ids) if stream.ids and chance.random() < 0.1 else uid,
         "priority": chance.randrange(3),
+        "fairness_key": chance.choice((None, "a", "b")),
         "input": chance.choice((b"[]", b"[1]")),
         "created_at": stream.now(),
         "wake_at": stream.now() + chance.choice((1, 60)) if chance.random() < 0.2 else None,
@@ -110,9 +112,11 @@ async def commit(stream: Stream) -> Act:
 async def claim(stream: Stream) -> Act:
     instance, limit = instance_of(stream), stream.chance.randrange(4)
     served = stream.chance.sample(SERVED, stream.chance.randrange(4))
+    but = frozenset(stream.chance.sample((None, "a", "b"), stream.chance.randrange(3)))
+    least = Least(stream.chance.randrange(3), but) if stream.chance.random() < 0.3 else None
 
     async def act(store: Store, number: int) -> Any:
-        histories = await store.claim(instance, served, limit)
+        histories = await store.claim(instance, served, limit, least)
         stream.claimed.setdefault(instance, set()).update(history.task.uid for history in histories)
         return histories
 
@@ -189,7 +193,23 @@ async def register(stream: Stream) -> Act:
 
 async def renew(stream: Stream) -> Act:
     instances = stream.instances[-4:]
-    return lambda store, number: store.renew(instances, 30.0)
+    health = [AgentHealth(agent="pay", capacity=3, in_flight=stream.chance.randrange(4))]
+    said = {instance: Report(health=health, demand={"pay": 2}) for instance in instances[:2]}
+    return lambda store, number: store.renew(instances, 30.0, said)
+
+
+async def break_agent(stream: Stream) -> Act:
+    """What an instance does about the breaker of an Agent, and an operator about the Agent."""
+    instance, choice = instance_of(stream), stream.chance.randrange(6)
+    acts: tuple[Act, ...] = (
+        lambda store, number: store.open_breaker("order@1", instance, 5.0),
+        lambda store, number: store.grant_probe("order@1", instance, 5.0),
+        lambda store, number: store.close_breaker("order@1", instance),
+        lambda store, number: store.suspend_agent("order@1", "a note", "ada"),
+        lambda store, number: store.resume_agent("order@1", "ada"),
+        lambda store, number: store.standings(),
+    )
+    return acts[choice]
 
 
 async def retire(stream: Stream) -> Act | None:
@@ -339,7 +359,7 @@ MAKERS: Mapping[str, Maker] = {
     **{
         maker.__name__: maker
         for maker in (
-            *(submit, share, load, read_inbox, stray, signal, direct, register, renew, retire, describe),
+            *(submit, share, load, read_inbox, stray, signal, direct, register, renew, retire, describe, break_agent),
             *(
                 lead,
                 forgive,

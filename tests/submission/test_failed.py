@@ -68,10 +68,6 @@ async def rolls_all_back_in_silence(message: Message, transaction: Transaction) 
     return Accepted(fulfil, "tea")
 
 
-async def writes_what_the_store_refuses(message: Message, transaction: Transaction) -> Accepted:
-    return Accepted(fulfil, "tea", fairness_key="\ud800")
-
-
 FAILURES = {
     "an error": (raising(LookupError("no price")), "LookupError: no price"),
     "an error without words": (raising(LookupError()), "LookupError: LookupError"),
@@ -91,7 +87,6 @@ FAILURES = {
     "wrong SQL": (writes_no_sql, "SQLError: no such table: nowhere"),
     "rolling all back": (rolls_all_back, "StoreUnavailable: transaction: expected it open, found it rolled back"),
     "rolling all back in silence": (rolls_all_back_in_silence, "StoreUnavailable: transaction: expected it open"),
-    "what the store refuses": (writes_what_the_store_refuses, "UnicodeEncodeError"),
 }
 
 

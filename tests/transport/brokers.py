@@ -7,7 +7,7 @@ import atexit
 import itertools
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import nats as client
@@ -46,9 +46,9 @@ class Servers:
         return self._cluster.address
 
     def rabbitmq(self) -> str:
-        """The address of a RabbitMQ server."""
+        """The address of a RabbitMQ server, at which one can look on."""
         if self._rabbitmq is None:
-            self._rabbitmq = self._stack.enter_context(rabbitmq.running())
+            self._rabbitmq = self._stack.enter_context(rabbitmq.running(is_traced=True))
         return self._rabbitmq.address
 
 
@@ -125,13 +125,11 @@ async def opened(
 
 
 async def clear(address: str, app: str) -> None:
-    """Delete the stream of an application; queues of RabbitMQ are gone with its server."""
+    """Delete the streams of an application; queues of RabbitMQ are gone with its server."""
     if address.startswith("amqp"):
         return
     connection = await client.connect(address.partition("?")[0].split(","))
-    try:
-        await connection.jetstream().delete_stream(f"STEPWARD_{app}")
-    except NotFoundError:
-        pass
-    finally:
-        await connection.close()
+    for stream in (f"STEPWARD_{app}", f"STEPWARD_{app}+submissions", f"STEPWARD_{app}+responses"):
+        with suppress(NotFoundError):
+            await connection.jetstream().delete_stream(stream)
+    await connection.close()

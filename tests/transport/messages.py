@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.messages import Outcome, Progress, Reply, Request
 
 
 def request(task: str = "uid-1", *, complete_by: float = float("2e9"), **fields: Any) -> Request:
@@ -28,3 +28,8 @@ def request(task: str = "uid-1", *, complete_by: float = float("2e9"), **fields:
 def reply(task: str = "uid-1", **fields: Any) -> Reply:
     given: dict[str, Any] = {"task": task, "run": 1, "key": "payments.charge/1", "attempt": 1}
     return Reply(**{**given, "outcome": Outcome.COMPLETED, "output": b"{}", **fields})
+
+
+def progress(told: bytes = b"1", task: str = "uid-1", **fields: Any) -> Progress:
+    given: dict[str, Any] = {"task": task, "run": 1, "key": "payments.charge/1", "attempt": 1}
+    return Progress(**{**given, "progress": told, "at": 1_800_000_000.5, **fields})

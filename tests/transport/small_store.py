@@ -38,7 +38,8 @@ class SmallStore:
         self.takes += 1
         now = self.now()
         self.rows = [row for row in self.rows if row.expires_at is None or row.expires_at > now]
-        free = [row for row in self.rows if row.queue == queue and row.taken_until <= now][:limit]
+        free = [row for row in self.rows if row.queue == queue and row.taken_until <= now]
+        free = [row for row in free if row.taken_until][:1] or free[:limit]
         for row in free:
             row.taken_until = now + lease
             row.tries += 1

@@ -9,40 +9,57 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 from rich.console import Console
 
+from examples.orders.brokers.programs import ProgramMissing, check_programs
 from examples.orders.demo.front_door import FormRefused
-from examples.orders.demo.plots import PLOTS, Plot
+from examples.orders.demo.plots import Plot, plot_of
 from examples.orders.demo.run import run
 from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
+from examples.orders.node import NodeMissing
 from examples.orders.processes.process import ProcessDied
-from examples.orders.processes.stores import store_kind
+from examples.orders.processes.stage import stage_of
 from examples.orders.proof import Finding
 from stepward.events import Hints
 
 LONGEST_SECONDS = 180
 MOST_NAMED = 5
 STOPPED = 130
-MISUSED = 2
+MISUSED, UNREACHABLE = 2, 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> None:
     """Read the command line and run the demo; exit 0 only if every finding holds."""
     parser = argparse.ArgumentParser(prog="python -m examples.orders.demo", description=__doc__)
-    parser.add_argument("--store", default="sqlite", help="sqlite or postgresql")
-    try:
-        plot = PLOTS[store_kind(parser.parse_args().store)]
-    except ValueError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        sys.exit(MISUSED)
+    parser.add_argument("--store", default="", help="sqlite or postgresql; what goes with the transport unless given")
+    parser.add_argument("--transport", default="", help="local, store, nats or rabbitmq; store unless given")
+    plot = _plot(parser.parse_args())
     try:
         sys.exit(asyncio.run(_demo(plot)))
     except asyncio.CancelledError:
         print("Stopped; nothing of the demo is left running.", file=sys.stderr)
         sys.exit(STOPPED)
+
+
+def _plot(given: argparse.Namespace) -> Plot:
+    """What is to be played; what cannot be is told in a line."""
+    try:
+        stage = stage_of(given.store, given.transport)
+        check_programs(stage.transport)
+    except ValueError as error:
+        _refuse(str(error), MISUSED)
+    except ProgramMissing as error:
+        _refuse(str(error), UNREACHABLE)
+    return plot_of(stage)
+
+
+def _refuse(why: str, code: int) -> NoReturn:
+    print(f"demo: {why}", file=sys.stderr)
+    sys.exit(code)
 
 
 async def _demo(plot: Plot) -> int:
@@ -56,7 +73,7 @@ async def _demo(plot: Plot) -> int:
                 findings = await run(plot, Path(folder), teller, waits, hints)
     except TimeoutError:
         return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {_awaited(waits)}")
-    except (ProcessDied, FormRefused) as error:
+    except (NodeMissing, ProcessDied, FormRefused) as error:
         return _give_up(teller, str(error))
     return _conclude(teller, findings)
 

@@ -47,6 +47,8 @@ async def close(
         dead_letters=[letter.reason for letter in await client.dead_letters(limit=MOST_LISTED)],
         takeovers=play.takeovers,
         failover=await _failover(play),
+        outage=None if play.outage is None else play.outage.outage,
+        transit=None if play.outage is None else play.outage.transit,
     )
     findings = prove([expected(order, story) for order, story in orders()], evidence)
     teller.title("By the books of the services, the shop's records and what the storefront heard")

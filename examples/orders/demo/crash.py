@@ -8,23 +8,27 @@ import signal
 from collections.abc import Sequence
 
 from examples.orders.database import Order
+from examples.orders.demo.flight import in_flight
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.telling import Teller
 from examples.orders.demo.waiting import Waits
 from examples.orders.postgres.process import PairProcess
 from examples.orders.proof import Takeover
 from examples.orders.proof.words import count
-from stepward import Client, TaskStatus
+from stepward import Client
 
 PRIMARY = "the primary"
-ENOUGH_ORDERS = 5
-MOST_LISTED = 1000
 
 
 class Crash:
-    """The end of the primary of `pair`: `acknowledged` are the orders that the storefront had taken by then."""
+    """The end of the primary of `pair` with `enough` orders in flight.
 
-    def __init__(self, client: Client, door: FrontDoor, pair: PairProcess, waits: Waits, teller: Teller) -> None:
+    `acknowledged` are those that the storefront had taken by then.
+    """
+
+    def __init__(
+        self, client: Client, door: FrontDoor, pair: PairProcess, waits: Waits, teller: Teller, *, enough: int
+    ) -> None:
         self.acknowledged: frozenset[str] = frozenset()
         self.takeovers: list[Takeover] = []
         self._client = client
@@ -32,10 +36,11 @@ class Crash:
         self.pair = pair
         self._waits = waits
         self._teller = teller
+        self._enough = enough
 
     async def run(self, late: Sequence[Order]) -> None:
         """Kill the primary, place these orders meanwhile, and see the dead server come back as the standby."""
-        held = await self._waits.until(f"{ENOUGH_ORDERS} orders in flight", self._enough)
+        held = await in_flight(self._client, self._waits, self._enough)
         killed = self.pair.standing.primary
         self._kill(killed.pid, held)
         await asyncio.gather(*(self._door.order(order) for order in late))
@@ -52,11 +57,6 @@ class Crash:
         self.acknowledged = frozenset(self._door.accepted)
         os.kill(pid, signal.SIGKILL)
         self.takeovers.append(Takeover(killed=PRIMARY, held=held))
-        self._teller.tell(f"kill -9 PostgreSQL’s primary (pid {pid}), with {len(held)} orders in flight", "bold red")
-
-    async def _enough(self) -> frozenset[str]:
-        held = frozenset(task.id for task in await self._tasks() if task.finished_at is None)
-        return held if len(held) >= ENOUGH_ORDERS else frozenset()
-
-    async def _tasks(self) -> list[TaskStatus]:
-        return await self._client.tasks(limit=MOST_LISTED)
+        self._teller.tell(
+            f"kill -9 PostgreSQL’s primary (pid {pid}), with {count(len(held), 'order')} in flight", "bold red"
+        )

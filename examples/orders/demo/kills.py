@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from examples.orders.demo.plots import Plot
-from examples.orders.demo.processes import WAREHOUSE, Processes
+from examples.orders.demo.processes import Processes
 from examples.orders.demo.telling import Teller
 from examples.orders.demo.waiting import Waits
+from examples.orders.processes.crews import Member
 from examples.orders.processes.process import Process
 from examples.orders.proof import Takeover
 from examples.orders.proof.words import count, listed
 from stepward import Client, TaskStatus
+from stepward.model.records import Role
 
-SUBMISSION = "submission-1"
-ENOUGH_CALLS = 2
+SUBMISSION, SUBMISSION_AFTER = "submission-1", "submission-2"
+AGENTS = "agents-1"
 MOST_LISTED = 1000
 DECIDES = "supervisor/"
 """What stands before a Supervisor's instance where the audit says who decided."""
@@ -45,12 +47,31 @@ class Kills:
         """Start another, with all that is left in the queue before it."""
         held = frozenset(placed) - {task.id for task in await self._tasks()}
         self.takeovers.append(Takeover(killed=SUBMISSION, held=held))
-        await self._processes.start_worker("submission-2", "submission")
-        self._teller.tell(f"submission-2 is started in its place, and finds {len(held)} orders in the queue", "green")
+        await self._processes.start_worker(Member(name=SUBMISSION_AFTER, arguments=["submission"]))
+        self._teller.tell(
+            f"{SUBMISSION_AFTER} is started in its place, and finds {len(held)} orders in the queue", "green"
+        )
 
-    async def kill_workers(self) -> None:
-        """Kill Agents with calls in flight, then the Schedulers that have most to do, and who leads the Supervisors."""
-        await self._kill_agents(self._processes.worker("agents-1"))
+    async def kill_agents(self) -> None:
+        """Kill Agents with calls in flight, where they are in a process of their own; another is started for them."""
+        if not self._plot.crew.has_agents_apart:
+            return
+        names = listed(self._plot.killed_agents)
+        held = await self._waits.until(
+            f"{count(self._plot.enough_calls, 'call')} in flight at {names}", self._enough_calls
+        )
+        await self._processes.worker(AGENTS).kill()
+        held &= await self._in_call()
+        self.takeovers.append(Takeover(killed=AGENTS, held=held))
+        self._teller.tell(
+            f"kill -9 {AGENTS} ({names}), with calls for {count(len(held), 'order')} in flight", "bold red"
+        )
+        another = self._plot.crew.agents_member(len(self._plot.crew.agents) + 1, self._plot.killed_agents)
+        await self._processes.start_worker(another)
+        self._teller.tell(f"{another.name} is started in its place, as infrastructure would do", "green")
+
+    async def kill_schedulers(self) -> None:
+        """Kill the Schedulers that have most to do, and who leads the Supervisors; see others free their orders."""
         leader = [await self._leader()] if self._plot.kills_leader else []
         schedulers = await self._waits.until(
             f"{self._plot.killed_schedulers} Schedulers with {self._plot.enough_tasks} orders in flight", self._busiest
@@ -58,22 +79,6 @@ class Kills:
         await asyncio.gather(*(worker.kill() for worker in (*leader, *schedulers)))
         await self._see_killed(schedulers, leader)
         await self._see_freed(schedulers, leader)
-
-    async def _kill_agents(self, worker: Process) -> None:
-        async def enough() -> frozenset[str]:
-            calls = await self._in_call()
-            return calls if len(calls) >= ENOUGH_CALLS else frozenset()
-
-        held = await self._waits.until(f"{ENOUGH_CALLS} calls in flight at {' and '.join(WAREHOUSE)}", enough)
-        await worker.kill()
-        held &= await self._in_call()
-        self.takeovers.append(Takeover(killed=worker.name, held=held))
-        self._teller.tell(
-            f"kill -9 {worker.name} ({' and '.join(WAREHOUSE)}), with calls for {count(len(held), 'order')} in flight",
-            "bold red",
-        )
-        await self._processes.start_worker("agents-3", "agents", "--only", *WAREHOUSE)
-        self._teller.tell("agents-3 is started in its place, as infrastructure would do", "green")
 
     async def _see_killed(self, schedulers: Found, leader: Sequence[Process]) -> None:
         """Note what was in their hands: in a leader's, what the Schedulers that died with it leave."""
@@ -90,8 +95,8 @@ class Kills:
         dead = listed([worker.name for worker in schedulers])
         for instance in schedulers.values():
             await self._waits.until(f"the orders of {dead} to be freed", partial(self._is_freed, instance))
-        others = [name for name in self._processes.schedulers if name not in killed]
-        leading = [name for name in self._processes.supervisors if name not in killed]
+        others = [name for name in self._processes.crew.scheduler_names if name not in killed]
+        leading = [name for name in self._processes.crew.supervisor_names if name not in killed]
         finder = f"{leading[0]} leads now, and" if leader else "The Supervisor"
         if len(schedulers) == 1:
             told = f"{finder} finds {dead}’s lease run out and frees its orders: {listed(others)} goes on with them"
@@ -105,7 +110,7 @@ class Kills:
         """The Supervisor that decided last, once one that lives has."""
 
         async def leader() -> Process | None:
-            workers = await self._at_work(self._processes.supervisors)
+            workers = await self._at_work(self._processes.crew.supervisor_names, Role.SUPERVISOR)
             deciders = [audit.actor for audit in await self._client.audits(limit=MOST_LISTED)]
             last = next((actor for actor in deciders if actor.startswith(DECIDES)), "")
             return next((worker for worker, instance in workers.items() if last == f"{DECIDES}{instance}"), None)
@@ -116,25 +121,30 @@ class Kills:
 
     async def _busiest(self) -> Found:
         """The Schedulers with the most orders, if each of them has enough."""
-        workers = await self._at_work(self._processes.schedulers)
+        workers = await self._at_work(self._processes.crew.scheduler_names, Role.SCHEDULER)
         held = {worker: len(await self._held_by(instance)) for worker, instance in workers.items()}
         busiest = sorted(held, key=lambda worker: held[worker], reverse=True)[: self._plot.killed_schedulers]
         enough = [worker for worker in busiest if held[worker] >= self._plot.enough_tasks]
         return {worker: workers[worker] for worker in enough} if len(enough) == self._plot.killed_schedulers else {}
 
+    async def _enough_calls(self) -> frozenset[str]:
+        calls = await self._in_call()
+        return calls if len(calls) >= self._plot.enough_calls else frozenset()
+
     async def _in_call(self) -> frozenset[str]:
-        """The orders for which an Agent of the warehouse is at work."""
+        """The orders for which one of the Agents that are killed is at work."""
         ids = [task.id for task in await self._tasks() if task.finished_at is None]
         # All at once: a look that takes long finds what is over already.
         steps = await asyncio.gather(*(self._client.task(each).steps() for each in ids))
         return frozenset(
             task
             for task, begun in zip(ids, steps, strict=True)
-            if any(step.state == "running" and step.agent in WAREHOUSE for step in begun)
+            if any(step.state == "running" and step.agent in self._plot.killed_agents for step in begun)
         )
 
-    async def _at_work(self, names: Sequence[str]) -> Found:
-        instances = {instance.pid: instance.id for instance in await self._client.instances() if instance.alive}
+    async def _at_work(self, names: Sequence[str], role: Role) -> Found:
+        living = [each for each in await self._client.instances() if each.alive and each.role is role]
+        instances = {instance.pid: instance.id for instance in living}
         workers = [self._processes.worker(name) for name in names]
         return {worker: instances[worker.pid] for worker in workers if worker.pid in instances}
 

@@ -12,6 +12,7 @@ from examples.orders.database import Order, OrderState
 from examples.orders.demo.crash import Crash
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.kills import Kills
+from examples.orders.demo.outage import BrokerOutage
 from examples.orders.demo.plots import Plot
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import Part, Story
@@ -39,17 +40,21 @@ class Play:
         client: Client,
         door: FrontDoor,
         processes: Processes,
+        outage: BrokerOutage | None,
         waits: Waits,
         teller: Teller,
     ) -> None:
         self._cast = cast
         self._client = client
         self._door = door
+        self._parcel = processes.services["parcel"]
         on_time = len(cast) - plot.late_orders
-        self._on_time, self._late = cast[:on_time], cast[on_time:]
+        first = on_time - plot.held_back_orders
+        self._first, self._held_back, self._late = cast[:first], cast[first:on_time], cast[on_time:]
         self._kills = Kills(plot, client, processes, waits, teller)
         pair = processes.pair
-        self.crash = None if pair is None else Crash(client, door, pair, waits, teller)
+        self.crash = None if pair is None else Crash(client, door, pair, waits, teller, enough=plot.enough_in_flight)
+        self.outage = outage
         self._waits = waits
         self._ended = 0
         self._teller = teller
@@ -72,24 +77,33 @@ class Play:
         await self._hear_all()
 
     async def _place(self) -> None:
-        self._teller.tell(f"Placing {len(self._on_time)} orders at the storefront, over HTTP")
-        for order, _ in self._on_time[:BEFORE_THE_KILL]:
+        self._teller.tell(f"Placing {len(self._first)} orders at the storefront, over HTTP")
+        for order, _ in self._first[:BEFORE_THE_KILL]:
             await self._door.order(order)
             # What it has in hand when it is killed comes again only when its lease on that is over.
             await self._waits.soon(f"{order.id} to be heard of", partial(self._is_heard_of, order))
         await self._kills.kill_submission()
-        for order, _ in self._on_time[BEFORE_THE_KILL:]:
+        for order, _ in self._first[BEFORE_THE_KILL:]:
             await self._door.order(order)
-        for order, story in self._on_time:
+        for order, story in self._first:
             if story.part is Part.TWICE:
                 await self._door.order(order)
                 self._teller.tell(f"The form of {order.id} came a second time: it stays one order and one task")
-        await self._kills.take_submission_over([order.id for order, _ in self._on_time])
+        await self._kills.take_submission_over([order.id for order, _ in self._first])
 
     async def _kill(self) -> None:
-        await self._kills.kill_workers()
+        await self._kills.kill_agents()
+        if self.outage is not None:
+            self._teller.tell(f"Placing {len(self._held_back)} orders more")
+            await asyncio.gather(*(self._door.order(order) for order, _ in self._held_back))
+            await self.outage.strike(self._client, self._waits, self._teller)
+        await self._kills.kill_schedulers()
+        if self.outage is not None:
+            await self.outage.recover(self._waits, self._teller)
         if self.crash is not None:
             await self.crash.run([order for order, _ in self._late])
+        if self.outage is not None:
+            await self.outage.heal(self._waits, self._teller)
 
     async def _follow(self, order: Order, story: Story) -> None:
         await self._waits.until(f"{order.id} to be accepted", partial(self._is_accepted, order))
@@ -137,15 +151,15 @@ class Play:
         self._teller.tell(f"An operator corrects the address of {order.id} and resubmits the step", "green")
 
     async def _cancel(self, order: Order) -> None:
-        task = self._client.task(order.id)
-
-        async def is_charged() -> bool:
-            steps = await task.steps() if await self._is_accepted(order) else []
-            return any(step.name == "payment.charge" and step.state == "completed" for step in steps)
-
-        await self._waits.until(f"{order.id} to be charged, for its customer to cancel", is_charged)
-        await task.cancel()
+        # Where a call is slow there is time to cancel: not before it is made, nor after it is done.
+        await self._waits.soon(
+            f"{order.id} to meet its slow service, for its customer to cancel", partial(self._is_met, order)
+        )
+        await self._client.task(order.id).cancel()
         self._teller.tell(f"The customer of {order.id} cancels, with the card already charged")
+
+    async def _is_met(self, order: Order) -> bool:
+        return any(fault["order_id"] == order.id and fault["hits"] for fault in await self._parcel.faults())
 
     async def _are_books_closed(self) -> bool:
         async with self._client.transaction() as transaction:

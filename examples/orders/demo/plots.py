@@ -1,62 +1,78 @@
-"""The plots: what is played on which store, and by how many."""
+"""The plots: what is played on which store and over which transport, and by how many."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from examples.orders.processes.crews import Agents, Crew, agents_over
+from examples.orders.processes.stage import Stage
 from examples.orders.processes.stores import StoreKind
+from examples.orders.processes.transports import TransportKind
 
-NUMBERS = {1: "a", 2: "two", 4: "four"}
+NUMBERS = {1: "a", 2: "two", 4: "four", 5: "five"}
+SERVERS = {
+    TransportKind.NATS: "Starting NATS: three servers, each of which keeps every message",
+    TransportKind.RABBITMQ: "Starting RabbitMQ: one server, with quorum queues",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
     """How many there are of each kind, and how many of those are killed."""
 
-    store: StoreKind
-    schedulers: int
+    stage: Stage = field(default_factory=Stage)
+    crew: Crew
     killed_schedulers: int
-    supervisors: int
     kills_leader: bool
     """Whether the leading Supervisor dies along with the Schedulers, so that another has to be elected first."""
+    held_back_orders: int = 0
+    """So many before those are placed right before the broker is hurt."""
     late_orders: int
     """The last so many orders are placed while the primary is dead."""
     tasks_in_flight: int
     """For each Scheduler: so few that all of them are needed."""
+    enough_calls: int = 2
+    """Agents that have so many calls in flight are worth killing."""
     enough_tasks: int
     """A Scheduler that holds so many orders is worth killing."""
+    enough_in_flight: int = 5
+    """While so many orders have not ended the primary is worth killing."""
 
     @property
-    def crashes_primary(self) -> bool:
-        """Whether there is a primary to crash."""
-        return self.store is StoreKind.POSTGRESQL
+    def killed_agents(self) -> Agents:
+        """The Agents of the process that is killed: `agents-1`."""
+        return self.crew.agents[0]
+
+    @property
+    def servers(self) -> list[str]:
+        """What has to be started beside the services, in words."""
+        database = "Starting PostgreSQL: a primary, and a standby without which it commits nothing"
+        started = [database] if self.stage.store is StoreKind.POSTGRESQL else []
+        return [*started, SERVERS[self.stage.transport]] if self.stage.transport.is_broker else started
 
     @property
     def company(self) -> str:
         """Who works in the shop, in words."""
-        return (
-            f"the storefront, the submission process, {_some(self.schedulers, 'Scheduler')}, two processes of Agents, "
-            f"{_some(self.supervisors, 'Supervisor')} and a bookkeeper"
-        )
+        crew = self.crew
+        schedulers = _some(crew.schedulers, "Scheduler")
+        agents = f", {_some(len(crew.agents), 'process')} of Agents" if crew.has_agents_apart else " with all Agents"
+        supervisors = _some(crew.supervisors, "Supervisor")
+        return f"the storefront, the submission process, {schedulers}{agents}, {supervisors} and a bookkeeper"
 
 
 PLOTS: Mapping[StoreKind, Plot] = {
     StoreKind.SQLITE: Plot(
-        store=StoreKind.SQLITE,
-        schedulers=2,
+        crew=Crew(schedulers=2, supervisors=1, agents=()),
         killed_schedulers=1,
-        supervisors=1,
         kills_leader=False,
         late_orders=0,
         tasks_in_flight=14,
         enough_tasks=5,
     ),
     StoreKind.POSTGRESQL: Plot(
-        store=StoreKind.POSTGRESQL,
-        schedulers=4,
+        crew=Crew(schedulers=4, supervisors=2, agents=()),
         killed_schedulers=2,
-        supervisors=2,
         kills_leader=True,
         late_orders=5,
         tasks_in_flight=7,
@@ -65,5 +81,19 @@ PLOTS: Mapping[StoreKind, Plot] = {
 }
 
 
+def plot_of(stage: Stage) -> Plot:
+    """What is played there."""
+    plot = PLOTS[stage.store]
+    plot = replace(plot, stage=stage, crew=replace(plot.crew, agents=agents_over(stage.transport)))
+    return _over_broker(plot) if stage.transport.is_broker else plot
+
+
+def _over_broker(plot: Plot) -> Plot:
+    """More is hurt, so less is left to be hit each time: the Schedulers die while the broker is away."""
+    held_back = {StoreKind.SQLITE: 10, StoreKind.POSTGRESQL: 7}[plot.stage.store]
+    return replace(plot, held_back_orders=held_back, enough_calls=1, enough_tasks=2, enough_in_flight=1)
+
+
 def _some(number: int, noun: str) -> str:
-    return f"{NUMBERS[number]} {noun}" if number == 1 else f"{NUMBERS[number]} {noun}s"
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{NUMBERS[number]} {noun if number == 1 else plural}"

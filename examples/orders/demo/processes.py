@@ -10,14 +10,12 @@ from pathlib import Path
 
 from examples.orders.demo.plots import Plot
 from examples.orders.demo.stories import STOCK, faults_of
+from examples.orders.processes.crews import Member
 from examples.orders.processes.premises import Premises
 from examples.orders.processes.process import Process
 from examples.orders.services.process import ServiceProcess
 
-WAREHOUSE = ("stock", "parcel")
-OFFICE = ("payment", "mail")
 SETTINGS = {
-    "STEPWARD_TRANSPORT": "store",
     "STEPWARD_LEASE": "2s",
     "STEPWARD_SUPERVISOR_EVERY": "200ms",
     "STEPWARD_DRAIN": "1s",
@@ -29,37 +27,30 @@ class Processes:
 
     def __init__(self, folder: Path, plot: Plot) -> None:
         settings = {**SETTINGS, "STEPWARD_TASKS_IN_FLIGHT": str(plot.tasks_in_flight)}
-        self._premises = Premises(folder, settings, kind=plot.store, stock=STOCK)
+        self._premises = Premises(folder, settings, stage=plot.stage, stock=STOCK)
         self._workers: dict[str, Process] = {}
-        self.schedulers = [f"scheduler-{number}" for number in range(1, plot.schedulers + 1)]
-        self.supervisors = [f"supervisor-{number}" for number in range(1, plot.supervisors + 1)]
+        self.crew = plot.crew
         self.store = self._premises.store
         self.pair = self._premises.pair
+        self.broker = self._premises.broker
         self.services = self._premises.services
         self.storefront = self._premises.storefront()
 
     async def start_services(self) -> None:
-        """Start the four services, and tell each how to misbehave; and what the state store stands on."""
-        await asyncio.gather(self._premises.start_store(), self._premises.group.start(*self.services.values()))
+        """Start the four services, and tell each how to misbehave; and what store and transport stand on."""
+        await asyncio.gather(self._premises.start_servers(), self._premises.group.start(*self.services.values()))
         await asyncio.gather(*(_misbehave(service) for service in self.services.values()))
 
     async def start_shop(self) -> None:
-        """Start all that is ours: storefront, submission, Schedulers, two of Agents, Supervisors, bookkeeper."""
-        workers = [
-            self._premises.worker("submission-1", "submission"),
-            *(self._premises.worker(name, "scheduler") for name in self.schedulers),
-            self._premises.worker("agents-1", "agents", "--only", *WAREHOUSE),
-            self._premises.worker("agents-2", "agents", "--only", *OFFICE),
-            *(self._premises.worker(name, "supervisor") for name in self.supervisors),
-            self._premises.bookkeeper(),
-        ]
-        self._workers = {worker.name: worker for worker in workers}
-        await self._premises.group.start(*workers, self.storefront)
+        """Start all that is ours: storefront, submission, Schedulers, Agents, Supervisors, bookkeeper."""
+        self._workers = {member.name: self._premises.member(member) for member in self.crew.members()}
+        bookkeeper = self._premises.bookkeeper()
+        await self._premises.group.start(*self._workers.values(), bookkeeper, self.storefront)
 
-    async def start_worker(self, name: str, role: str, *options: str) -> None:
+    async def start_worker(self, member: Member) -> None:
         """Start one more, as infrastructure would."""
-        self._workers[name] = self._premises.worker(name, role, *options)
-        await self._premises.group.start(self._workers[name])
+        self._workers[member.name] = self._premises.member(member)
+        await self._premises.group.start(self._workers[member.name])
 
     def worker(self, name: str) -> Process:
         """The worker of that name."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from examples.orders.app import app
 from examples.orders.demo.closing import close
 from examples.orders.demo.front_door import FrontDoor
+from examples.orders.demo.outage import watched
 from examples.orders.demo.play import Play
 from examples.orders.demo.plots import Plot
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import fault_kinds, orders
 from examples.orders.demo.telling import Teller
 from examples.orders.demo.waiting import Waits
+from examples.orders.node import serves_mail
 from examples.orders.proof import Finding
 from stepward import Client
 from stepward.events import Hints
@@ -24,6 +27,9 @@ from stepward.events import Hints
 
 async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
     """The findings, printed already."""
+    teller.title("Stepward: orders against four unreliable services")
+    has_node = await serves_mail(plot.stage.transport, teller.tell)
+    plot = replace(plot, crew=replace(plot.crew, has_node=has_node))
     processes = Processes(folder, plot)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(processes.stop)
@@ -31,16 +37,26 @@ async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hin
         client = Client(processes.store, app=app.name, registry=app.registry, hints=hints)
         await stack.enter_async_context(client)
         door = await stack.enter_async_context(FrontDoor(processes.storefront.url))
-        play = Play(plot, list(orders()), client=client, door=door, processes=processes, waits=waits, teller=teller)
+        broker = processes.broker
+        outage = None if broker is None else await stack.enter_async_context(watched(broker))
+        play = Play(
+            plot,
+            list(orders()),
+            client=client,
+            door=door,
+            processes=processes,
+            outage=outage,
+            waits=waits,
+            teller=teller,
+        )
         await _while_alive(processes, play.run())
         return await close(play, client=client, door=door, services=processes.services, teller=teller)
 
 
 async def _start(plot: Plot, processes: Processes, teller: Teller) -> None:
-    teller.title("Stepward: orders against four unreliable services")
     teller.tell("Starting the services: stock, payment, parcel and mail, each a process")
-    if plot.crashes_primary:
-        teller.tell("Starting PostgreSQL: a primary, and a standby without which it commits nothing")
+    for servers in plot.servers:
+        teller.tell(servers)
     await processes.start_services()
     teller.tell(f"They are told to misbehave: {', '.join(fault_kinds())}")
     teller.tell(f"Starting {plot.company}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 import msgspec
 
 from examples.orders.postgres.standing import DATABASE, Member, Standing
+from examples.orders.processes.ends import ended
 from servers.postgres import Pair, Server
 
 
@@ -31,7 +31,7 @@ async def keep(pair: Pair) -> None:
 
 async def _first_to_die(pair: Pair) -> Server:
     servers = (pair.primary, pair.standby)
-    ends = {asyncio.create_task(_end(server.pid)): server for server in servers}
+    ends = {asyncio.create_task(ended(server.pid)): server for server in servers}
     try:
         done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -40,19 +40,6 @@ async def _first_to_die(pair: Pair) -> Server:
     if len(done) == len(servers):
         raise RuntimeError("expected one server that goes on, found both dead; all that they held is lost")
     return ends[done.pop()]
-
-
-async def _end(pid: int) -> None:
-    """Return once a child of this process has ended."""
-    place = os.pidfd_open(pid)
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(place, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(place)
-        os.close(place)
 
 
 def _tell(pair: Pair, *, is_whole: bool) -> None:

@@ -42,6 +42,15 @@ class Ports:
         return {name: port for name, port in asdict(self).items() if _is_taken(port)}
 
 
+def ports_of(text: str) -> Ports:
+    """What PORT_BASE=… says; raises ValueError, in words."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ValueError(
+            f"port base: expected 1 to {HIGHEST - SPAN}, found {text[:40]!r}; say PORT_BASE=9000, or nothing"
+        )
+    return Ports.from_base(int(text))
+
+
 def _is_taken(port: int) -> bool:
     with socket.socket() as probe:
         # As servers do: a connection that is just going away is nobody who listens.

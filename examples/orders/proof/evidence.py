@@ -46,6 +46,27 @@ class Failover:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """A server of the broker was lost, with these orders on the way."""
+
+    lost: str
+    held: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transit:
+    """What went over the broker, as somebody saw it who looked on there.
+
+    `submitted` are the orders that were posted, `seen` says how many messages of each kind there were, those that came
+    again not counted: `submission`, `request`, `reply` and `event`.
+    """
+
+    broker: str
+    submitted: frozenset[str]
+    seen: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
     """A status event as the storefront received it."""
 
@@ -70,6 +91,8 @@ class Evidence:
     dead_letters: Sequence[str] = ()
     takeovers: Sequence[Takeover] = ()
     failover: Failover | None = None
+    outage: Outage | None = None
+    transit: Transit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,112 +5,122 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
+from examples.orders.brokers.programs import ProgramMissing, check_programs
+from examples.orders.brokers.standing import BrokerStanding
+from examples.orders.node import NodeMissing, serves_mail
 from examples.orders.postgres.standing import Standing
-from examples.orders.processes.ports import Ports
+from examples.orders.processes.ports import Ports, ports_of
 from examples.orders.processes.premises import Premises
 from examples.orders.processes.process import ProcessDied
-from examples.orders.processes.stores import StoreKind, store_kind
+from examples.orders.processes.stage import Stage, stage_of
+from examples.orders.shop.crew import crew_of
 from examples.orders.shop.lock import FolderTaken, locked
 from examples.orders.shop.sign import sign, word_of
 from examples.orders.tether import listen, until
 
 # A visitor who kills a process wants to see it made good: within seconds.
 SETTINGS = {
-    "STEPWARD_TRANSPORT": "store",
     "STEPWARD_LEASE": "3s",
     "STEPWARD_SUPERVISOR_EVERY": "500ms",
     "STEPWARD_DRAIN": "2s",
 }
-WORKERS = {
-    StoreKind.SQLITE: ("submission", "scheduler", "agents", "supervisor"),
-    # More of each kind that more machines would be there for.
-    StoreKind.POSTGRESQL: (
-        *("submission", "scheduler-1", "scheduler-2", "agents-1", "agents-2", "supervisor-1", "supervisor-2"),
-    ),
-}
-MISUSED = 2
+FAILED, MISUSED, UNREACHABLE = 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What shop is to be opened, and where."""
+
+    stage: Stage
+    ports: Ports
+    folder: Path
 
 
 def main() -> None:
     """Read the command line and open the shop; exit 1 if it cannot be kept open."""
-    given = _given()
     try:
-        kind = store_kind(given.store)
+        asked = _asked()
+        check_programs(asked.stage.transport)
+        _refuse_taken(asked.ports)
+        with locked(asked.folder), _place(asked) as folder:
+            asyncio.run(_keep_open(folder, asked))
     except ValueError as error:
-        print(f"shop: {error}", file=sys.stderr)
-        sys.exit(MISUSED)
-    try:
-        _refuse_taken(given.ports)
-        with locked(given.folder), _place(kind, given.folder) as folder:
-            asyncio.run(_keep_open(folder, kind, given.ports))
-    except (FolderTaken, PortTaken, ProcessDied) as error:
-        sys.exit(f"shop: {error}")
+        _refuse(str(error), MISUSED)
+    except ProgramMissing as error:
+        _refuse(str(error), UNREACHABLE)
+    except (FolderTaken, NodeMissing, PortTaken, ProcessDied) as error:
+        _refuse(str(error), FAILED)
 
 
 class PortTaken(Exception):
     """Somebody else listens where a process of the shop has to."""
 
 
-def _given() -> argparse.Namespace:
+def _asked() -> Asked:
+    """The command line; raises ValueError, in words."""
     parser = argparse.ArgumentParser(prog="python -m examples.orders.shop", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("build/shop"), help="where all data is kept")
     parser.add_argument(
-        "--port-base",
-        type=_ports,
-        dest="ports",
-        default="8000",
-        metavar="PORT",
-        help="the storefront's port; the others follow a hundred above it",
+        *["--port-base"], default="8000", metavar="PORT", help="the storefront's; the others follow a hundred above it"
     )
-    parser.add_argument("--store", default="sqlite", help="sqlite or postgresql")
-    return parser.parse_args()
+    parser.add_argument("--store", default="", help="sqlite or postgresql; what goes with the transport unless given")
+    parser.add_argument("--transport", default="", help="local, store, nats or rabbitmq; store unless given")
+    given = parser.parse_args()
+    return Asked(stage_of(given.store, given.transport), ports_of(given.port_base), given.folder)
+
+
+def _refuse(why: str, code: int) -> NoReturn:
+    print(f"shop: {why}", file=sys.stderr)
+    sys.exit(code)
 
 
 @contextmanager
-def _place(kind: StoreKind, folder: Path) -> Iterator[Path]:
-    """Where data are kept: no longer than those in the database, which go with its servers."""
-    if kind is StoreKind.SQLITE:
-        yield folder
+def _place(asked: Asked) -> Iterator[Path]:
+    """Where data are kept: no longer than those that go with the servers which hold them."""
+    if not asked.stage.has_servers:
+        yield asked.folder
         return
     with TemporaryDirectory(prefix="stepward-shop-") as place:
         yield Path(place)
 
 
-async def _keep_open(folder: Path, kind: StoreKind, ports: Ports) -> None:
+async def _keep_open(folder: Path, asked: Asked) -> None:
     premises = Premises(
-        folder, SETTINGS, kind=kind, ports=ports, restarting=True, on_revival=_say, on_change=_say_standing
+        folder,
+        SETTINGS,
+        stage=asked.stage,
+        ports=asked.ports,
+        restarting=True,
+        on_revival=_say,
+        on_change=_say_standing,
     )
     try:
-        await until(listen(), _open(premises, WORKERS[kind]))
+        await until(listen(), _open(premises))
     finally:
         await premises.group.stop()
     _say("The shop is closed; nothing of it is left running.")
 
 
-async def _open(premises: Premises, workers: Sequence[str]) -> None:
+async def _open(premises: Premises) -> None:
     _say("Opening the shop ...")
     group = premises.group
-    await asyncio.gather(premises.start_store(), group.start(*premises.services.values()))
-    workers_of = (premises.worker(name, name.partition("-")[0]) for name in workers)
-    await group.start(premises.bookkeeper(), *workers_of)
+    await asyncio.gather(premises.start_servers(), group.start(*premises.services.values()))
+    has_node = await serves_mail(premises.stage.transport, _say)
+    crew = replace(crew_of(premises.stage), has_node=has_node)
+    await group.start(premises.bookkeeper(), *map(premises.member, crew.members()))
     storefront = premises.storefront()
     await group.start(storefront)
     control = premises.control(storefront)
     await group.start(control)
     _say(sign(premises, storefront, control))
     await group.watch()
-
-
-def _ports(text: str) -> Ports:
-    try:
-        return Ports.from_base(int(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _refuse_taken(ports: Ports) -> None:
@@ -123,7 +133,7 @@ def _refuse_taken(ports: Ports) -> None:
         )
 
 
-def _say_standing(standing: Standing) -> None:
+def _say_standing(standing: Standing | BrokerStanding) -> None:
     _say(word_of(standing))
 
 

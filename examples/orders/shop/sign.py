@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from examples.orders.brokers.process import BrokerProcess
+from examples.orders.brokers.standing import BrokerStanding
 from examples.orders.postgres.process import PairProcess
 from examples.orders.postgres.standing import Standing
 from examples.orders.processes.premises import Premises
@@ -26,8 +28,10 @@ def sign(premises: Premises, storefront: Process, control: Process) -> str:
             *_kept(premises),
             "  look and act as an operator with",
             f"    export STEPWARD_STORE={premises.store}",
+            *_transport(premises),
             "    .venv/bin/stepward tasks",
             *([] if premises.pair is None else _try_failover(premises.pair)),
+            *([] if premises.broker is None else _try_outage(premises.broker)),
             "",
             "Ctrl-C closes it.",
             "",
@@ -35,17 +39,37 @@ def sign(premises: Premises, storefront: Process, control: Process) -> str:
     )
 
 
-def word_of(standing: Standing) -> str:
-    """How the database servers stand, in a line."""
+def word_of(standing: Standing | BrokerStanding) -> str:
+    """How servers stand, in a line."""
+    if isinstance(standing, BrokerStanding):
+        return _word_of_broker(standing)
     if standing.standby is None:
         return f"PostgreSQL: {standing.primary} is the primary, and alone; it is given a standby ..."
     return f"PostgreSQL: {standing.primary} is the primary, {standing.standby} its standby"
 
 
+def _word_of_broker(standing: BrokerStanding) -> str:
+    running = ", ".join(map(str, standing.servers))
+    if standing.size == 1:
+        return running or f"{standing.title} ended, and is started again ..."
+    missing = standing.size - len(standing.servers)
+    return f"{standing.title}: {running}" + (f"; {missing} of {standing.size} is started again ..." if missing else "")
+
+
 def _kept(premises: Premises) -> list[str]:
-    if premises.pair is None:
-        return [f"  data and logs are kept in {premises.folder}"]
-    return [f"  data and logs are in {premises.folder}, and go when the shop closes"]
+    if premises.stage.has_servers:
+        return [f"  data and logs are in {premises.folder}, and go when the shop closes"]
+    return [f"  data and logs are kept in {premises.folder}"]
+
+
+def _transport(premises: Premises) -> list[str]:
+    return [] if premises.broker is None else [f"    export STEPWARD_TRANSPORT='{premises.transport}'"]
+
+
+def _try_outage(broker: BrokerProcess) -> list[str]:
+    server, *others = broker.standing.servers
+    happens = "lose a server" if others else "begin anew"
+    return [f"  see {broker.transport.brand} {happens}: order, and end it with", f"    kill {server.pid}"]
 
 
 def _try_failover(pair: PairProcess) -> list[str]:

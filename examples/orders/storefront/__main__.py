@@ -18,7 +18,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m examples.orders.storefront", description=__doc__)
     parser.add_argument("--host", default=HOST, help=f"address to listen on; {HOST} unless given")
     parser.add_argument("--port", type=int, default=0, help="port; 0 takes a free one")
-    parser.add_argument("--queues", required=True, metavar="URL", help="where they are: sqlite:///FILE, postgresql://…")
+    parser.add_argument(
+        "--queues",
+        required=True,
+        metavar="URL",
+        help="where they are: sqlite:///FILE, postgresql://…, nats://…, amqp://…",
+    )
     parser.add_argument("--database", type=Path, required=True, metavar="FILE", help="the storefront's own SQLite file")
     parser.add_argument("--name", required=True, help="names the private response queue: no two may share it")
     parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")

@@ -11,7 +11,7 @@ from examples.orders.storefront.order import Order
 from examples.orders.storefront.records import Records
 from examples.orders.storefront.view import View, view_of
 from stepward import StatusEvent, StepwardError
-from stepward.errors import CommitUnknown
+from stepward.errors import CommitUnknown, StoreError, TransportError
 
 QUEUE = "orders"
 
@@ -80,4 +80,8 @@ class Storefront:
 
 def is_in_doubt(error: StepwardError) -> bool:
     """Whether a message may stand in the queue although posting it failed."""
-    return isinstance(error, CommitUnknown) or isinstance(error.__cause__, CommitUnknown)
+    if isinstance(error, CommitUnknown) or isinstance(error.__cause__, CommitUnknown):
+        return True
+    # A broker may have taken what it did not confirm. Without a cause there was no connection to begin with.
+    cause = error.__cause__
+    return isinstance(error, TransportError) and cause is not None and not isinstance(cause, StoreError)

@@ -18,7 +18,8 @@ class BreakerState(StrEnum):
 class Breaker:
     """Opens after so many failed calls in a row; later lets one call find out whether the service is back.
 
-    That one holds a lease of ``reset_after``: if it never ends, another takes its place.
+    That one holds a lease of ``reset_after``: if it never ends, another takes its place. Other instances of the Agent
+    may open it and close it too.
     """
 
     def __init__(self, policy: CircuitBreaker) -> None:
@@ -27,15 +28,21 @@ class Breaker:
         self._asks_at = 0.0
         self.state = BreakerState.CLOSED
 
+    def wait(self, now: float) -> float:
+        """Seconds until a call may find out; 0.0 if one may now, or if all may pass."""
+        return 0.0 if self.state is BreakerState.CLOSED else max(0.0, self._asks_at - now)
+
     def ask(self, now: float) -> float:
         """0.0 if the caller may call now; else the seconds after which to ask again."""
-        if self.state is BreakerState.CLOSED:
-            return 0.0
-        if now < self._asks_at:
-            return self._asks_at - now
+        wait = self.wait(now)
+        if not wait and self.state is not BreakerState.CLOSED:
+            self.probe(now)
+        return wait
+
+    def probe(self, now: float) -> None:
+        """The caller finds out; nobody else does for as long."""
         self.state = BreakerState.HALF_OPEN
         self._asks_at = now + self._policy.reset_seconds
-        return 0.0
 
     def succeeded(self) -> bool:
         """The service answered; True if that closed the breaker.
@@ -45,8 +52,7 @@ class Breaker:
         if self.state is BreakerState.OPEN:
             return False
         closes = self.state is BreakerState.HALF_OPEN
-        self.state = BreakerState.CLOSED
-        self._failures = 0
+        self.close()
         return closes
 
     def failed(self, now: float) -> bool:
@@ -56,6 +62,15 @@ class Breaker:
         self._failures += 1
         if self.state is BreakerState.CLOSED and self._failures < self._policy.failures:
             return False
-        self.state = BreakerState.OPEN
-        self._asks_at = now + self._policy.reset_seconds
+        self.open(now + self._policy.reset_seconds)
         return True
+
+    def open(self, asks_at: float) -> None:
+        """Nothing passes until then."""
+        self.state = BreakerState.OPEN
+        self._asks_at = asks_at
+
+    def close(self) -> None:
+        """Everything passes."""
+        self.state = BreakerState.CLOSED
+        self._failures = 0

@@ -7,7 +7,7 @@ import concurrent.futures
 from typing import Any
 
 from stepward.model import answers
-from stepward.model.messages import Reply, Request
+from stepward.model.messages import Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
 
@@ -15,6 +15,7 @@ class Call:
     """What the runner knows of one request that it holds."""
 
     __slots__ = (
+        "beaten_at",
         "calls",
         "delivery",
         "dropped",
@@ -25,6 +26,7 @@ class Call:
         "started",
         "task",
         "thread",
+        "untold",
     )
 
     def __init__(self, request: Request, delivery: Delivery) -> None:
@@ -40,12 +42,20 @@ class Call:
         self.dropped = False
         """Nobody waits any more: whatever comes of it is thrown away."""
         self.ended = False
+        self.untold: Progress | None = None
+        """What its code told of its progress and nobody was told yet."""
+        self.beaten_at = float("-inf")
+        """When a heartbeat of it was last passed on."""
         self.task: asyncio.Task[None] | None = None
         self.thread: concurrent.futures.Future[Any] | None = None
 
     def completed(self, output: bytes) -> Reply:
         """The function returned."""
         return answers.completed(self.request, output, calls=self.calls)
+
+    def deferred(self) -> Reply:
+        """The function has done its part; somebody else finishes the step."""
+        return answers.deferred(self.request, calls=self.calls)
 
     def failed(self, error: BaseException) -> Reply:
         """Repeating is pointless."""

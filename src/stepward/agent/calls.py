@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stepward.agent.breaker import BreakerState
+from stepward.agent.beats import Beats
 from stepward.agent.call import Call
 from stepward.agent.deadlines import Deadlines
 from stepward.agent.declaration import Agent
+from stepward.agent.gate import Gate
 from stepward.agent.leases import Leases
 from stepward.agent.outbox import Outbox
 from stepward.agent.performance import Performance
 from stepward.agent.slots import Slots
+from stepward.agent.standing import Standing
 from stepward.agent.threads import Threads
 from stepward.clock import Environment
 from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.current import CURRENT, CurrentStep
 from stepward.model.messages import Outcome, Reply, Request, request_queue
+from stepward.model.tokens import Sign
 from stepward.transport.contract import Delivery, Transport
 
 LAST_WAIT = 1.0
+WELL = frozenset({Outcome.COMPLETED, Outcome.DEFERRED})
 
 
 class Calls:
@@ -36,7 +40,9 @@ class Calls:
         environment: Environment,
         observers: Observers,
         lease_until: Callable[[], float],
+        standing: Standing,
         request_lease: float,
+        sign: Sign | None,
         threads: bool,
         payload_bytes: int,
     ) -> None:
@@ -49,6 +55,10 @@ class Calls:
         self._threads = Threads(agent.concurrency, agent.name) if threads else None
         self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
         self._leases = Leases(transport, queue, self.slots, now=now, seconds=request_lease, observers=observers)
+        self._beats = Beats(
+            transport, self.slots, now=now, observers=observers, deadline=self._deadline, extend=self._leases.extend
+        )
+        self._sign = sign
         self._outbox = Outbox(
             transport,
             queue,
@@ -63,14 +73,26 @@ class Calls:
             deadline=self._deadline,
             environment=environment,
             observers=observers,
+            standing=standing,
             threads=self._threads,
             payload_bytes=payload_bytes,
         )
 
     @property
-    def breaker(self) -> BreakerState:
-        """The state of the circuit breaker."""
-        return self._performance.gate.state
+    def gate(self) -> Gate:
+        """What stands between the calls and the service."""
+        return self._performance.gate
+
+    def let_go_unbegun(self) -> list[Delivery]:
+        """Work no more on what was taken and has not begun; the deliveries are the caller's to settle."""
+        unbegun = list(self.slots.unbegun())
+        for call in unbegun:
+            self._drop(call, settle=False)
+        return [call.delivery for call in unbegun]
+
+    def settle(self, delivery: Delivery) -> None:
+        """Settle a request that is no call's any more."""
+        self._outbox.settle(delivery)
 
     def receive(self, deliveries: Sequence[Delivery]) -> None:
         """Start work on what was taken."""
@@ -81,6 +103,7 @@ class Calls:
                 self._outbox.settle(delivery)
                 self._observers.tell("agent.not_a_request", agent=self._agent.name, task=delivery.message.task)
         self._leases.keep()
+        self._beats.open()
 
     def revoke(self, task: str, run: int, key: str) -> None:
         """Stop working on that step, silently."""
@@ -98,6 +121,7 @@ class Calls:
         except TimeoutError:
             await self._cancel_all()
         self._leases.close()
+        self._beats.close()
         self._deadlines.close()
         self._outbox.close()
         if self._threads is not None:
@@ -125,7 +149,7 @@ class Calls:
 
     async def _perform(self, call: Call) -> None:
         call.started = True
-        CURRENT.set(CurrentStep(call.request, self._now, self._leases.beat))
+        CURRENT.set(CurrentStep(call.request, self._now, self._beats.beat, self._sign))
         reply: Reply | None = None
         try:
             if not call.dropped:
@@ -143,14 +167,14 @@ class Calls:
     def _end(self, call: Call, reply: Reply | None) -> None:
         call.ended = True
         self._deadlines.forget()
-        is_over = self._now() >= call.request.complete_by
-        if is_over and not call.dropped:
+        if not call.dropped and self._now() >= self._deadline(call):
+            # Past its lease another instance has the request: what came of it here, perhaps long ago, is thrown away.
             self._tell_overrun(call)
-            self._disown(call, settle=True)
+            self._disown(call, settle=self._now() >= call.request.complete_by)
         if call.dropped or reply is None:
             self._let_go(call)
             return
-        if reply.outcome is not Outcome.COMPLETED and self._observers.listening:
+        if reply.outcome not in WELL and self._observers.listening:
             self._tell(f"agent.{reply.outcome}", call, error=reply.error, calls=reply.calls)
         self._outbox.reply(call, reply)
 

@@ -27,8 +27,8 @@ U = TypeVar("U")
 class Agent:
     """The wrapper of one remote service: its operations, and how it is treated when it misbehaves.
 
-    ``retry`` and ``breaker`` hold within one attempt of a step; ``concurrency`` and ``rate``, which is
-    ``(50, "1s")`` or ``"50/s"``, bound the calls of each instance.
+    ``retry`` holds within one attempt of a step; ``concurrency`` bounds the calls of each instance; ``rate``, which is
+    ``(50, "1s")`` or ``"50/s"``, bounds those of all live instances together, and they share one ``breaker``.
     """
 
     def __init__(

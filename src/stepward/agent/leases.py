@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from stepward.agent.call import Call
 from stepward.agent.slots import Slots
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages import Request
 from stepward.transport.contract import Transport
 
 PARTS = 3
@@ -36,14 +34,12 @@ class Leases:
         self._now = now
         self._observers = observers
         self._timer: asyncio.TimerHandle | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     def keep(self) -> None:
         """See to it that what is held stays ours."""
         if self._timer is None:
-            self._loop = asyncio.get_running_loop()
-            self._timer = self._loop.call_later(self.seconds / PARTS, self._renew)
+            self._timer = asyncio.get_running_loop().call_later(self.seconds / PARTS, self._renew)
 
     def close(self) -> None:
         """Let all leases lapse."""
@@ -53,31 +49,18 @@ class Leases:
         for task in self._tasks:
             task.cancel()
 
-    def beat(self, request: Request, progress: Any) -> None:
-        """A heartbeat of the code that works on ``request``, from any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._beaten, request, progress)
+    def extend(self, calls: list[Call]) -> None:
+        """Extend the leases of these at once."""
+        if calls:
+            task = asyncio.get_running_loop().create_task(self._extended(calls))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _renew(self) -> None:
         self._timer = None
         if len(self._slots):
             self.keep()
-            self._extend([call for call in self._slots if _runs_out(call)])
-
-    def _beaten(self, request: Request, progress: Any) -> None:
-        call = self._slots.find(request.task, request.run, request.key, request.undo)
-        if call is None or call.dropped or call.request.attempt != request.attempt:
-            return
-        self._observers.tell(
-            "agent.heartbeat", task=request.task, step=request.key, attempt=request.attempt, progress=progress
-        )
-        self._extend([call])
-
-    def _extend(self, calls: list[Call]) -> None:
-        if calls:
-            task = asyncio.get_running_loop().create_task(self._extended(calls))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self.extend([call for call in self._slots if _runs_out(call)])
 
     async def _extended(self, calls: list[Call]) -> None:
         until = self._now() + self.seconds

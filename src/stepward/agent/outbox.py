@@ -9,10 +9,13 @@ from stepward.agent.call import Call
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages import Reply
-from stepward.transport.contract import Delivery, Transport
+from stepward.model.messages import Outcome, Reply
+from stepward.transport.contract import Delivery, Message, Transport
 
 PAUSE = 1.0
+
+UNFINISHED = frozenset({Outcome.GAVE_UP, Outcome.DEFERRED})
+"""After these the step goes on, and what was told of its progress is still of use."""
 
 Answer = tuple[Call, Reply]
 
@@ -77,23 +80,27 @@ class Outbox:
                 if unsent:
                     self._answers[:0] = unsent
                     await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
+                    self._answers = self._still_wanted(self._answers)
         finally:
             self._flushing = None
 
     async def _publish(self, answers: Sequence[Answer], settled: list[Delivery]) -> list[Answer]:
-        unsent: list[Answer] = []
-        for queue, group in _by_queue(answers).items():
-            try:
-                await self._transport.publish(queue, [reply for _, reply in group])
-            except TransportError as error:
-                self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
-                unsent += self._still_wanted(group)
-                continue
-            self._environment.failpoint("A4.after")
-            for call, _ in group:
-                settled.append(call.delivery)
-                self._release(call)
-        return unsent
+        sending = [self._send(queue, group, settled) for queue, group in _by_queue(answers).items()]
+        if len(sending) == 1:
+            return await sending[0]
+        return [answer for unsent in await asyncio.gather(*sending) for answer in unsent]
+
+    async def _send(self, queue: str, group: Sequence[Answer], settled: list[Delivery]) -> list[Answer]:
+        try:
+            await self._transport.publish(queue, _words(group))
+        except TransportError as error:
+            self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
+            return self._still_wanted(group)
+        self._environment.failpoint("A4.after")
+        for call, _ in group:
+            settled.append(call.delivery)
+            self._release(call)
+        return []
 
     def _still_wanted(self, group: Sequence[Answer]) -> list[Answer]:
         now = self._now()
@@ -119,3 +126,13 @@ def _by_queue(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
     for answer in answers:
         queues.setdefault(answer[0].request.reply_to, []).append(answer)
     return queues
+
+
+def _words(group: Sequence[Answer]) -> list[Message]:
+    """The replies, each after what its call had still to tell of its progress."""
+    words: list[Message] = []
+    for call, reply in group:
+        if call.untold is not None and reply.outcome in UNFINISHED:
+            words.append(call.untold)
+        words.append(reply)
+    return words

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
 from stepward.agent.gate import Gate
+from stepward.agent.standing import Standing
 from stepward.agent.threads import Threads
 from stepward.clock import Environment
 from stepward.errors import Refused, UnknownOperation, Unrecoverable, message_of
 from stepward.events import Observers
 from stepward.model.containment import contained
+from stepward.model.current import FinishedLater
 from stepward.model.messages import Reply
 from stepward.payload import Signature, encode
 
@@ -45,6 +47,7 @@ class Performance:
         deadline: Callable[[Call], float],
         environment: Environment,
         observers: Observers,
+        standing: Standing,
         threads: Threads | None,
         payload_bytes: int,
     ) -> None:
@@ -57,7 +60,7 @@ class Performance:
         self._threads = threads
         self._payload_bytes = payload_bytes
         self._targets = dict(_targets(agent))
-        self.gate = Gate(agent, now=now, observers=observers)
+        self.gate = Gate(agent, now=now, observers=observers, standing=standing)
 
     async def perform(self, call: Call) -> Reply | None:
         """What to reply to the request of ``call``; None when nobody may be told anything."""
@@ -71,6 +74,10 @@ class Performance:
                 return call.gave_up(refusal)
             try:
                 result = await self._call(call, target, args, kwargs)
+            except FinishedLater:
+                self._failpoint("A3.after")
+                self.gate.succeeded()
+                return call.deferred()
             except Unrecoverable as error:
                 self.gate.succeeded()
                 call.maybe_done |= error.maybe_done

@@ -1,4 +1,4 @@
-"""How many calls a second an Agent instance may make: a token bucket, with times as arguments."""
+"""How many calls a second an Agent may make, each of its instances a part: a token bucket, with times as arguments."""
 
 from __future__ import annotations
 
@@ -30,24 +30,54 @@ class Rate:
 
 
 class TokenBucket:
-    """Lets ``rate.calls`` go at once, then one each time a token is refilled."""
+    """Lets ``rate.calls`` go at once, then one each time a token is refilled.
+
+    Where several instances share the rate, each has an equal part of the bucket and of what refills it.
+    """
 
     def __init__(self, rate: Rate) -> None:
-        self._size = float(rate.calls)
-        self._per_second = rate.calls / rate.per_seconds
-        self._tokens = self._size
+        self._rate = rate
+        self._parts = 1
+        self._size = self._tokens = float(rate.calls)
         self._refilled_at = float("-inf")
+
+    def is_divided(self, parts: int) -> bool:
+        """Whether it is to be divided anew, to be one of so many parts."""
+        return parts >= 1 and parts != self._parts
+
+    def divide(self, parts: int, now: float, *, returned: int) -> None:
+        """Be one of so many parts from now on; ``returned`` tokens that were reserved are not used after all."""
+        self._refill(now)
+        self._parts = parts
+        self._size = self._rate.calls / parts
+        self._tokens = min(self._size, self._tokens + returned)
+
+    def ready(self, now: float) -> int:
+        """How many calls could be made now, one after the other."""
+        self._refill(now)
+        return max(0, int(self._tokens))
+
+    def put_back(self) -> None:
+        """A token that was reserved is not used after all."""
+        self._tokens = min(self._size, self._tokens + 1.0)
 
     def reserve(self, now: float, by: float) -> float | None:
         """Seconds to wait for a token, now the caller's; None if that lasts to ``by``, and none is taken."""
-        refill = max(0.0, now - self._refilled_at) * self._per_second
-        self._tokens = min(self._size, self._tokens + refill)
-        self._refilled_at = now
+        self._refill(now)
         wait = max(0.0, (1.0 - self._tokens) / self._per_second)
         if now + wait >= by:
             return None
         self._tokens -= 1.0
         return wait
+
+    @property
+    def _per_second(self) -> float:
+        return self._rate.calls / self._rate.per_seconds / self._parts
+
+    def _refill(self, now: float) -> None:
+        refill = max(0.0, now - self._refilled_at) * self._per_second
+        self._tokens = min(self._size, self._tokens + refill)
+        self._refilled_at = now
 
 
 def _parts(value: Any, what: str) -> tuple[Any, Duration]:

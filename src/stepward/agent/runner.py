@@ -8,17 +8,23 @@ from collections.abc import Callable
 from stepward.agent.breaker import BreakerState
 from stepward.agent.calls import Calls
 from stepward.agent.declaration import Agent
+from stepward.agent.returning import Returning
+from stepward.agent.standing import Alone, Standing
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.messages import request_queue
+from stepward.model.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
-from stepward.transport.contract import Transport
+from stepward.transport.contract import Delivery, Transport
 
-REQUEST_LEASE = 30.0
+REQUEST_LEASE = 10.0
 PAUSE = 1.0
 LEASE_LOOK = 0.05
 """Seconds between looks whether the instance's own lease was renewed."""
+PROBE_LOOK = 1.0
+"""Seconds between looks whether the request that is to find out about the service has begun."""
 
 
 def no_lease() -> float:
@@ -29,9 +35,9 @@ def no_lease() -> float:
 class AgentRunner:
     """One instance of an Agent.
 
-    ``now`` is the store's clock; ``lease_until`` says until when this instance may act by its own lease;
-    ``threads=False`` runs plain functions in the loop, as the simulation does. Whoever cancels ``run`` calls
-    ``drain``.
+    ``now`` is the store's clock; ``lease_until`` says until when this instance may act by its own lease; ``standing``
+    is that of all instances of the Agent, None where there is no other; ``threads=False`` runs plain functions in the
+    loop, as the simulation does. Whoever cancels ``run`` calls ``drain``.
     """
 
     def __init__(
@@ -43,7 +49,9 @@ class AgentRunner:
         environment: Environment,
         observers: Observers,
         lease_until: Callable[[], float] = no_lease,
+        standing: Standing | None = None,
         request_lease: float = REQUEST_LEASE,
+        sign: Sign | None = None,
         threads: bool = True,
         payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
@@ -62,10 +70,14 @@ class AgentRunner:
             environment=environment,
             observers=observers,
             lease_until=lease_until,
+            standing=standing or Alone(),
             request_lease=request_lease,
+            sign=sign,
             threads=threads,
             payload_bytes=payload_bytes,
         )
+        self._returning = Returning(transport, self._queue, settle=self._calls.settle, observers=observers)
+        self._calls.gate.on_shut(self._give_back_unbegun)
         self._taker: asyncio.Task[None] | None = None
         self._draining = False
 
@@ -82,12 +94,28 @@ class AgentRunner:
     @property
     def stuck(self) -> int:
         """How many slots are lost to calls that went past their deadline and do not stop."""
-        return sum(call.dropped for call in self._calls.slots)
+        return self._calls.slots.stuck
 
     @property
     def breaker(self) -> BreakerState:
         """The state of its circuit breaker."""
-        return self._calls.breaker
+        return self._calls.gate.state
+
+    @property
+    def health(self) -> AgentHealth:
+        """How this instance is doing."""
+        return AgentHealth(
+            agent=self.agent.name,
+            capacity=self.capacity,
+            in_flight=self.in_flight,
+            stuck=self.stuck,
+            breaker=self.breaker,
+        )
+
+    def heed(self, standing: AgentStanding, *, is_ours: bool, instances: int) -> None:
+        """All instances, so many, stand so; ``is_ours``: it is this one that finds out whether the service is back."""
+        self._calls.gate.heed(standing, is_ours=is_ours)
+        self._calls.gate.share(instances)
 
     async def run(self) -> None:
         """Take and perform requests until cancelled or drained."""
@@ -109,6 +137,7 @@ class AgentRunner:
         if self._taker is not None:
             self._taker.cancel()
             await asyncio.wait([self._taker])
+        await self._returning.finished()
         await self._calls.drain(grace)
         await self.agent.close()
 
@@ -117,12 +146,10 @@ class AgentRunner:
         self._calls.revoke(task, run, key)
 
     async def _take(self) -> None:
-        slots = self._calls.slots
         while True:
-            while not slots.room:
-                await slots.released()
+            room = await self._room()
             try:
-                found = await self._transport.take(self._queue, slots.room, self._request_lease)
+                found = await self._transport.take(self._queue, room, self._request_lease)
             except TransportError as error:
                 self._observers.tell("agent.transport_failed", queue=self._queue, verb="take", error=str(error))
                 await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
@@ -130,4 +157,34 @@ class AgentRunner:
             while self._now() >= self._lease_until():  # noqa: ASYNC110  its keeper knows no Agent
                 # Nothing may be called under a lease that has lapsed, and after an outage its renewal is near.
                 await asyncio.sleep(LEASE_LOOK)
-            self._calls.receive(found)
+            self._receive(found)
+
+    async def _room(self) -> int:
+        """Wait for room; behind an open breaker that is one request, which finds out about the service."""
+        slots, gate = self._calls.slots, self._calls.gate
+        while True:
+            while not slots.room:
+                await slots.released()
+            if gate.state is not BreakerState.CLOSED:
+                if self._may_find_out:
+                    return 1
+                await gate.closes(gate.wait or PROBE_LOOK)
+            elif room := gate.within_rate(slots.room, slots.count_unbegun):
+                return room
+            else:
+                await gate.passes()
+
+    def _receive(self, found: list[Delivery]) -> None:
+        if self.breaker is not BreakerState.CLOSED:
+            # It opened while they were on their way.
+            self._returning.give_back(found[int(self._may_find_out) :])
+            found = found[: int(self._may_find_out)]
+        self._calls.receive(found)
+
+    @property
+    def _may_find_out(self) -> bool:
+        """Whether it is time, and nobody waits for that already."""
+        return not self._calls.gate.wait and next(self._calls.slots.unbegun(), None) is None
+
+    def _give_back_unbegun(self) -> None:
+        self._returning.give_back(self._calls.let_go_unbegun())

@@ -31,6 +31,19 @@ class Slots:
         """How many more calls may be held."""
         return self.capacity - len(self._held)
 
+    @property
+    def stuck(self) -> int:
+        """How many are lost to calls that went past their deadline and do not stop."""
+        return sum(call.dropped for call in self._held)
+
+    def unbegun(self) -> Iterator[Call]:
+        """The calls whose function was not called yet: nothing has happened for them."""
+        return (call for call in self if not (call.calls or call.thread or call.dropped or call.ended))
+
+    def count_unbegun(self) -> int:
+        """How many of them there are."""
+        return sum(1 for _ in self.unbegun())
+
     def find(self, task: str, run: int, key: str, undo: bool) -> Call | None:
         """The call that works on that step."""
         return self._steps.get((task, run, key, undo))

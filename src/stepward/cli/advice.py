@@ -8,6 +8,7 @@ from rich.text import Text
 from stepward.cli.cells import clean, cut, width_of
 from stepward.cli.operator import command_line
 from stepward.client import TaskStatus
+from stepward.errors import InvalidPayload
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 
@@ -50,6 +51,8 @@ def _advice(record: Task, status: TaskStatus) -> Advice:
 
 def _of_error(id: str, status: TaskStatus, *, undoing: bool) -> Advice:
     step = str((status.error or {}).get("step") or "")
+    if not step and not undoing and _is_of_result(status):
+        return [(command_line("undo", id), "undo what was done")]
     onward = "go on undoing" if undoing else "go on with what is recorded"
     advice = [(command_line("resubmit", id), f"repeat {step}" if step else onward)]
     if step and not undoing:
@@ -59,6 +62,14 @@ def _of_error(id: str, status: TaskStatus, *, undoing: bool) -> Advice:
     if not undoing:
         advice.append((command_line("undo", id), "undo what was done"))
     return advice
+
+
+def _is_of_result(status: TaskStatus) -> bool:
+    """Whether a recorded result is not of the type that the workflow reads: it would read it again."""
+    error = status.error or {}
+    message = str(error.get("message") or "")
+    is_own = message.startswith(f"result of {status.workflow}:")
+    return error.get("type") == InvalidPayload.__name__ and message.startswith("result of ") and not is_own
 
 
 def _print_below(console: Console, command: str, meaning: str) -> None:

@@ -1,4 +1,4 @@
-"""How a command ends: 0 done, 1 what was asked for failed, 2 wrong usage or settings, 3 the store is out of reach."""
+"""How a command ends: 0 done, 1 what was asked for failed, 2 wrong usage or settings, 3 store or broker away."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import click
 
 from stepward.cli.cells import clean
 from stepward.errors import (
+    AgentNotFound,
     CommitUnknown,
+    CompletionRefused,
     IllegalTransition,
     Refused,
     ScheduleNotFound,
@@ -33,8 +35,10 @@ DEBUG = "STEPWARD_DEBUG"
 CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (TaskNotFound, FAILED),
     (ScheduleNotFound, FAILED),
+    (AgentNotFound, FAILED),
     (TaskConflict, FAILED),
     (IllegalTransition, FAILED),
+    (CompletionRefused, FAILED),
     (Refused, WRONG),
     (StoreUnusable, WRONG),
     (StoreUnavailable, UNREACHABLE),

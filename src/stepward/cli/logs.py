@@ -8,6 +8,9 @@ import time
 
 from stepward.cli.cells import clean
 
+CLIENTS = ("aio_pika", "aiormq")
+"""Libraries that log what Stepward tells in lines of its own."""
+
 
 class OneLine(logging.Formatter):
     """Instant in UTC, level, which process of a group, logger, message; a traceback follows on the same line."""
@@ -28,8 +31,16 @@ def log_to_stderr(level: str, *, process: int | None = None) -> None:
     ``process`` is the number of this one among those of its group.
     """
     root = logging.getLogger()
+    hush_clients()
     if not root.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(OneLine(process))
         root.addHandler(handler)
         root.setLevel(level)
+
+
+def hush_clients() -> None:
+    """Leave what goes wrong with a broker to our own lines, unless the application has set up its own logging."""
+    if not logging.getLogger().handlers:
+        for client in CLIENTS:
+            logging.getLogger(client).setLevel(logging.CRITICAL)

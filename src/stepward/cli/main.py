@@ -7,14 +7,16 @@ from typing import Any, NoReturn
 
 import click
 
+from stepward.cli.agents import agents
 from stepward.cli.alerts import alerts
 from stepward.cli.checking import check
+from stepward.cli.completing import complete, fail
 from stepward.cli.directing import cancel, mark_done, resubmit, resume, suspend, undo
 from stepward.cli.failures import exit_code
 from stepward.cli.letters import dead_letters
 from stepward.cli.listing import tasks
 from stepward.cli.queues import events, post
-from stepward.cli.reports import agents, audit, instances
+from stepward.cli.reports import audit, instances
 from stepward.cli.running import agent, run, scheduler, submission, supervisor
 from stepward.cli.schedules import schedules
 from stepward.cli.showing import show
@@ -24,7 +26,7 @@ from stepward.cli.upkeep import migrate, purge, version
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (run, scheduler, agent, submission, supervisor),
-    "Give": (submit, post, signal),
+    "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
     "Keep": (check, purge, migrate, version),
@@ -59,7 +61,7 @@ def cli(context: click.Context) -> None:
     """Durable tasks: a Scheduler runs their steps through Agents, a Supervisor has what fails repeated or undone.
 
     APP is module:attribute or path.py:attribute. Exit codes: 0 done, 1 what was asked for failed,
-    2 wrong usage or settings, 3 the store cannot be reached.
+    2 wrong usage or settings, 3 the store or the broker cannot be reached.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -18,10 +18,14 @@ INSTANTS = frozenset(
         "buried_at",
         "complete_by",
         "created_at",
+        "deferred_at",
         "delivered_at",
         "expires_at",
         "finished_at",
+        "opened_at",
+        "progress_at",
         "started_at",
+        "suspended_at",
     }
 )
 
@@ -45,6 +49,8 @@ def print_json(value: object) -> None:
 def _value(name: str, value: object) -> Any:
     if isinstance(value, Struct):
         return plain(value)
+    if isinstance(value, list):
+        return [_value(name, each) for each in value]
     if name in INSTANTS and isinstance(value, float):
         return instant(value)
     return json.loads(value) if isinstance(value, bytes) else value

@@ -13,12 +13,14 @@ from rich.text import Text
 from stepward.app import App
 from stepward.cli.arguments import json_value
 from stepward.cli.cells import clean, cut
+from stepward.cli.logs import hush_clients
 from stepward.cli.plain import keys, plain
 from stepward.cli.screen import screen
 from stepward.cli.targets import app_or_store
 from stepward.cli.times import clock, instant
 from stepward.client import Queues, StatusEvent
 from stepward.errors import Refused
+from stepward.transport.opening import is_broker
 
 
 @click.command("post", context_settings={"ignore_unknown_options": True})
@@ -63,7 +65,11 @@ async def _follow(app: App, queue: str, *, as_json: bool) -> None:
 
 
 def _queues(app: App) -> Queues:
-    return Queues(app.settings.store, app=app.name, payload_bytes=app.settings.payload_bytes)
+    """They stand with the broker that is the transport, else in the store."""
+    hush_clients()
+    settings = app.settings
+    address = settings.transport if is_broker(settings.transport) else settings.store
+    return Queues(address, app=app.name, payload_bytes=settings.payload_bytes)
 
 
 def _print(console: Console, event: StatusEvent) -> None:

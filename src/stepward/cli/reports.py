@@ -1,11 +1,8 @@
-"""``instances``, ``agents``, ``audit``: who is at work, and who did what."""
+"""``instances``, ``audit``: who is at work, and who did what."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
-from msgspec import Struct, structs
 
 from stepward.cli.operator import json_option, with_client
 from stepward.cli.plain import keys, plain, print_json
@@ -13,8 +10,10 @@ from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, relative, span
 from stepward.client import Client
-from stepward.model.records import Audit, Instance, Role
+from stepward.model.agents import AgentHealth
+from stepward.model.records import Audit, Instance
 
+CLOSED = "closed"
 INSTANCE_COLUMNS = (
     Column(name="ID", least=14, middle=True),
     Column(name="STATE"),
@@ -24,12 +23,6 @@ INSTANCE_COLUMNS = (
     Column(name="LEASE ENDS"),
     Column(name="SERVES", least=8),
 )
-AGENT_COLUMNS = (
-    Column(name="AGENT", least=10, middle=True),
-    Column(name="INSTANCES", right=True),
-    Column(name="CAPACITY", right=True),
-    Column(name="HOSTS", least=10),
-)
 AUDIT_COLUMNS = (
     Column(name="AGE", right=True),
     Column(name="ACTOR", least=8, middle=True),
@@ -38,15 +31,6 @@ AUDIT_COLUMNS = (
     Column(name="STEP", least=8, middle=True, spare=True),
     Column(name="CHANGE", least=10),
 )
-
-
-class AgentReport(Struct, frozen=True, kw_only=True):
-    """What the live instances offer of one Agent."""
-
-    name: str
-    instances: int
-    capacity: int
-    hosts: list[str]
 
 
 @click.command("instances", epilog=keys(Instance))
@@ -60,22 +44,6 @@ async def instances(client: Client, as_json: bool) -> None:
         return
     now = client.store.now()
     print_table(INSTANCE_COLUMNS, [instance_row(each, now) for each in found], "No instances.")
-
-
-@click.command("agents", epilog=keys(AgentReport))
-@json_option
-@with_client
-async def agents(client: Client, as_json: bool) -> None:
-    """List the Agents that live instances offer."""
-    found = _reports(await client.instances())
-    if as_json:
-        print_json([structs.asdict(report) for report in found])
-        return
-    rows = [
-        [Cell(each.name), Cell(str(each.instances)), Cell(str(each.capacity)), Cell(", ".join(each.hosts), "dim")]
-        for each in found
-    ]
-    print_table(AGENT_COLUMNS, rows, "No Agent is alive.")
 
 
 @click.command("audit", epilog=keys(Audit))
@@ -106,25 +74,19 @@ def instance_row(instance: Instance, now: float) -> list[Cell]:
         Cell(str(instance.pid)),
         Cell(span(now - instance.started_at), "dim"),
         Cell(relative(instance.expires_at, now) if instance.alive else NOTHING, "dim"),
-        Cell(", ".join(instance.serves), "dim"),
+        _serves(instance),
     ]
 
 
-def _reports(instances: Sequence[Instance]) -> list[AgentReport]:
-    rooms: dict[str, list[tuple[int, str]]] = {}
-    for instance in instances:
-        if instance.alive and instance.role is Role.AGENT:
-            for name, _, room in (entry.rpartition(":") for entry in instance.serves):
-                rooms.setdefault(name, []).append((int(room), instance.host))
-    return [
-        AgentReport(
-            name=name,
-            instances=len(found),
-            capacity=sum(room for room, _ in found),
-            hosts=sorted({host for _, host in found}),
-        )
-        for name, found in sorted(rooms.items())
-    ]
+def _serves(instance: Instance) -> Cell:
+    """What it serves; of Agents how much of their room is taken, and a breaker that is not closed."""
+    doing = {health.agent: _doing(health) for health in instance.health}
+    return Cell(", ".join(doing.get(name, name) for name in instance.serves), "dim")
+
+
+def _doing(health: AgentHealth) -> str:
+    breaker = "" if health.breaker == CLOSED else f" breaker {health.breaker.replace('_', ' ')}"
+    return f"{health.agent} {health.in_flight}/{health.room}{breaker}"
 
 
 def _audit_row(audit: Audit, now: float) -> list[Cell]:

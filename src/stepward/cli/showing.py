@@ -30,6 +30,7 @@ MORE = ("steps_total", *OF_RECORD, "plan", "steps", "open_alerts")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
+USUAL_PRIORITY = 5
 
 Lines = list[tuple[str, Text | str]]
 """What the header says, each under its label."""
@@ -113,6 +114,9 @@ def _circumstances(record: Task, status: TaskStatus, now: float) -> Lines:
     if status.complete_by is not None:
         lines.append(("complete by", full(status.complete_by, now)))
     lines.append(("failures", f"{status.failure_count}"))
+    if status.priority != USUAL_PRIORITY or status.fairness_key is not None:
+        key = "" if status.fairness_key is None else f", in turn as {status.fairness_key}"
+        lines.append(("priority", f"{status.priority}{key}"))
     if status.labels:
         lines.append(("labels", ", ".join(f"{name}={value}" for name, value in status.labels.items())))
     if record.reply_to is not None:

@@ -18,10 +18,10 @@ from stepward.model.states import StepState
 STEP_COLUMNS = (
     Column(name="KEY", least=12, middle=True),
     Column(name="STATE"),
-    Column(name="ATTEMPT", right=True, spare=True),
-    Column(name="FAILURES", right=True, spare=True),
+    Column(name="ATTEMPT", right=True, spare=True, drops=2),
+    Column(name="FAILURES", right=True, spare=True, drops=3),
     Column(name="TOOK", right=True),
-    Column(name="COMPLETE BY", spare=True),
+    Column(name="COMPLETE BY", spare=True, drops=1),
     Column(name="RESULT / ERROR", least=12),
 )
 LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
@@ -51,12 +51,17 @@ def step_row(step: StepRecord, now: float) -> list[Cell]:
         Cell(str(step.failure_count), "yellow" if step.failure_count else "dim"),
         Cell(took(step.started_at, step.finished_at, now), "dim"),
         Cell(relative(step.complete_by, now) if step.state in LIVE else NOTHING, "dim"),
-        _outcome(step),
+        _outcome(step, now),
     ]
 
 
-def _outcome(step: StepRecord) -> Cell:
+def _outcome(step: StepRecord, now: float) -> Cell:
     said = ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
+    if step.progress is not None and step.state in LIVE:
+        told = f"told {json.dumps(step.progress, ensure_ascii=False)} {relative(step.progress_at, now)}"
+        said.insert(0 if step.state is StepState.RUNNING else len(said), told)
+    if step.deferred_at is not None and step.state is StepState.RUNNING:
+        said.append("waits to be finished from outside")
     if step.error is not None:
         said.append(str(step.error.get("message") if isinstance(step.error, dict) else step.error))
     elif step.output is not None:

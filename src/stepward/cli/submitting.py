@@ -21,6 +21,7 @@ from stepward.client import Client
 @click.argument("values", metavar="JSON…", nargs=-1)
 @click.option("--id", "id", metavar="ID", help="What to know the task by; the same id starts nothing twice.")
 @click.option("--priority", type=int, default=5, show_default=True, help="0 (last) to 9 (first).")
+@click.option("--fairness-key", metavar="K", help="Tasks of one priority take turns by it, each key in its own line.")
 @click.option("--complete-by", metavar="D", help="15m from now, or an instant: 2030-01-31T12:00:00Z.")
 @click.option("--delay", metavar="D", help="Start no sooner than after this.")
 @click.option("--label", "labels", metavar="K=V", multiple=True, help="May be given again.")
@@ -31,6 +32,7 @@ def submit(
     values: tuple[str, ...],
     id: str | None,
     priority: int,
+    fairness_key: str | None,
     complete_by: str | None,
     delay: str | None,
     labels: tuple[str, ...],
@@ -45,6 +47,7 @@ def submit(
     options: dict[str, Any] = {
         "id": id,
         "priority": priority,
+        "fairness_key": fairness_key,
         "complete_by": instant_or_duration(complete_by),
         "delay": delay,
         "labels": dict(label(each) for each in labels),

@@ -35,6 +35,8 @@ class Column:
     right: bool = False
     spare: bool = False
     """Left out where room is short and no row has anything to say in it."""
+    drops: int = 0
+    """Left out where nothing else makes the table fit, the highest first; 0 stays."""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> Table:
@@ -72,7 +74,18 @@ def _kept(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) 
     everything = list(range(len(columns)))
     if _taken(_natural(columns, rows, room)) <= room:
         return everything
-    return [n for n in everything if not columns[n].spare or any(row[n].text not in SAYS_NOTHING for row in rows)]
+    kept = [n for n in everything if not columns[n].spare or any(row[n].text not in SAYS_NOTHING for row in rows)]
+    for n in sorted((n for n in kept if columns[n].drops), key=lambda n: columns[n].drops, reverse=True):
+        if _least(columns, rows, room, kept) <= room:
+            break
+        kept.remove(n)
+    return kept
+
+
+def _least(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int, kept: Sequence[int]) -> int:
+    """What these columns take when each is cut down as far as may be."""
+    natural = _natural(columns, rows, room)
+    return _taken([min(natural[n], columns[n].least or natural[n]) for n in kept])
 
 
 def _natural(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> list[int]:

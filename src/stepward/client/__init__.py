@@ -1,5 +1,6 @@
 """The applications' door: submit tasks, follow them, and act on them."""
 
+from stepward.client.agents import AgentStatus
 from stepward.client.client import Client
 from stepward.client.events import StatusEvent
 from stepward.client.handle import UNSET, TaskHandle, TaskStatus
@@ -10,6 +11,7 @@ from stepward.client.within import Prepared
 
 __all__ = [
     "UNSET",
+    "AgentStatus",
     "Client",
     "Endings",
     "Options",

@@ -15,15 +15,16 @@ import msgspec
 
 from stepward.durations import LONGEST, Duration, seconds, shown
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidId, Refused, UnknownWorkflow
-from stepward.model.records import WorkflowRecord
+from stepward.model.records import PRIORITIES, WorkflowRecord
 from stepward.payload import decode, encode
 from stepward.workflow.definition import Workflow
 
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 APP = re.compile(r"[A-Za-z0-9_-]{1,100}")
-PRIORITIES = range(10)
 MOST_LABELS = 20
 LABEL_LENGTH = 200
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters, of which PostgreSQL refuses NUL, and halves of characters, which are no UTF-8."""
 MOST_LISTED = 10_000
 FORMATS: dict[str, type] = {
     "date": date,
@@ -45,8 +46,8 @@ def task_id(id: str) -> str:
 
 def priority(value: int) -> int:
     """0 (last) to 9 (first)."""
-    if not isinstance(value, int) or value not in PRIORITIES:
-        raise Refused(f"priority: expected 0 (last) to 9 (first), found {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or value not in PRIORITIES:
+        raise Refused(f"priority: expected 0 (last) to 9 (first), found {shown(value)}; give a number")
     return value
 
 
@@ -81,16 +82,24 @@ def own_queue(queue: str, app: str) -> str:
 
 def fairness_key(value: str | None) -> str | None:
     """What tasks are kept fair between: a tenant, a customer."""
-    if value is not None and not _is_short(value):
-        raise Refused(f"fairness_key: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
-    return value
+    return _short_text(value, "fairness_key")
+
+
+def person(value: str | None) -> str | None:
+    """Who acts, for the audit."""
+    return _short_text(value, "by")
+
+
+def failure(message: str) -> str:
+    """Why a step has failed, in the words of whoever finishes it."""
+    if not isinstance(message, str) or not message.strip():
+        raise Refused(f"message: expected words that say why the step failed, found {shown(message)}; give a reason")
+    return message
 
 
 def signal_id(value: str | None) -> str | None:
     """By which a signal that came before is known."""
-    if value is not None and not _is_short(value):
-        raise Refused(f"signal id: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
-    return value
+    return _short_text(value, "signal id")
 
 
 def workflow_name(value: object) -> str:
@@ -168,6 +177,16 @@ def _defaults(schema: dict[str, Any], given: int) -> list[Any]:
     array = schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
     left = itertools.takewhile(lambda place: "default" in place, array.get("prefixItems", [])[given:])
     return [place["default"] for place in left]
+
+
+def _short_text(value: str | None, what: str) -> str | None:
+    if value is None:
+        return None
+    if not _is_short(value):
+        raise Refused(f"{what}: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
+    if UNPRINTABLE.search(value):
+        raise Refused(f"{what}: expected no control characters, found {shown(value)}; leave them out")
+    return value
 
 
 def _is_short(value: object) -> bool:

@@ -12,8 +12,11 @@ from typing import Any
 import msgspec
 
 from stepward.client import accept
+from stepward.client.agents import AgentStatus, check_known, statuses
+from stepward.client.completion import Completions
 from stepward.client.events import Readers, StatusEvents
 from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
+from stepward.client.places import queues_beside
 from stepward.client.preparation import Known, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
 from stepward.client.within import Prepared, Uncommitted, is_ours
@@ -30,7 +33,7 @@ from stepward.schedules import timetable
 from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, Wait
 from stepward.store.opening import open_store
 from stepward.store.watcher import Watcher
-from stepward.transport.queues import AppQueues, StoreQueues
+from stepward.transport.queues import AppQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -43,7 +46,10 @@ Birth = Callable[[Task], "asyncio.Future[Submitted | None] | None"]
 
 
 class Client:
-    """A connection to an application's state store; use it as ``async with Client(address, app=name)``."""
+    """A connection to an application's state store; use it as ``async with Client(address, app=name)``.
+
+    With ``transport``, a broker's address, response queues are read from there.
+    """
 
     def __init__(
         self,
@@ -54,6 +60,7 @@ class Client:
         environment: Environment | None = None,
         hints: Hints | None = None,
         queues: AppQueues | None = None,
+        transport: str | None = None,
         endings: Endings | None = None,
         birth: Birth | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
@@ -67,8 +74,9 @@ class Client:
         self.limit = payload_bytes
         self._preparation = Preparation(self.store, app, registry or Registry([], []), self._environment, payload_bytes)
         self._hints = hints or Hints()
+        self._completions = Completions(self.store, app, self._environment, self._hints, payload_bytes)
         self._owns_queues = queues is None
-        self._queues = queues or self._own_queues()
+        self._queues = queues or self._own_queues(transport)
         self._readers = Readers(self._queues)
         self._birth = birth
         self._uncommitted = Uncommitted()
@@ -137,10 +145,12 @@ class Client:
         ids: Sequence[str] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
+        fairness_key: str | None = None,
         transaction: object = None,
     ) -> list[TaskHandle[R]]:
         """Submit a task for each tuple of arguments, 10,000 rows a transaction; nothing if one of them does not fit."""
-        prepared = await self.prepared_many(workflow, arguments, ids, Options(priority=priority, labels=labels))
+        options = Options(priority=priority, labels=labels, fairness_key=fairness_key)
+        prepared = await self.prepared_many(workflow, arguments, ids, options)
         if transaction is not None:
             return self.handles(await self._submit_within(transaction, prepared), prepared.known)
         submitted = await prepared.submit(self.store, BATCH)
@@ -225,6 +235,27 @@ class Client:
         """The live actors, and those that died within the hour."""
         return await self.store.instances()
 
+    async def agents(self) -> list[AgentStatus]:
+        """The Agents that are served, or that steps wait for, by name."""
+        return statuses(await self.store.instances(), await self.store.standings())
+
+    async def suspend_agent(self, name: str, note: str | None = None) -> bool:
+        """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
+
+        False if it is suspended already. Raises AgentNotFound.
+        """
+        check_known(name, await self.store.standings())
+        is_new = await self.store.suspend_agent(name, note, actor())
+        self._hints.hint()
+        return is_new
+
+    async def resume_agent(self, name: str) -> bool:
+        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound."""
+        check_known(name, await self.store.standings())
+        was_suspended = await self.store.resume_agent(name, actor())
+        self._hints.hint()
+        return was_suspended
+
     async def audits(self, id: str | None = None, limit: int = 100) -> list[Audit]:
         """Who did what to a task, or to all, newest first."""
         return await self.store.audits(id, limit)
@@ -263,14 +294,24 @@ class Client:
         self._hints.hint()
         return fresh
 
+    async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
+        """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
+        _refuse_in_workflow("client.complete()")
+        await self._completions.complete(token, result, by)
+
+    async def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
+        """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
+        _refuse_in_workflow("client.fail()")
+        await self._completions.fail(token, message, data, by)
+
     async def _schedule(self, name: str) -> Schedule:
         for schedule in await self.store.schedules():
             if schedule.name == name:
                 return schedule
         raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")
 
-    def _own_queues(self) -> AppQueues:
-        queues = StoreQueues(self.store.messages, poll=POLL)
+    def _own_queues(self, transport: str | None) -> AppQueues:
+        queues = queues_beside(self.store, transport, self.app, self._environment)
         self._hints.listen(queues.wake)
         return queues
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from stepward.client.seen import Seen
 from stepward.errors import InvalidPayload, TransportError
 from stepward.model.cloudevents import data_of, decode_event
 from stepward.transport.queues import AppQueues, Stored
@@ -38,8 +39,8 @@ class StatusEvents:
     """The events of one private response queue, which has one reader at a time.
 
     An event counts as dealt with once the next one is asked for; what was not comes again, in order, when the
-    queue is read anew. While the queue cannot be reached the reader waits. Ends with TransportError when closed.
-    One that only watches settles nothing, and may stand beside the reader.
+    queue is read anew. What a broker has twice is given once. While the queue cannot be reached the reader waits.
+    Ends with TransportError when closed. One that only watches settles nothing, and may stand beside the reader.
     """
 
     def __init__(
@@ -52,6 +53,8 @@ class StatusEvents:
         """The token that was given last; 0 begins with what no reader has settled."""
         self._ready: deque[tuple[int, StatusEvent]] = deque()
         self._dealt_with: list[int] = []
+        self._doubles: list[int] = []
+        self._seen = Seen()
         self._after = after
 
     def __aiter__(self) -> StatusEvents:
@@ -73,7 +76,8 @@ class StatusEvents:
     async def stop(self) -> None:
         """Settle what was dealt with: all but the event that was given last."""
         done, self._dealt_with = self._dealt_with[:-1], self._dealt_with[-1:]
-        await self._settle(done)
+        await self._settle(done + self._doubles)
+        self._doubles = []
 
     async def _settle(self, tokens: list[int]) -> None:
         if tokens:
@@ -83,9 +87,10 @@ class StatusEvents:
         if self._after is not None:
             await self._after.stop()
             self._after = None
-        await self._settle(self._dealt_with)
-        self._dealt_with = []
-        stored = await self._queues.read(self._queue, self._last, BATCH)
+        await self._settle(self._dealt_with + self._doubles)
+        self._dealt_with, self._doubles = [], []
+        look = self._queues.watch if self._watches else self._queues.read
+        stored = await look(self._queue, self._last, BATCH)
         events: list[tuple[int, StatusEvent]] = []
         foreign: list[tuple[int, str]] = []
         for item in stored:
@@ -96,8 +101,15 @@ class StatusEvents:
         if foreign and not self._watches:
             await self._queues.bury(self._queue, foreign)
         # Only now: what could not be buried is read again.
-        self._ready.extend(events)
+        self._take(events)
         self._last = stored[-1].token
+
+    def _take(self, events: list[tuple[int, StatusEvent]]) -> None:
+        for token, event in events:
+            if self._seen.is_new(event.id.removesuffix(f"/{event.sequence}"), event.sequence):
+                self._ready.append((token, event))
+            elif not self._watches:
+                self._doubles.append(token)
 
 
 class Readers:

@@ -96,6 +96,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     failure_count: int
     """Expiries of its steps plus takeovers."""
     priority: int
+    fairness_key: str | None
     run: int
     waits_for: str | None
     error: dict[str, Any] | None
@@ -127,6 +128,11 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     output: Any
     error: Any
     agent: str | None
+    progress: Any
+    """What the step's code told of its progress last, at ``progress_at``."""
+    progress_at: float | None
+    deferred_at: float | None
+    """Since when it waits to be finished from outside."""
 
 
 class TaskHandle(Generic[R]):
@@ -239,6 +245,7 @@ def status_of(task: Task, steps: list[Step], plan: Plan | None = None) -> TaskSt
         complete_by=task.complete_by if task.complete_by is not None else max(running, default=None),
         failure_count=task.failure_count,
         priority=task.priority,
+        fairness_key=task.fairness_key,
         run=task.run,
         waits_for=task.waits_for,
         error=msgspec.json.decode(task.error) if task.error else None,
@@ -269,4 +276,7 @@ def _step(step: Step) -> StepRecord:
         output=msgspec.json.decode(step.output) if step.output is not None else None,
         error=msgspec.json.decode(step.error) if step.error else None,
         agent=step.agent,
+        progress=msgspec.json.decode(step.progress) if step.progress is not None else None,
+        progress_at=step.progress_at,
+        deferred_at=step.deferred_at,
     )

@@ -104,6 +104,7 @@ class Preparation:
         """A record for each tuple of arguments, alike in all else."""
         now = self._store.now()
         priority, labels = accept.priority(face.priority), accept.labels(face.labels)
+        fairness_key = accept.fairness_key(face.fairness_key)
         complete_by = accept.deadline(None, known.complete_seconds, now)
         made = []
         for n, each in enumerate(arguments):
@@ -114,6 +115,7 @@ class Preparation:
                 workflow=known.name,
                 version=known.version,
                 priority=priority,
+                fairness_key=fairness_key,
                 labels=labels,
                 input=self._pack(known, tuple(each), {}),
                 complete_by=complete_by,

@@ -9,27 +9,23 @@ import msgspec
 
 from stepward.client import accept
 from stepward.client.events import Readers, StatusEvents
+from stepward.client.places import place_of
 from stepward.clock import Environment
 from stepward.errors import Refused
-from stepward.events import Hints
 from stepward.model.cloudevents import CloudEvent, encode_event, instant
 from stepward.model.messages import submission_queue
 from stepward.payload import PAYLOAD_BYTES, encode
 from stepward.store.contract import Store
-from stepward.store.opening import open_store
-from stepward.store.watcher import Watcher
-from stepward.transport.queues import StoreQueues
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 TYPE = "stepward.submission"
-POLL = 1.0
 
 
 class Queues:
     """An application's queues by their address; use it as ``async with Queues(address, app=name)``.
 
-    With SQLite the queues stand in the state store's file, whose address this is. A store that is open already may
-    be given in its place.
+    With a broker they are the broker's (``nats://…``, ``amqp://…``), and no store is needed; else they stand in the
+    state store, whose address this is. A store that is open already may be given in its place.
     """
 
     def __init__(
@@ -46,36 +42,25 @@ class Queues:
         self._is_usable = not isinstance(address, str)
         self._environment = environment or Environment()
         self._limit = payload_bytes
-        self._owns_store = isinstance(address, str)
-        self._store: Store = (
-            open_store(address, app=app, environment=self._environment) if isinstance(address, str) else address
-        )
-        self._queues = StoreQueues(self._store.messages, poll=POLL)
+        self._place = place_of(address, app, self._environment)
+        self._queues = self._place.queues
         self._readers = Readers(self._queues)
-        hints = Hints()
-        hints.listen(self._queues.wake)
-        self._watcher = Watcher(self._store, hints)
 
     async def __aenter__(self) -> Queues:
-        if self._owns_store:
-            await self._store.open()
-        self._watcher.start()
+        await self._place.open()
         self._is_usable = True
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        await self._watcher.stop()
         await self._readers.close()
-        await self._queues.close()
-        if self._owns_store:
-            await self._store.close()
+        await self._place.close()
 
     async def post(self, queue: str, data: Any, *, id: str | None = None, reply_to: str | None = None) -> str:
         """Post what is to be done to a submission queue; returns the message's id once it is durable.
 
         The id becomes the task's; a message that is posted again under it is accepted once. Word of the task comes
-        to ``reply_to``, a private response queue. Raises Refused for what no submission would take, TransportError
-        while the queue cannot be reached.
+        to ``reply_to``, a private response queue. Raises Refused for what no submission would take, and for what is
+        too large for a broker; TransportError while the queue cannot be reached.
         """
         self._check_entered()
         if not isinstance(queue, str) or not NAME.fullmatch(queue):
@@ -85,7 +70,7 @@ class Queues:
             id=known,
             source=f"/stepward/{self._app}",
             type=TYPE,
-            time=instant(self._store.now()),
+            time=instant(self._place.now()),
             replyto=accept.reply_queue(reply_to, self._app),
             datacontenttype="application/json",
             data=msgspec.Raw(encode(data, f"message {known}", limit=self._limit)),
@@ -100,7 +85,10 @@ class Queues:
         return self._readers.open(accept.own_queue(queue, self._app))
 
     def watch(self, queue: str) -> StatusEvents:
-        """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen."""
+        """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen.
+
+        RabbitMQ shows what is told from then on.
+        """
         self._check_entered()
         return StatusEvents(self._queues, accept.own_queue(queue, self._app), watches=True)
 

@@ -29,6 +29,7 @@ class Recurring:
         *,
         args: Sequence[Any],
         priority: int,
+        fairness_key: str | None,
         catch_up: str,
         registry: Registry,
     ) -> None:
@@ -50,6 +51,7 @@ class Recurring:
         self._cron, self._timezone = cron, timezone
         self._catch_up = catch_up
         self._priority = accept.priority(priority)
+        self._fairness_key = accept.fairness_key(fairness_key)
         timetable(cron, timezone)
 
     def record(self, now: float) -> Schedule:
@@ -63,6 +65,7 @@ class Recurring:
             timezone=self._timezone,
             catch_up=self._catch_up,
             priority=self._priority,
+            fairness_key=self._fairness_key,
             complete_seconds=self._workflow.complete_seconds,
             next_at=timetable(self._cron, self._timezone).after(now),
         )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import traceback
-from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from stepward.agent.runner import AgentRunner
-from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable, TransportError
+from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable
+from stepward.host.adoption import Adoption
+from stepward.host.agents import AgentActors
+from stepward.host.announced import Announced
 from stepward.host.leases import Leases
 from stepward.host.parts import Parts, Roles
+from stepward.host.relaying import relay_of
+from stepward.host.routing import Routing
 from stepward.host.submissions import keep, submitter
 from stepward.host.watchdog import Watchdog
-from stepward.model.messages import reply_queue
+from stepward.model.agents import Report
 from stepward.model.records import Role, Task
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.contract import Submitted
@@ -24,8 +26,6 @@ from stepward.store.watcher import Watcher
 from stepward.submission import Submitter
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
-
-MOST_ADOPTED = 10
 
 Actor = Callable[[], Coroutine[Any, Any, None]]
 """What runs until it is cancelled."""
@@ -37,18 +37,17 @@ class Host:
     def __init__(self, parts: Parts, roles: Roles) -> None:
         self._parts = parts
         self._roles = roles
-        self._agents = [a for a in parts.agents if roles.agents is None or a.name in roles.agents]
-        self._runners: list[AgentRunner] = []
         self._submitters: list[Submitter] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._leases = Leases(parts, self._lost)
+        self._leases = Leases(parts, self._lost, self._reports)
+        self._agents = AgentActors(parts, roles, self._leases)
+        self._routing = Routing(parts, self._agents, scheduler=lambda: self._scheduler, report=self._leases.report)
+        self._adoption = Adoption(parts, heir=lambda: self._scheduler.instance if self._scheduler else None)
         self._watcher = Watcher(parts.store, parts.hints)
         self._watchdog = Watchdog(parts.environment.clock, parts.observers)
         self._scheduler: Scheduler | None = None
-        self._over: deque[str] = deque(maxlen=MOST_ADOPTED)
-        """The last Schedulers of this process that are over."""
         self._supervisor: Supervisor | None = None
-        self._agent_instance = ""
+        self._relay = relay_of(parts, roles, lambda: self._scheduler.instance if self._scheduler else None)
         self._supervisor_instance = ""
         self._submission_instance = ""
         parts.endings.hear(self._is_held)
@@ -75,9 +74,8 @@ class Host:
         if parts.schedules:
             now = parts.store.now()
             await parts.store.register_schedules([schedule.record(now) for schedule in parts.schedules])
-        if self._agents:
-            await self._register_agents()
-            self._start_agents()
+        if self._roles.scheduler or self._agents.names:
+            await self._start_agents()
         if self._roles.scheduler:
             self._scheduler = await self._new_scheduler()
             self._run(self._keep_scheduling)
@@ -88,8 +86,13 @@ class Host:
             await self._start_submissions()
         self._run(self._leases.keep)
         if self._roles.scheduler:
-            shared = parts.settings.transport != "local"
-            self._run(self._keep_capacities if shared else self._keep_adopting)
+            self._run(self._adoption.keep)
+        if self._relay is not None:
+            self._run(self._relay.run)
+            self._run(self._relay.keep_burying)
+            self._run(Announced(parts).keep)
+        if self._roles.scheduler or self._agents.names:
+            self._run(self._routing.keep)
         self._watcher.start()
         if parts.threads:
             self._watchdog.start()
@@ -109,11 +112,11 @@ class Host:
         grace = self._parts.settings.drain
         if self._scheduler is not None:
             self._scheduler.stop_taking()
-        drains = [actor.drain(grace) for actor in self._runners]
-        drains += [actor.drain(grace) for actor in self._submitters]
-        await asyncio.gather(*drains)
+        await asyncio.gather(self._agents.drain(grace), *[actor.drain(grace) for actor in self._submitters])
         if self._scheduler is not None:
             await self._scheduler.settle()
+        if self._relay is not None:
+            await self._relay.finish()
         for task in reversed(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -159,32 +162,15 @@ class Host:
             except Exception as error:
                 self._scheduler = None
                 await self._let_lapse(scheduler.instance, error)
-            self._over.append(scheduler.instance)
+            self._adoption.left(scheduler.instance)
             await self._replace_scheduler()
-            await self._adopt()
+            await self._adoption.adopt()
 
     async def _let_lapse(self, instance: str, error: Exception) -> None:
         """A bug ended it: its tasks count as taken over from the dead, and one that breaks every owner is parked."""
         self._parts.observers.tell("scheduler.broke", instance=instance, error=repr(error))
         self._leases.abandon(instance)
         await asyncio.sleep(self._parts.settings.poll)
-
-    async def _keep_adopting(self) -> None:
-        """Agents of this process still answer Schedulers that are over."""
-        while True:
-            await asyncio.sleep(self._parts.settings.poll)
-            await self._adopt()
-
-    async def _adopt(self) -> None:
-        heir = self._scheduler
-        if heir is None:
-            return
-        try:
-            for instance in self._over:
-                await self._parts.transport.adopt(reply_queue(instance), reply_queue(heir.instance))
-        except TransportError as error:
-            # Replies are hints: what is lost with them is asked again past its complete-by.
-            self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
 
     async def _replace_scheduler(self) -> Scheduler:
         while self._scheduler is None:
@@ -198,15 +184,16 @@ class Host:
     async def _new_scheduler(self) -> Scheduler:
         parts = self._parts
         served = [f"{name}@{version}" for name, version in parts.registry.workflows]
+        instance = await self._leases.register(Role.SCHEDULER, served, parts.settings.tasks_in_flight)
         return Scheduler(
             parts.store,
             parts.transport,
             parts.registry,
-            instance=await self._leases.register(Role.SCHEDULER, served, parts.settings.tasks_in_flight),
+            instance=instance,
             settings=parts.settings,
             environment=parts.environment,
             observers=parts.observers,
-            capacities=await self._capacities(),
+            rooms=self._routing.rooms(instance),
             ended=parts.endings.tell,
             told=parts.queues.wake,
             threads=parts.threads,
@@ -238,25 +225,13 @@ class Host:
             sinks=parts.sinks,
         )
 
-    async def _register_agents(self) -> None:
-        serves = [f"{agent.name}:{agent.concurrency}" for agent in self._agents]
-        capacity = sum(agent.concurrency for agent in self._agents)
-        self._agent_instance = await self._leases.register(Role.AGENT, serves, capacity)
-
-    def _start_agents(self) -> None:
-        parts = self._parts
-        for agent in self._agents:
-            runner = AgentRunner(
-                agent,
-                parts.transport,
-                now=parts.store.now,
-                environment=parts.environment,
-                observers=parts.observers,
-                lease_until=self._agents_lease,
-                threads=parts.threads,
-                payload_bytes=parts.settings.payload_bytes,
-            )
-            self._runners.append(runner)
+    async def _start_agents(self) -> None:
+        """They know how their Agents stand before they take anything, and so does whoever asks them."""
+        if self._agents.names:
+            await self._agents.register()
+        runners = await self._agents.make(self._routing)
+        await self._routing.look()
+        for runner in runners:
             self._run(runner.run)
 
     async def _start_submissions(self) -> None:
@@ -272,14 +247,20 @@ class Host:
         serves = [submission.queue for submission in self._parts.submissions]
         self._submission_instance = await self._leases.register(Role.SUBMISSION, serves, 0)
 
-    def _agents_lease(self) -> float:
-        return self._leases.until(self._agent_instance)
+    def _reports(self) -> dict[str, Report]:
+        """What the instances of this process say of themselves."""
+        reports = {}
+        if self._agents.names:
+            reports[self._agents.instance] = Report(health=self._agents.health())
+        if self._scheduler is not None:
+            reports[self._scheduler.instance] = Report(demand=self._scheduler.demand())
+        return reports
 
     async def _lost(self, instance: str) -> None:
         """This process slept past a lease: what that instance was doing is over, what comes next has a new one."""
         self._parts.observers.tell("instance.lost", instance=instance)
-        if instance == self._agent_instance:
-            await self._register_agents()
+        if instance == self._agents.instance:
+            await self._agents.register()
             # A process hears nothing of its own changes: its Scheduler is to learn that there is room again.
             self._parts.hints.hint()
         elif instance == self._submission_instance:
@@ -289,44 +270,6 @@ class Host:
             self._supervisor = await self._new_supervisor()
         elif self._scheduler is not None and instance == self._scheduler.instance:
             self._scheduler.fence()
-
-    async def _keep_capacities(self) -> None:
-        """Learn what Agents in other processes publish, and who died: at hints, and at the slow poll."""
-        stirred = asyncio.Event()
-        self._parts.hints.listen(stirred.set)
-        while True:
-            await asyncio.sleep(self._parts.settings.poll)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._parts.settings.lease):
-                    await stirred.wait()
-            stirred.clear()
-            try:
-                capacities = await self._capacities()
-                # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
-                if (scheduler := self._scheduler) is not None:
-                    scheduler.set_capacities(capacities)
-                    await self._adopt_replies(reply_queue(scheduler.instance))
-            except (StoreError, TransportError) as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
-                stirred.set()
-
-    async def _adopt_replies(self, heir: str) -> None:
-        """Agents still answer Schedulers that died: what they say belongs to whoever holds the tasks now."""
-        for instance in await self._parts.store.instances():
-            if instance.role is Role.SCHEDULER and not instance.alive:
-                await self._parts.transport.adopt(reply_queue(instance.id), heir)
-
-    async def _capacities(self) -> dict[str, int]:
-        """Room by Agent: this process's own with the local transport, else what live instances publish."""
-        if self._parts.settings.transport == "local":
-            return {agent.name: agent.concurrency for agent in self._agents}
-        capacities: dict[str, int] = {}
-        for instance in await self._parts.store.instances():
-            if instance.alive and instance.role is Role.AGENT:
-                for entry in instance.serves:
-                    name, _, count = entry.rpartition(":")
-                    capacities[name] = capacities.get(name, 0) + int(count)
-        return capacities
 
     def _hinted(self) -> None:
         if self._scheduler is not None:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from stepward.errors import StoreError
 from stepward.host.parts import Parts
+from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 
 BEATS_PER_LEASE = 3
 
 
 class Leases:
-    """Knows until when each instance may act: counted from before the renewal was sent."""
+    """Knows until when each instance may act: counted from before the renewal was sent.
 
-    def __init__(self, parts: Parts, lost: Callable[[str], Awaitable[None]]) -> None:
+    ``lost`` is told of an instance that lost its lease, ``reports`` gives what each says of itself.
+    """
+
+    def __init__(
+        self, parts: Parts, lost: Callable[[str], Awaitable[None]], reports: Callable[[], Mapping[str, Report]]
+    ) -> None:
         self._parts = parts
         self._lost = lost
+        self._reports = reports
+        self._wanted = asyncio.Event()
         self._until: dict[str, float] = {}
         self._untold: list[str] = []
         """Instances found lost whose owner could not be told yet, as the store was out of reach."""
@@ -30,13 +39,19 @@ class Leases:
         """The end of the instance's lease by the store's clock; long past if it has none."""
         return self._until.get(instance, 0.0)
 
-    async def register(self, role: Role, serves: list[str], capacity: int) -> str:
+    async def register(self, role: Role, serves: list[str], capacity: int, health: Sequence[AgentHealth] = ()) -> str:
         """A new instance under an id never used before."""
         parts = self._parts
         instance = f"{role}-{parts.environment.new_uid()}"
         sent_at = parts.store.now()
         record = Instance(
-            id=instance, role=role, host=socket.gethostname(), pid=os.getpid(), serves=serves, capacity=capacity
+            id=instance,
+            role=role,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            serves=serves,
+            capacity=capacity,
+            health=list(health),
         )
         await parts.store.register(record, parts.settings.lease)
         self._until[instance] = sent_at + parts.settings.lease
@@ -45,11 +60,18 @@ class Leases:
     async def keep(self) -> None:
         """Renew until cancelled."""
         while True:
-            await asyncio.sleep(self._parts.settings.lease / BEATS_PER_LEASE)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._parts.settings.lease / BEATS_PER_LEASE):
+                    await self._wanted.wait()
+            self._wanted.clear()
             try:
                 await self._renew()
             except StoreError as error:
                 self._parts.observers.tell("store.unavailable", error=str(error))
+
+    def report(self) -> None:
+        """What instances say of themselves has changed: renew at once."""
+        self._wanted.set()
 
     async def retire(self, instances: Iterable[str] | None = None) -> None:
         """Give up these instances, or all: what they hold is free at once."""
@@ -79,7 +101,7 @@ class Leases:
         if not instances:
             return
         sent_at = self._parts.store.now()
-        alive = await self._parts.store.renew(instances, self._parts.settings.lease)
+        alive = await self._parts.store.renew(instances, self._parts.settings.lease, self._reports())
         for instance in instances:
             if instance not in self._until:
                 continue

@@ -13,6 +13,7 @@ from stepward.events import AlertSink, Hints, Observers
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import Submission
+from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.contract import Transport
 from stepward.transport.queues import AppQueues
 from stepward.workflow.registry import Registry
@@ -34,6 +35,8 @@ class Parts:
     transport: Transport
     queues: AppQueues
     """The applications' own: submission and private response queues."""
+    brokered: BrokerQueues | None = None
+    """The same, if they are a broker's: what stands in the store for them is carried there."""
     hints: Hints
     endings: Endings
     sinks: Sequence[AlertSink]

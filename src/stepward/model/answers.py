@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stepward.errors import Refused, Unrecoverable, message_of
-from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.messages import Outcome, Progress, Reply, Request
 from stepward.payload import encode
 
 LONGEST_MESSAGE = 10_000
@@ -32,6 +32,23 @@ def failed(request: Request, error: BaseException, *, maybe_done: bool, calls: i
 def gave_up(request: Request, error: BaseException, *, maybe_done: bool, calls: int = 1) -> Reply:
     """This attempt got nowhere; another may."""
     return _negative(request, Outcome.GAVE_UP, error, maybe_done, calls)
+
+
+def deferred(request: Request, *, calls: int = 1) -> Reply:
+    """The function has done its part; somebody else finishes the step."""
+    return Reply(
+        task=request.task,
+        run=request.run,
+        key=request.key,
+        attempt=request.attempt,
+        outcome=Outcome.DEFERRED,
+        calls=calls,
+    )
+
+
+def progress(request: Request, value: bytes, at: float) -> Progress:
+    """How far the function is."""
+    return Progress(task=request.task, run=request.run, key=request.key, attempt=request.attempt, progress=value, at=at)
 
 
 def error_json(error: BaseException) -> bytes:

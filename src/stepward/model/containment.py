@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from stepward.errors import message_of
+from stepward.model.current import FinishedLater
 
-ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt)
-"""What may leave a function as it is: a failure, or an end that comes from outside."""
+ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, FinishedLater)
+"""What may leave a function as it is: a failure, an end that comes from outside, or one that is put off."""
 
 
 class Contained:

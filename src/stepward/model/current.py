@@ -5,26 +5,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
+
+import msgspec
 
 from stepward.errors import StepwardError
 from stepward.model.messages import Request, traceparent
+from stepward.model.tokens import Sign
+from stepward.payload import encode
 
-Beat = Callable[[Request, Any], None]
+PROGRESS_BYTES = 2048
+SHORTEN = "store it elsewhere and tell a reference"
+
+Beat = Callable[[Request, bytes | None], None]
+
+
+class FinishedLater(BaseException):
+    """Leaves an operation that has done its part; no ``except Exception`` holds it up."""
 
 
 class CurrentStep:
     """One attempt of a step, told to the code that performs it.
 
-    ``now`` is the store's clock; ``beat`` is told every heartbeat and may be called from any thread.
+    ``now`` is the store's clock; ``beat`` is told every heartbeat, with its progress as JSON, and may be called from
+    any thread; ``sign`` makes completion tokens, None where a step cannot be finished from outside.
     """
 
-    __slots__ = ("_beat", "_now", "_request")
+    __slots__ = ("_beat", "_is_token_out", "_now", "_progress", "_request", "_sign")
 
-    def __init__(self, request: Request, now: Callable[[], float], beat: Beat) -> None:
+    def __init__(self, request: Request, now: Callable[[], float], beat: Beat, sign: Sign | None = None) -> None:
         self._request = request
         self._now = now
         self._beat = beat
+        self._sign = sign
+        self._progress = request.progress
+        self._is_token_out = False
 
     @property
     def task_id(self) -> str:
@@ -73,9 +88,49 @@ class CurrentStep:
             headers["Stepward-Undoes"] = self._request.undoes
         return headers
 
+    @property
+    def progress(self) -> Any:
+        """What the step's code told with its last ``heartbeat``, here or in an attempt before; None if nothing."""
+        told = self._progress
+        return None if told is None else msgspec.json.decode(told)
+
     def heartbeat(self, progress: Any = None) -> None:
-        """Tell that the work goes on: the lease on the request is extended, the complete-by never."""
-        self._beat(self._request, progress)
+        """Tell that the work goes on, and how far it is: any JSON of at most 2 KiB.
+
+        The lease on the request is extended, the complete-by never. Operators see the progress within a second or so,
+        and the step's next attempt is given it. Raises InvalidPayload or PayloadTooLarge; LeaseLapsed where this
+        process stood still for so long that another one has the step: beat before you act.
+        """
+        told = None
+        if progress is not None:
+            told = self._progress = encode(progress, f"progress of {self.name}", limit=PROGRESS_BYTES, advice=SHORTEN)
+        self._beat(self._request, told)
+
+    @property
+    def completion_token(self) -> str:
+        """With this text the step can be finished from outside, once, until its complete-by: keep it secret.
+
+        Every attempt has its own. See ``Client.complete``; raises StepwardError where there is none.
+        """
+        if self._sign is None:
+            raise StepwardError(
+                f"completion_token of {self.name}: expected an operation of an Agent, found a step of another kind; "
+                "make it an operation"
+            )
+        self._is_token_out = True
+        return self._sign(self._request)
+
+    def finish_later(self) -> NoReturn:
+        """Leave the operation, its part done: the step runs on until whoever has its ``completion_token`` finishes it.
+
+        Nothing of the Agent waits meanwhile. Past the complete-by the step is repeated like any that ran out of time.
+        """
+        if not self._is_token_out:
+            raise StepwardError(
+                f"finish_later() in {self.name}: expected that somebody was given the completion_token first, found "
+                "that nobody could have it; send it to whoever is to finish the step"
+            )
+        raise FinishedLater
 
 
 CURRENT: ContextVar[CurrentStep | None] = ContextVar("stepward_current_step", default=None)

@@ -29,6 +29,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
     reply_to: str
     """The queue of the Scheduler instance that asked."""
     priority: int
+    progress: bytes | None = None
+    """What an attempt before this one told of its progress last."""
 
 
 class Outcome(StrEnum):
@@ -38,6 +40,8 @@ class Outcome(StrEnum):
     FAILED = "failed"
     GAVE_UP = "gave_up"
     """Retries used up: the owner ends the attempt now instead of at the complete-by."""
+    DEFERRED = "deferred"
+    """The Agent has done its part: the step goes on until somebody finishes it from outside, or to its complete-by."""
 
 
 class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
@@ -54,6 +58,26 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     maybe_done: bool = False
     calls: int = 1
     """How often the Agent called the service within this attempt."""
+
+
+class Recorded(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
+    """A reply as its task's owner reads it in the inbox."""
+
+    recorded_at: float | None = None
+    """When its outcome was recorded, if it is: then it is only to be delivered."""
+
+
+class Progress(Struct, frozen=True, kw_only=True, gc=False, tag="progress"):
+    """How far an Agent is with a request that it goes on working on."""
+
+    task: str
+    run: int
+    key: str
+    attempt: int
+    progress: bytes
+    """Any JSON."""
+    at: float
+    """When it was told, by the store's clock: what was told later stands."""
 
 
 def traceparent(request: Request) -> str:

@@ -6,7 +6,11 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from stepward.model.agents import AgentHealth
 from stepward.model.states import StepKind, StepState, TaskState
+
+PRIORITIES = range(10)
+"""0 goes last, 9 first."""
 
 
 class Task(Struct, kw_only=True, gc=False):
@@ -89,6 +93,11 @@ class Step(Struct, kw_only=True, gc=False):
     """Unanswered a second after publishing, or to be judged: the Supervisor looks at these alone."""
     generation: int = 0
     """Raised by a resubmission after a known failure or with edited input; ``#g`` in the idempotency key."""
+    progress: bytes | None = None
+    """What the code at work told of its progress last, in this attempt or one before."""
+    progress_at: float | None = None
+    deferred_at: float | None = None
+    """Since when its Agent has done its part in this attempt: whoever holds the completion token finishes the step."""
 
 
 class InboxKind(StrEnum):
@@ -151,6 +160,10 @@ class Instance(Struct, frozen=True, kw_only=True):
     expires_at: float = 0.0
     alive: bool = True
     capacity: int = 0
+    health: list[AgentHealth] = []
+    """An Agent instance's last word of each Agent that it serves."""
+    demand: dict[str, int] = {}
+    """A Scheduler's last word of what it asks of each Agent: requests that are out, and steps that wait for room."""
 
 
 class Alert(Struct, frozen=True, kw_only=True):
@@ -210,6 +223,7 @@ class Schedule(Struct, frozen=True, kw_only=True):
     timezone: str
     catch_up: str
     priority: int
+    fairness_key: str | None = None
     complete_seconds: float | None = None
     next_at: float | None = None
     """The next nominal time to be fired; None when there is none any more."""

@@ -16,7 +16,8 @@ from stepward.model.records import Alert
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000
-WARNINGS = ("actor.failed", "alert.refused", "supervisor.forgave")
+WARNINGS = ("actor.failed", "alert.refused", "supervisor.forgave", "transport.connected", "transport.lost")
+"""``transport.connected`` ends an outage: who was warned of its beginning learns that it is over."""
 WARNING_ENDS = (
     ".blocked",
     ".broke",
@@ -28,6 +29,15 @@ WARNING_ENDS = (
     "_failed",
     "_opened",
 )
+DEBUGS = (
+    "agent.heartbeat",
+    "agent.transport_failed",
+    "scheduler.publish_failed",
+    "scheduler.settle_failed",
+    "scheduler.take_failed",
+    "submission.queue_failed",
+)
+"""Each verb that fails in an outage, of which ``transport.lost`` or ``store.unavailable`` tells at once."""
 DEBUG_FAMILIES = ("step.", "turn.", "message.")
 """What happens for every step is told only to who asks for it."""
 
@@ -71,6 +81,8 @@ class LogSink:
 
 def level_of(name: str) -> int:
     """The level of an event's line."""
+    if name in DEBUGS:
+        return logging.DEBUG
     if name in WARNINGS or name.endswith(WARNING_ENDS):
         return logging.WARNING
     return logging.DEBUG if name.startswith(DEBUG_FAMILIES) else logging.INFO

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from stepward.clock import Environment
-from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages import Request, reply_queue, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler import steps as rows
 from stepward.scheduler.agenda import Agenda
+from stepward.scheduler.departures import Departures, Fate
 from stepward.scheduler.local import LocalSteps
-from stepward.scheduler.resident import Resident
+from stepward.scheduler.resident import Resident, StepId
 from stepward.transport.contract import Transport
 
 BESIDE = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
+ASKED = frozenset({StepKind.OPERATION, StepKind.UNDO})
+AGAIN_AFTER = 0.2
+"""Seconds in which losses are gathered, so that what several queues lost is asked for once."""
 
 
 class Dispatcher:
-    """Holds back what the turn started until it is durable: intent before effect."""
+    """Holds back what the turn started until it is durable: intent before effect.
+
+    ``held`` gives the tasks in memory, ``is_coming`` says whether one that is not there is being read anew.
+    """
 
     def __init__(
         self,
@@ -30,16 +37,33 @@ class Dispatcher:
         environment: Environment,
         observers: Observers,
         instance: str,
+        *,
+        now: Callable[[], float],
+        held: Callable[[], Mapping[str, Resident]],
+        is_coming: Callable[[str], bool],
+        changed: Callable[[], None],
     ) -> None:
-        self._transport = transport
         self._local = local
         self._agenda = agenda
-        self._environment = environment
         self._observers = observers
         self._reply_to = reply_queue(instance)
+        self._now = now
+        self._held = held
+        self._is_coming = is_coming
+        self._departures = Departures(
+            transport, environment, observers, over=self._left, fate=self._fate, changed=changed
+        )
         self._started: list[tuple[Resident, Step]] = []
         self._sealed: list[tuple[Resident, Step]] = []
         self._revoked: list[Step] = []
+        self._lost: set[str | None] = set()
+        self._asking: asyncio.TimerHandle | None = None
+        self._hear_no_more = transport.on_lost(self._lose)
+
+    @property
+    def unreached(self) -> frozenset[str]:
+        """The Agents to which nothing gets through; what is started for them only waits."""
+        return self._departures.unreached
 
     def start(self, resident: Resident, step: Step) -> None:
         """Have the running step leave after the commit."""
@@ -54,38 +78,93 @@ class Dispatcher:
         self._sealed += self._started
         self._started = []
 
-    async def send(self, now: float, holds: Callable[[Resident], bool]) -> None:
+    def send(self) -> None:
         """Let out what was sealed for residents whose change is committed and who are still held."""
+        self._departures.check()
         started, self._sealed = self._sealed, []
+        tasks = self._held()
         requests: dict[str, list[Request]] = {}
         for resident, step in started:
-            if step.state is not StepState.RUNNING or not holds(resident):
+            is_held = tasks.get(step.task) is resident and not resident.leaving
+            if step.state is not StepState.RUNNING or not is_held:
                 continue
-            request = rows.request(resident.task, step, self._reply_to)
-            if step.kind is StepKind.UNDO:
-                request = rows.undo_request(request, resident.steps)
+            request = self._request(resident, step)
             if step.kind in BESIDE:
                 self._begin_local(resident, step, request)
+                self._left([request])
             else:
                 requests.setdefault(request.agent, []).append(request)
                 resident.sent[(step.run, step.key)] = step.attempt
-            self._agenda.sent(now, step.task, (step.run, step.key), step.attempt)
-        if requests or self._revoked:
-            await self._publish(requests)
-
-    async def _publish(self, requests: dict[str, list[Request]]) -> None:
-        self._environment.failpoint("W4.before")
-        revoked, self._revoked = self._revoked, []
-        try:
-            for agent, batch in requests.items():
-                await self._transport.publish(request_queue(agent), batch)
+        for agent, batch in requests.items():
+            self._departures.put(agent, batch)
+        if self._revoked:
+            revoked, self._revoked = self._revoked, []
             for step in revoked:
-                if step.agent is not None:
-                    await self._transport.revoke(request_queue(step.agent), step.task, step.run, step.key)
-        except TransportError as error:
-            # The running rows are the outbox: the Supervisor has what was not sent repeated.
-            self._observers.tell("scheduler.publish_failed", error=str(error), requests=len(requests))
-        self._environment.failpoint("W4.after")
+                self._departures.revoke(step)
+
+    async def stop(self) -> None:
+        """Send nothing more."""
+        self._hear_no_more()
+        if self._asking is not None:
+            self._asking.cancel()
+        await self._departures.stop()
+
+    def _request(self, resident: Resident, step: Step) -> Request:
+        request = rows.request(resident.task, step, self._reply_to)
+        return rows.undo_request(request, resident.steps) if step.kind is StepKind.UNDO else request
+
+    def _left(self, requests: Sequence[Request]) -> None:
+        """An attempt is shown to the Supervisor once its request is out, or too late to leave."""
+        now = self._now()
+        for request in requests:
+            self._agenda.sent(now, request.task, (request.run, request.key), request.attempt)
+
+    def _fate(self, request: Request) -> Fate:
+        if request.complete_by <= self._now():
+            return Fate.LAPSE
+        resident = self._held().get(request.task)
+        if resident is None:
+            return Fate.WAIT if self._is_coming(request.task) else Fate.LAPSE
+        if resident.leaving:
+            return Fate.WAIT
+        step = resident.open.get((request.run, request.key))
+        is_wanted = step is not None and step.state is StepState.RUNNING and step.attempt == request.attempt
+        return Fate.LEAVE if is_wanted else Fate.LAPSE
+
+    def _lose(self, queue: str | None) -> None:
+        """Messages are lost: those of a queue, or all."""
+        self._lost.add(None if queue == self._reply_to else queue)
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().call_later(AGAIN_AFTER, self._ask_again)
+
+    def _ask_again(self) -> None:
+        """The running rows are the outbox: what may be lost is asked for once more, the same attempt."""
+        self._asking = None
+        lost, self._lost = self._lost, set()
+        # What is not committed yet leaves after its commit.
+        early = {id(step) for _, step in (*self._started, *self._sealed)}
+        waiting: dict[str, Container[tuple[str, StepId]]] = {}
+        requests: dict[str, list[Request]] = {}
+        for resident in self._held().values():
+            for step in () if resident.leaving else resident.open.values():
+                agent = step.agent
+                if agent is None or id(step) in early or not self._is_out(step, lost):
+                    continue
+                if agent not in waiting:
+                    waiting[agent] = {(each.task, (each.run, each.key)) for each in self._departures.waiting(agent)}
+                if (step.task, (step.run, step.key)) not in waiting[agent]:
+                    requests.setdefault(agent, []).append(self._request(resident, step))
+        for agent, batch in requests.items():
+            self._observers.tell("scheduler.asked_again", agent=agent, requests=len(batch))
+            self._departures.put(agent, batch)
+
+    def _is_out(self, step: Step, lost: set[str | None]) -> bool:
+        """Whether the step's request was with the broker, and may be lost."""
+        if step.state is not StepState.RUNNING or step.kind not in ASKED or step.deferred_at is not None:
+            return False
+        if (step.complete_by or 0.0) <= self._now():
+            return False
+        return None in lost or request_queue(step.agent or "") in lost
 
     def _begin_local(self, resident: Resident, step: Step, request: Request) -> None:
         execution = resident.execution

@@ -119,6 +119,14 @@ class Ends:
         """Let a waiting task go from memory; its timer or its inbox brings it back."""
         self._let_go(resident, TaskState.WAITING, now)
 
+    def displaced(self, resident: Resident, now: float) -> None:
+        """Let a task go that waits for room: whoever has some for it claims it again, in its old place."""
+        task = resident.task
+        after = TaskState.UNDOING if resident.is_undoing else TaskState.PENDING
+        face = {"inbox": resident.inbox, "release": True, "waits_for": task.waits_for, "progress": False}
+        resident.changed().move = self.move(task, after, now, **face)
+        resident.leaving = True
+
     def _continued(self, resident: Resident, input: bytes, doubt: list[str], now: float) -> None:
         """Begin the task's next run; nobody but an operator remembers what this one leaves in doubt."""
         task = resident.task
@@ -159,14 +167,13 @@ class Ends:
         resident.leaving = True
 
     def _let_go(self, resident: Resident, after: TaskState, now: float) -> None:
-        execution = resident.execution
         resident.changed().move = self.move(
             resident.task,
             after,
             now,
             inbox=resident.inbox,
             release=True,
-            wake_at=execution.next_timer if execution else None,
+            wake_at=resident.wakes_at,
             waits_for=resident.task.waits_for,
         )
         resident.leaving = True

@@ -104,8 +104,14 @@ class Forward:
         step.watched, step.complete_by = True, now
         self._desk.free(step)
 
+    def deferred(self, resident: Resident, step: Step, now: float) -> None:
+        """The Agent has done its part: somebody outside finishes the step, or the Supervisor judges it in time."""
+        step.watched, step.deferred_at, resident.defers = True, now, True
+        resident.changed().watch(rows.watch(step, step.complete_by or 0.0))
+        self._desk.free(step)
+
     def deliver_recorded(self, resident: Resident, step: Step, reply: Reply, committed_at: float, now: float) -> None:
-        """Deliver an outcome that a transactional step has committed by itself, under the time of its row."""
+        """Deliver an outcome that stands on its row already, committed by the step itself or by somebody outside."""
         execution = resident.execution
         if execution is None:
             return
@@ -159,7 +165,7 @@ class Forward:
         if self._desk.take(step, resident.task.priority):
             self.launch(resident, step, now)
         else:
-            self._desk.wait(step, resident.task.priority)
+            self._desk.wait(step, resident.task.priority, resident.task.fairness_key)
 
     def _execution(self, workflow: Workflow[Any, Any], task: Task, steps: list[Step]) -> Execution:
         return Execution(

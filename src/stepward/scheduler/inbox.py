@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages import Outcome, Recorded, Reply
 from stepward.model.records import InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.status import Told, ended_with
@@ -50,14 +50,21 @@ class Inbox:
             self._child(resident, row, now)
         elif row.kind is InboxKind.REPLY:
             resident.changed().take(row.number)
-            reply = msgspec.json.decode(row.body, type=Reply)
-            step = resident.open.get((reply.run, reply.key))
-            if step is None or step.attempt != reply.attempt or step.state is not StepState.RUNNING:
-                return
-            if reply.outcome is Outcome.GAVE_UP:
-                self._forward.gave_up(resident, step, reply, now)
-            else:
-                self.resolve(resident, step, reply, now)
+            self._reply(resident, msgspec.json.decode(row.body, type=Recorded), now)
+
+    def answer(self, resident: Resident, step: Step, reply: Reply, recorded_at: float | None, now: float) -> None:
+        """Give a running step its answer; ``recorded_at`` if its outcome stands on the row already."""
+        if reply.outcome is Outcome.GAVE_UP:
+            self._forward.gave_up(resident, step, reply, now)
+        elif reply.outcome is Outcome.DEFERRED:
+            self._forward.deferred(resident, step, now)
+        elif recorded_at is None:
+            self.resolve(resident, step, reply, now)
+        elif resident.execution is None or step.kind is StepKind.UNDO or resident.cleaning:
+            # What undo follows from it is told by the records.
+            resident.leaving = resident.reload = True
+        else:
+            self._forward.deliver_recorded(resident, step, reply, recorded_at, now)
 
     def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """An outcome, whichever way the task goes."""
@@ -65,6 +72,11 @@ class Inbox:
             self._unwinding.resolve(resident, step, reply, now)
         else:
             self._forward.resolve(resident, step, reply, now)
+
+    def _reply(self, resident: Resident, reply: Recorded, now: float) -> None:
+        step = resident.open.get((reply.run, reply.key))
+        if step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
+            self.answer(resident, step, reply, reply.recorded_at, now)
 
     def _carry_out(self, resident: Resident, row: InboxRow, now: float) -> None:
         if row.kind is InboxKind.FAIL and resident.is_undoing:

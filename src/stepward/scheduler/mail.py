@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages import Reply
+from stepward.model.messages import Progress, Reply
 from stepward.settings import Settings
 from stepward.transport.contract import Delivery, Transport
 
@@ -29,6 +29,7 @@ class Mail:
         observers: Observers,
         stir: Callable[[], None],
         ahead: Callable[[], None],
+        progress: Callable[[Progress], None],
     ) -> None:
         self._transport = transport
         self._queue = queue
@@ -37,6 +38,7 @@ class Mail:
         self._observers = observers
         self._stir = stir
         self._ahead = ahead
+        self._progress = progress
         self._replies: deque[tuple[Reply, float | None]] = deque()
         self._deliveries: list[Delivery] = []
 
@@ -95,6 +97,8 @@ class Mail:
             for delivery in deliveries:
                 if isinstance(delivery.message, Reply):
                     self._replies.append((delivery.message, None))
+                elif isinstance(delivery.message, Progress):
+                    self._progress(delivery.message)
             self._deliveries += deliveries
             self._ahead()
             self._stir()

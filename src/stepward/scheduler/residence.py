@@ -11,7 +11,8 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.status import Told
 from stepward.scheduler import steps as rows
 from stepward.scheduler.agenda import Agenda
-from stepward.scheduler.desk import Desk, Place
+from stepward.scheduler.backlog import Place
+from stepward.scheduler.desk import Desk
 from stepward.scheduler.dispatch import BESIDE, Dispatcher
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.forward import Forward
@@ -22,6 +23,7 @@ from stepward.scheduler.unwinding import Unwinding
 from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
 from stepward.workflow.registry import Registry
+from stepward.workflow.undo import is_deferred
 
 LOCAL_TRANSPORT = "local"
 STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
@@ -54,13 +56,15 @@ class Residence:
         """Replies for tasks that are not held here."""
         self._dies_with_us = settings.transport == LOCAL_TRANSPORT
         """Whether requests are gone with the process that sent them."""
+        self._most = settings.tasks_in_memory
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
 
     @property
     def active(self) -> int:
-        """How many residents are not just waiting."""
-        return len(self.tasks) - len(self.waiting) - len(self._for_children)
+        """About how many do not just wait: one Agent that is out of order keeps nobody from the others."""
+        held_up = self._desk.held_up if len(self.tasks) < self._most else 0
+        return max(0, len(self.tasks) - len(self.waiting) - len(self._for_children) - held_up)
 
     def admit(
         self, history: History, now: float, *, is_birth: bool = False, sent: Mapping[StepId, int] | None = None
@@ -84,6 +88,7 @@ class Residence:
         task = resident.task
         resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
         resident.steps = history.steps
+        resident.defers = any(step.deferred_at is not None for step in history.steps)
         if self._inbox.direct(resident, history.inbox, now):
             return
         if task.undo_to is not None:
@@ -118,7 +123,7 @@ class Residence:
             if committed_at is None:
                 resident.replies.append(reply)
             try:
-                self._answered(resident, step, reply, committed_at, now)
+                self._inbox.answer(resident, step, reply, committed_at, now)
             except Exception as error:
                 self._ends.internal(resident, error, now)
         else:
@@ -186,6 +191,11 @@ class Residence:
             self._ends.evicted(resident, now)
             self.touched[resident.task.uid] = resident
 
+    def displace(self, resident: Resident, now: float) -> None:
+        """Let go of a task that only waits for room, in favour of another."""
+        self._ends.displaced(resident, now)
+        self.touched[resident.task.uid] = resident
+
     def forget(self, resident: Resident) -> None:
         """Drop a task from memory; its coroutines end without deciding anything."""
         uid = resident.task.uid
@@ -246,15 +256,9 @@ class Residence:
         except Exception as error:
             self._ends.internal(resident, error, now)
 
-    def _answered(self, resident: Resident, step: Step, reply: Reply, committed_at: float | None, now: float) -> None:
-        if reply.outcome is Outcome.GAVE_UP:
-            self._forward.gave_up(resident, step, reply, now)
-        elif committed_at is not None:
-            self._forward.deliver_recorded(resident, step, reply, committed_at, now)
-        else:
-            self._inbox.resolve(resident, step, reply, now)
-
     def _late(self, resident: Resident, reply: Reply, now: float) -> None:
+        if reply.outcome is Outcome.DEFERRED:
+            return  # It says nothing of an outcome: somebody may have been quicker to finish the step.
         given_up = next((s for s in (*resident.abandoned, *resident.steps) if _is_answered_by(s, reply)), None)
         if given_up is not None:
             self._unwinding.resolve(resident, given_up, reply, now)
@@ -278,7 +282,7 @@ class Residence:
                 self._forward.ask(resident, step, now)
 
     def _resume(self, resident: Resident, step: Step, now: float, *, is_lost: bool) -> None:
-        if step.agent is None and step.kind not in BESIDE:
+        if (step.agent is None and step.kind not in BESIDE) or is_deferred(step):
             return
         self._desk.occupy(step)
         if step.complete_by is not None and step.complete_by <= now:
@@ -286,6 +290,9 @@ class Residence:
                 self._watch(resident, (step.run, step.key), step.attempt)
         elif step.kind in BESIDE or (not resident.has_sent(step) and (not step.watched or is_lost)):
             self._dispatcher.start(resident, step)
+        elif not step.watched:
+            # Its instant may have passed while the task was being read.
+            self._agenda.sent(now, step.task, (step.run, step.key), step.attempt)
 
     def _due(self, resident: Resident, now: float) -> None:
         self._forward.due(resident, now)
@@ -333,7 +340,7 @@ class Residence:
             self._agenda.at(timer, resident.task.uid)
         move = resident.change.move if resident.change is not None else None
         if move is None:
-            self._face(resident, now, timer)
+            self._face(resident, now)
 
     def _count_children(self, resident: Resident) -> None:
         """Whoever only waits for children leaves their claim room, or they would wait for one another."""
@@ -342,37 +349,29 @@ class Residence:
         else:
             self._for_children.discard(resident.task.uid)
 
-    def _face(self, resident: Resident, now: float, timer: float | None) -> None:
+    def _face(self, resident: Resident, now: float) -> None:
         task, execution = resident.task, resident.execution
         if execution is None:
             return
         if not resident.all_wait():
             self.waiting.leave(resident)
             waited = task.state is TaskState.WAITING or task.waits_for is not None
-            if waited or (task.recovery_count and _made_progress(resident)):
+            if waited or (task.recovery_count and resident.made_progress):
                 resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now)
             return
-        waits_for = execution.waits_for
+        waits_for, until = execution.waits_for, resident.wakes_at
         self.waiting.enter(resident, now)
-        if _waits_anew(resident, waits_for, timer):
-            resident.tell(Told.WAITING, now, waits_for=waits_for, until=timer)
-        if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, timer):
-            resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=timer, waits_for=waits_for)
+        if _waits_anew(resident, waits_for, until):
+            resident.tell(Told.WAITING, now, waits_for=waits_for, until=until)
+        if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, until):
+            resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=until, waits_for=waits_for)
 
 
-def _waits_anew(resident: Resident, waits_for: str | None, timer: float | None) -> bool:
+def _waits_anew(resident: Resident, waits_for: str | None, until: float | None) -> bool:
     """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
     task = resident.task
-    is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != timer)
-    return is_another or _went_on(resident)
-
-
-def _went_on(resident: Resident) -> bool:
-    """Whether the workflow was given an outcome in this turn."""
-    change = resident.change
-    if change is None:
-        return False
-    return bool(change.delivers or _has_outcome(change.inserts) or any(f.ordinal is not None for f in change.finishes))
+    is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != until)
+    return is_another or resident.went_on
 
 
 def _may_start(resident: Resident, step: Step) -> bool:
@@ -387,13 +386,3 @@ def _is_answered_by(step: Step, reply: Reply) -> bool:
     if step.state is StepState.UNDONE:
         return step.output is None
     return step.state is StepState.ABANDONED and step.finished_at is None
-
-
-def _made_progress(resident: Resident) -> bool:
-    """Whether this turn records an outcome of the task."""
-    change = resident.change
-    return change is not None and bool(change.finishes or change.delivers or _has_outcome(change.inserts))
-
-
-def _has_outcome(inserts: list[Step]) -> bool:
-    return any(step.state is StepState.COMPLETED for step in inserts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from stepward.model.messages import Reply
@@ -12,6 +13,7 @@ from stepward.model.status import Told, status_event
 from stepward.store.contract import Change, Telling
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
+from stepward.workflow.undo import is_deferred
 
 StepId = tuple[int, str]
 """Run and key: what names a step within its task."""
@@ -26,6 +28,7 @@ class Resident:
         "change",
         "children",
         "cleaning",
+        "defers",
         "execution",
         "fresh",
         "inbox",
@@ -71,7 +74,8 @@ class Resident:
         """The highest number of an inbox row that was handed over."""
         # The attempts of open steps that Agents were asked for from this memory; kept when the task is read anew.
         self.sent: dict[StepId, int] = {}
-        self.bytes = 0
+        # How many bytes its history has, and how many of its open steps are child tasks.
+        self.bytes = self.children = 0
         self.waiting_since: float | None = None
         self.leaving = False
         """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""
@@ -82,8 +86,8 @@ class Resident:
         self.output: bytes | None = None
         self.next_input: bytes | None = None
         """Set when the workflow asked for another run: what that run begins with."""
-        # How many of the open steps are child tasks.
-        self.children = 0
+        # Whether a step of it was ever left to be finished from outside.
+        self.defers = False
         self.revoked: list[Step] = []
         """Steps abandoned by this turn's change, whose Agents are to be told."""
         self.replies: list[Reply] = []
@@ -139,15 +143,58 @@ class Resident:
         return self.sent.get((step.run, step.key)) == step.attempt
 
     def all_wait(self) -> bool:
-        """Whether nothing of it runs or is about to: only timers, signals and children are left."""
-        return len(self.open) == self.children and not self.overflow
+        """Whether nothing of it runs or is about to: only timers, signals, children and people are left."""
+        return not self.overflow and len(self.open) == self.children + len(self.deferred)
+
+    @property
+    def deferred(self) -> Sequence[Step]:
+        """The steps that somebody outside is to finish."""
+        if not self.defers:
+            return ()
+        return [step for step in self.open.values() if is_deferred(step)]
+
+    @property
+    def wakes_at(self) -> float | None:
+        """When there is something to do though nothing comes in: a timer, or the end of what others are to finish."""
+        instants = [step.complete_by for step in self.deferred]
+        if self.execution is not None:
+            instants.append(self.execution.next_timer)
+        return min((instant for instant in instants if instant is not None), default=None)
+
+    @property
+    def only_waits_for_room(self) -> bool:
+        """Whether nothing of it is under way here, so that the store knows all of it and nobody misses it."""
+        busy = self.leaving or self.cleaning or self.overflow or self.change is not None or self.replies or self.unheard
+        running = (s for s in self.open.values() if s.state is StepState.RUNNING and s.kind is not StepKind.CHILD)
+        return not busy and bool(self.open) and next(running, None) is None
+
+    @property
+    def went_on(self) -> bool:
+        """Whether the workflow was given an outcome in this turn."""
+        change = self.change
+        if change is None:
+            return False
+        is_told = any(finish.ordinal is not None for finish in change.finishes)
+        return bool(change.delivers or _has_outcome(change.inserts) or is_told)
+
+    @property
+    def made_progress(self) -> bool:
+        """Whether this turn records an outcome of the task."""
+        change = self.change
+        return change is not None and bool(change.finishes or change.delivers or _has_outcome(change.inserts))
 
     @property
     def only_children_left(self) -> bool:
-        """Whether an undoing task waits for a child to be undone: nothing is under way beside an undo."""
-        return any(step.kind is StepKind.UNDO and step.agent is None for step in self.open.values())
+        """Whether an undoing task waits for a child to be undone, or for somebody outside: nothing is under way beside
+        an undo."""
+        undos = (step for step in self.open.values() if step.kind is StepKind.UNDO)
+        return any(undo.agent is None or is_deferred(undo) for undo in undos)
 
     @property
     def is_undoing(self) -> bool:
         """Whether undo began: nothing goes forward any more."""
         return self.task.state is TaskState.UNDOING
+
+
+def _has_outcome(inserts: list[Step]) -> bool:
+    return any(step.state is StepState.COMPLETED for step in inserts)

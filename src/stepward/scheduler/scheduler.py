@@ -19,6 +19,7 @@ from stepward.model.states import TASK_ENDS
 from stepward.scheduler.agenda import Agenda
 from stepward.scheduler.alarm import Alarm
 from stepward.scheduler.births import Answered, Births
+from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.commits import Commits, Misses
 from stepward.scheduler.desk import LOCAL, Desk
 from stepward.scheduler.dispatch import Dispatcher
@@ -26,6 +27,8 @@ from stepward.scheduler.local import LocalSteps
 from stepward.scheduler.mail import Mail
 from stepward.scheduler.residence import Residence
 from stepward.scheduler.resident import Resident, StepId
+from stepward.scheduler.sharing import Room
+from stepward.scheduler.words import Words
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
 from stepward.transport.contract import Delivery, Transport
@@ -35,8 +38,10 @@ ITERATIONS_TO_ARRIVE = 3
 """Turns of the event loop in which a published reply reaches the Scheduler."""
 SETTLE_LOOK = 0.005
 """Seconds between looks whether what came in is committed, at the end."""
-LOCAL_STEPS = 64
-"""Local steps that run at once."""
+LOCAL_ROOM = Room(64)
+"""For local steps."""
+UNREACHED = Room(0, is_barred=True)
+"""Of an Agent to which no request gets through: what started for it would wait, and run out of time."""
 
 
 class Scheduler:
@@ -52,7 +57,7 @@ class Scheduler:
         settings: Settings,
         environment: Environment,
         observers: Observers,
-        capacities: Mapping[str, int],
+        rooms: Mapping[str, Room],
         ended: Callable[[Task], None],
         told: Callable[[], None],
         threads: bool = True,
@@ -65,20 +70,49 @@ class Scheduler:
         self._ended = ended
         self._told = told
         self._has_told = False
-        self._served = list(registry.workflows)
         self._alarm = Alarm()
+        self._words = Words(store, observers)
         self._mail = Mail(
-            transport, reply_queue(instance), settings, environment, observers, self._alarm.stir, self._answer_ahead
+            transport,
+            reply_queue(instance),
+            settings,
+            environment,
+            observers,
+            self._alarm.stir,
+            self._answer_ahead,
+            self._words.add,
         )
         self._in_hand: set[str] | None = None
         """The tasks whose changes are on their way into the store, while the turn waits for that."""
         self._agenda = Agenda()
-        self._desk = Desk({**capacities, LOCAL: LOCAL_STEPS})
+        self._rooms = {**rooms, LOCAL: LOCAL_ROOM}
+        self._desk = Desk(self._rooms)
         self._local = LocalSteps(
             store, environment, self._mail.add, instance=instance, payload_bytes=settings.payload_bytes, threads=threads
         )
-        self._dispatcher = Dispatcher(transport, self._local, self._agenda, environment, observers, instance)
+        self._dispatcher = Dispatcher(
+            transport,
+            self._local,
+            self._agenda,
+            environment,
+            observers,
+            instance,
+            now=store.now,
+            held=lambda: self._residence.tasks,
+            is_coming=lambda uid: uid in self._reloads,
+            changed=self._give_room,
+        )
         self._residence = Residence(registry, self._desk, self._agenda, self._dispatcher, settings, observers)
+        self._claiming = Claiming(
+            store,
+            self._residence,
+            self._desk,
+            settings,
+            environment,
+            observers,
+            instance=instance,
+            served=list(registry.workflows),
+        )
         self._commits = Commits(store, settings, environment, observers, instance)
         self._births = Births()
         self._misses = Misses()
@@ -86,7 +120,6 @@ class Scheduler:
         """The tasks that are to be read anew, and which of their requests are out."""
         self._hinted = True
         self._polled_at = 0.0
-        self._free_at: float | None = None
         self._cursor = 0
         self._taking = True
         self._is_fenced = False
@@ -96,16 +129,33 @@ class Scheduler:
         self._hinted = True
         self._alarm.stir()
 
-    def set_capacities(self, capacities: Mapping[str, int]) -> None:
-        """How many requests the Agents' live instances take in all."""
-        if self._taking:
-            self._desk.set_capacities({**capacities, LOCAL: LOCAL_STEPS})
-            self._alarm.stir()
+    def set_rooms(self, rooms: Mapping[str, Room]) -> None:
+        """How many requests of this Scheduler each Agent takes."""
+        self._rooms = {**rooms, LOCAL: LOCAL_ROOM}
+        self._give_room()
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a window has yet to open: ``widen`` is to be called soon."""
+        return self._desk.is_opening
+
+    def widen(self) -> None:
+        """Open by one step the windows that have room."""
+        self._desk.widen()
+        self._alarm.stir()
+
+    def demand(self) -> dict[str, int]:
+        """By Agent, the requests that are out and the steps that wait for room."""
+        return self._desk.demand()
 
     @property
     def has_room(self) -> bool:
-        """Whether a submission can be born claimed here."""
-        return self._taking and self._residence.active + len(self._births) < self._settings.tasks_in_flight
+        """Whether a submission can be born claimed here: it overtakes nobody who waits for room."""
+        return self._taking and self._room > 0 and not self._claiming.is_behind
+
+    @property
+    def _room(self) -> int:
+        return self._settings.tasks_in_flight - self._residence.active - len(self._births)
 
     @property
     def held(self) -> int:
@@ -140,14 +190,17 @@ class Scheduler:
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
+            await self._words.stop()
             await self._local.stop()
+            await self._dispatcher.stop()
             self._residence.forget_all()
             self._births.end()
 
     def stop_taking(self) -> None:
         """Claim nothing and start nothing more: what is under way may end, the next owner goes on from there."""
         self._taking = False
-        self._desk.set_capacities({})
+        self._claiming.stop()
+        self._desk.set_rooms({})
 
     def fence(self) -> None:
         """This instance was declared dead: end the run with InstanceFenced."""
@@ -190,9 +243,8 @@ class Scheduler:
             self._polled_at = now
             if self._residence.tasks:
                 await self._read_inbox(now)
-            self._free_at = await self._store.next_wake() if self._taking else None
-        if self._free_at is not None and self._free_at <= now and self.has_room:
-            await self._claim(now)
+            await self._claiming.look()
+        await self._claiming.claim(self._room, now)
 
     async def _read_inbox(self, now: float) -> None:
         rows = await self._store.read_inbox(self.instance, self._cursor)
@@ -201,18 +253,6 @@ class Scheduler:
             resident = self._residence.tasks.get(row.task)
             if resident is not None:
                 self._residence.hear(resident, row, now)
-
-    async def _claim(self, now: float) -> None:
-        room = self._settings.tasks_in_flight - self._residence.active
-        limit = min(room, self._settings.commit_rows)
-        self._environment.failpoint("W2.before")
-        histories = await self._store.claim(self.instance, self._served, limit)
-        self._environment.failpoint("W2.after")
-        for history in histories:
-            self._residence.admit(history, now)
-        if len(histories) < limit:
-            self._free_at = None
-            # A task that nobody here serves stays free; the poll, not this turn, looks again.
 
     def _bear(self, now: float) -> None:
         for task in self._births.begin(self.instance, now):
@@ -230,8 +270,7 @@ class Scheduler:
         if self._has_told:
             self._has_told = False
             self._told()
-        with self._working_ahead([]):
-            await self._dispatcher.send(self._store.now(), self._is_held)
+        self._dispatcher.send()
         await self._after(touched, heard)
 
     @contextlib.contextmanager
@@ -314,8 +353,10 @@ class Scheduler:
         if self._observers.listening:
             self._observers.tell(f"task.{task.state}", task=task.id, workflow=task.workflow)
 
-    def _is_held(self, resident: Resident) -> bool:
-        return self._residence.tasks.get(resident.task.uid) is resident and not resident.leaving
+    def _give_room(self) -> None:
+        if self._taking:
+            self._desk.set_rooms({**self._rooms, **dict.fromkeys(self._dispatcher.unreached, UNREACHED)})
+        self._alarm.stir()
 
     def _delay(self) -> float:
         """Seconds until something is due; 0 when there is more to do at once."""
@@ -323,8 +364,6 @@ class Scheduler:
             return 0.0
         now = self._store.now()
         instants = [self._polled_at + self._settings.poll]
-        if self.has_room and self._free_at is not None:
-            instants.append(self._free_at)
-        known = (self._agenda.next(), self._residence.waiting.next_look(now))
+        known = (self._agenda.next(), self._residence.waiting.next_look(now), self._claiming.next_look(self._room))
         instants.extend(instant for instant in known if instant is not None)
         return max(0.0, min(instants) - now)

@@ -79,6 +79,7 @@ def start(step: Step, task: Task, now: float) -> None:
     step.started_at = now
     step.watched = False
     step.repeat_at = None
+    step.deferred_at = None
     step.complete_by = _complete_by(step, task, now)
 
 
@@ -108,6 +109,7 @@ def request(task: Task, step: Step, reply_to: str) -> Request:
         undoes=None,
         reply_to=reply_to,
         priority=task.priority,
+        progress=step.progress,
     )
 
 
@@ -145,6 +147,7 @@ def watch(step: Step, complete_by: float, reply: Reply | None = None) -> Watch:
         complete_by=complete_by,
         error=reply.error if reply else step.error,
         in_doubt=step.in_doubt or (reply.maybe_done if reply else False),
+        deferred_at=step.deferred_at,
     )
 
 

@@ -63,5 +63,5 @@ class WaitingRoom:
 
 
 def _wakes_soon(resident: Resident, now: float) -> bool:
-    timer = resident.execution.next_timer if resident.execution is not None else None
-    return timer is not None and timer - now < WAKES_SOON
+    instant = resident.wakes_at
+    return instant is not None and instant - now < WAKES_SOON

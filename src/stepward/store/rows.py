@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.records import (
     Alert,
     Audit,
@@ -43,6 +44,7 @@ FRAGMENTS = {
     "workflow": columns(WorkflowRecord),
     "dead_letter": columns(DeadLetter),
     "schedule": columns(Schedule),
+    "agent": columns(AgentStanding),
     "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
@@ -121,6 +123,9 @@ def step(row: Row) -> Step:
         in_doubt=row[21] == 1,
         watched=row[22] == 1,
         generation=row[23],
+        progress=row[24],
+        progress_at=row[25],
+        deferred_at=row[26],
     )
 
 
@@ -141,6 +146,8 @@ def instance(row: Row) -> Instance:
         expires_at=row[6],
         alive=row[7] == 1,
         capacity=row[8],
+        health=msgspec.json.decode(row[9], type=list[AgentHealth]),
+        demand=msgspec.json.decode(row[10], type=dict[str, int]),
     )
 
 
@@ -167,3 +174,8 @@ def dead_letter(row: Row) -> DeadLetter:
 def schedule(row: Row) -> Schedule:
     """A row of ``{schedule}``."""
     return Schedule(**dict(zip(Schedule.__struct_fields__, row, strict=True)))
+
+
+def standing(row: Row) -> AgentStanding:
+    """A row of ``{agent}``."""
+    return AgentStanding(**dict(zip(AgentStanding.__struct_fields__, row, strict=True)))

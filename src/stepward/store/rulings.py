@@ -237,10 +237,8 @@ def told(decision: Decision) -> list[Post]:
 
 
 def served(instance: Instance) -> list[str]:
-    """What an alert may have said that nobody serves: a Scheduler's workflows, an Agent's name without its room."""
-    if instance.role is Role.AGENT:
-        return [entry.rpartition(":")[0] for entry in instance.serves]
-    return instance.serves if instance.role is Role.SCHEDULER else []
+    """What an alert may have said that nobody serves: a Scheduler's workflows, an instance's Agents."""
+    return instance.serves if instance.role in (Role.SCHEDULER, Role.AGENT) else []
 
 
 def acknowledged(number: int, actor: str) -> Audit:
@@ -275,6 +273,11 @@ def dead_letter_alert(queue: str, reason: str, now: float) -> Alert:
     return Alert(at=now, kind="dead_letter", message=message, details=msgspec.json.encode({"queue": queue}))
 
 
+def behind(prefix: str) -> str:
+    """The first text that sorts behind all that begin with ``prefix``, by code points."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
 def letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
     """What an operator did with a dead letter."""
     details = msgspec.json.encode({"dead_letter": number, "queue": queue})
@@ -284,6 +287,12 @@ def letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
 def schedule_audit(actor: str, act: str, name: str) -> Audit:
     """What an operator did with a recurring task."""
     return Audit(actor=actor, act=act, details=msgspec.json.encode({"schedule": name}))
+
+
+def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
+    """What an operator did with an Agent."""
+    details = {"agent": name} if note is None else {"agent": name, "note": note}
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
 
 
 def batch(found: Sequence[Any]) -> list[Outlived]:

@@ -8,11 +8,11 @@ from stepward.events import Hints
 from stepward.store.contract import HostStore
 
 EVERY = 0.01
-"""Seconds between looks; a look reads one counter and is no statement."""
+"""Seconds between looks at a store that sends no word; a look reads one counter and is no statement."""
 
 
 class Watcher:
-    """Turns the store's change counter into hints."""
+    """Turns what the store tells of its changes into hints."""
 
     def __init__(self, store: HostStore, hints: Hints) -> None:
         self._store = store
@@ -33,4 +33,4 @@ class Watcher:
         while True:
             if self._store.changed():
                 self._hints.hint()
-            await asyncio.sleep(EVERY)
+            await self._store.stirred(EVERY)

@@ -23,6 +23,7 @@ def _task(schedule: Schedule, instant: float, now: float, uid: str) -> Task:
         workflow=schedule.workflow,
         version=schedule.version,
         priority=schedule.priority,
+        fairness_key=schedule.fairness_key,
         labels=msgspec.json.encode({"schedule": schedule.name}),
         input=schedule.input,
         complete_by=None if limit is None else now + limit,

@@ -5,10 +5,8 @@ A checker that cannot fail is worth nothing. Each name here is a guard of the de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import Any, cast
-from unittest.mock import patch
 
 from msgspec.structs import replace
 
@@ -16,7 +14,7 @@ from stepward.agent.performance import Performance
 from stepward.client.events import StatusEvents
 from stepward.model.messages import idempotency_key
 from stepward.model.records import InboxKind
-from stepward.model.states import StepState
+from stepward.model.states import StepState, TaskState
 from stepward.scheduler import residence
 from stepward.scheduler import steps as rows
 from stepward.scheduler.commits import Commits
@@ -26,33 +24,21 @@ from stepward.scheduler.mail import Mail
 from stepward.scheduler.residence import Residence
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.contract import Store
+from stepward.store.sqlite import claiming as store_claiming
 from stepward.store.sqlite import scheduler as store_scheduler
 from stepward.store.sqlite import supervisor as store_supervisor
 from stepward.store.sqlite import telling, turn
 from stepward.store.sqlite.connection import BEGIN_WRITE
 from stepward.store.sqlite.transaction import SqliteTransaction
 from stepward.submission import Submitter
+from stepward.testing.approval_bugs import OF_APPROVALS
+from stepward.testing.planting import BUGS, bug, planted, put, reword
 from stepward.workflow import undo
 from stepward.workflow.flow import Flow
 from stepward.workflow.ledger import Ledger
 from stepward.workflow.loop import WorkflowLoop
 
-Plant = Callable[[ExitStack], None]
-BUGS: dict[str, Plant] = {}
-
-
-@contextmanager
-def planted(bug: str | None) -> Iterator[None]:
-    """Run with that bug; None plants none."""
-    with ExitStack() as stack:
-        if bug is not None:
-            BUGS[bug](stack)
-        yield
-
-
-def _bug(plant: Plant) -> Plant:
-    BUGS[plant.__name__] = plant
-    return plant
+__all__ = ["BUGS", "OF_APPROVALS", "planted"]
 
 
 def _close_each(tasks: list[Any]) -> None:
@@ -61,25 +47,14 @@ def _close_each(tasks: list[Any]) -> None:
             task.get_coro().close()
 
 
-def _set(stack: ExitStack, target: Any, name: str, value: Any) -> None:
-    stack.enter_context(patch.object(target, name, value))
-
-
-def _reword(stack: ExitStack, queries: dict[str, str], name: str, old: str, new: str) -> None:
-    """Change the words of a query; one that no longer has them makes the bug a lie."""
-    if old not in queries[name]:
-        raise LookupError(f"bug: expected the query {name} to say {old!r}, found it otherwise; plant it anew")
-    stack.enter_context(patch.dict(queries, {name: queries[name].replace(old, new)}))
-
-
-@_bug
+@bug
 def fence_not_checked(stack: ExitStack) -> None:
     """A commit of an instance that was declared dead goes through."""
-    _set(stack, store_scheduler, "check_alive", lambda connection, instance: None)
-    _set(stack, store_scheduler, "_prove", lambda connection, instance, renew, now: None)
+    put(stack, store_scheduler, "check_alive", lambda connection, instance: None)
+    put(stack, store_scheduler, "_prove", lambda connection, instance, renew, now: None)
 
 
-@_bug
+@bug
 def attempt_not_checked(stack: ExitStack) -> None:
     """The answer to an old attempt ends the attempt that runs now."""
     original = Residence.answer
@@ -89,58 +64,58 @@ def attempt_not_checked(stack: ExitStack) -> None:
         step = resident.open.get((reply.run, reply.key)) if resident is not None else None
         original(self, replace(reply, attempt=step.attempt) if step is not None else reply, committed, now)
 
-    _set(stack, Residence, "answer", answer)
+    put(stack, Residence, "answer", answer)
 
 
-@_bug
+@bug
 def dispatched_before_commit(stack: ExitStack) -> None:
     """Requests leave as soon as the turn has decided on them."""
     original = Scheduler._commit
 
     async def commit(self: Scheduler) -> None:
         self._dispatcher.seal()
-        await self._dispatcher.send(self._store.now(), self._is_held)
+        self._dispatcher.send()
         await original(self)
 
-    _set(stack, Scheduler, "_commit", commit)
+    put(stack, Scheduler, "_commit", commit)
 
 
-@_bug
+@bug
 def answered_while_committing(stack: ExitStack) -> None:
     """A reply changes a task whose change is on its way into the store."""
 
     def take_all(self: Mail, tasks: object) -> Any:
         return self.take()
 
-    _set(stack, Mail, "take_but", take_all)
+    put(stack, Mail, "take_but", take_all)
 
 
-@_bug
+@bug
 def possibly_executed_not_undone(stack: ExitStack) -> None:
     """Undo takes only completed steps back."""
-    _set(stack, undo, "may_have_acted", lambda step: step.state is StepState.COMPLETED and step.attempt > 0)
+    put(stack, undo, "may_have_acted", lambda step: step.state is StepState.COMPLETED and step.attempt > 0)
 
 
-@_bug
+@bug
 def undone_oldest_first(stack: ExitStack) -> None:
     """Undo goes forward in time."""
     original = undo._recency
-    _set(stack, undo, "_recency", lambda step: tuple(-part for part in original(step)))
+    put(stack, undo, "_recency", lambda step: tuple(-part for part in original(step)))
 
 
-@_bug
+@bug
 def decision_without_compare(stack: ExitStack) -> None:
     """The Supervisor decides on a step whatever became of it since it looked."""
-    _reword(stack, store_supervisor.Q, "decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+    reword(stack, store_supervisor.Q, "decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 
 
-@_bug
+@bug
 def inbox_not_compared(stack: ExitStack) -> None:
     """A task is let go although something came into its inbox."""
-    _reword(stack, turn.Q, "move_task", "(not ?6 or inbox = ?5)", "(not ?6 or ?5 >= 0)")
+    reword(stack, turn.Q, "move_task", "(not ?6 or inbox = ?5)", "(not ?6 or ?5 >= 0)")
 
 
-@_bug
+@bug
 def ordinal_given_twice(stack: ExitStack) -> None:
     """Two outcomes are recorded as delivered at one place."""
     original = Ledger.deliver
@@ -149,10 +124,10 @@ def ordinal_given_twice(stack: ExitStack) -> None:
         self._ordinal -= self._ordinal % 3 == 2
         original(self, key)
 
-    _set(stack, Ledger, "deliver", deliver)
+    put(stack, Ledger, "deliver", deliver)
 
 
-@_bug
+@bug
 def key_differs_by_attempt(stack: ExitStack) -> None:
     """Every attempt of a step carries an idempotency key of its own."""
     original = rows.request
@@ -161,10 +136,10 @@ def key_differs_by_attempt(stack: ExitStack) -> None:
         key = idempotency_key(step.task, step.run, step.key, step.attempt)
         return replace(original(task, step, instance), idempotency_key=key)
 
-    _set(stack, rows, "request", request)
+    put(stack, rows, "request", request)
 
 
-@_bug
+@bug
 def called_past_complete_by(stack: ExitStack) -> None:
     """The Agent does not look at the clock before it calls the service."""
 
@@ -173,10 +148,10 @@ def called_past_complete_by(stack: ExitStack) -> None:
         call.calls += 1
         return target.fn(*args, **kwargs)
 
-    _set(stack, Performance, "_called", called)
+    put(stack, Performance, "_called", called)
 
 
-@_bug
+@bug
 def error_without_alert(stack: ExitStack) -> None:
     """A task goes into error and nobody is told."""
     original = Ends.error
@@ -185,10 +160,10 @@ def error_without_alert(stack: ExitStack) -> None:
         original(self, resident, *args, **more)
         resident.changed().alerts = ()
 
-    _set(stack, Ends, "error", error)
+    put(stack, Ends, "error", error)
 
 
-@_bug
+@bug
 def eviction_runs_finally(stack: ExitStack) -> None:
     """What is let go from memory goes on as if it had been cancelled."""
 
@@ -197,17 +172,17 @@ def eviction_runs_finally(stack: ExitStack) -> None:
         self._inside(lambda: _close_each(self._tasks))
         self._tasks.clear()
 
-    _set(stack, WorkflowLoop, "close_all", close_all)
-    _set(stack, WorkflowLoop, "check_usable", lambda self: None)
+    put(stack, WorkflowLoop, "close_all", close_all)
+    put(stack, WorkflowLoop, "check_usable", lambda self: None)
 
 
-@_bug
+@bug
 def takeover_forgets_running(stack: ExitStack) -> None:
     """A new owner leaves the steps that were running to nobody."""
-    _set(stack, Residence, "_take_over", lambda self, resident, now: None)
+    put(stack, Residence, "_take_over", lambda self, resident, now: None)
 
 
-@_bug
+@bug
 def repeat_keeps_attempt(stack: ExitStack) -> None:
     """The next attempt of a step goes by the number of the last."""
     original = rows.start
@@ -216,11 +191,11 @@ def repeat_keeps_attempt(stack: ExitStack) -> None:
         original(step, task, now)
         step.attempt = min(step.attempt, 1)
 
-    _set(stack, rows, "start", start)
-    _reword(stack, turn.Q, "dispatch", "attempt = ?4 - 1", "attempt in (?4, ?4 - 1)")
+    put(stack, rows, "start", start)
+    reword(stack, turn.Q, "dispatch", "attempt = ?4 - 1", "attempt in (?4, ?4 - 1)")
 
 
-@_bug
+@bug
 def child_end_not_posted(stack: ExitStack) -> None:
     """A parent is not told that its child has ended."""
     original = Ends._end
@@ -230,10 +205,10 @@ def child_end_not_posted(stack: ExitStack) -> None:
         change = resident.changed()
         change.posts = [post for post in change.posts if post.kind is not InboxKind.CHILD]
 
-    _set(stack, Ends, "_end", end)
+    put(stack, Ends, "_end", end)
 
 
-@_bug
+@bug
 def signals_lost_on_takeover(stack: ExitStack) -> None:
     """Signals that stand in the inbox are not handed to a task that is read anew."""
     original = Forward.admit
@@ -242,28 +217,28 @@ def signals_lost_on_takeover(stack: ExitStack) -> None:
         inbox = [row for row in history.inbox if row.kind is not InboxKind.SIGNAL]
         original(self, resident, replace(history, inbox=inbox), now)
 
-    _set(stack, Forward, "admit", admit)
+    put(stack, Forward, "admit", admit)
 
 
-@_bug
+@bug
 def freed_from_the_living(stack: ExitStack) -> None:
     """Tasks are taken from instances that live."""
-    _reword(stack, store_supervisor.Q, "free", "i.alive = 0", "i.alive >= 0")
+    reword(stack, store_supervisor.Q, "free", "i.alive = 0", "i.alive >= 0")
 
 
-@_bug
+@bug
 def goes_forward_after_undo(stack: ExitStack) -> None:
     """Steps that wait to be repeated are repeated although undo began."""
-    _set(stack, residence, "_may_start", lambda resident, step: True)
+    put(stack, residence, "_may_start", lambda resident, step: True)
 
 
-@_bug
+@bug
 def abandoned_left_standing(stack: ExitStack) -> None:
     """What workflow code gave up is not taken back before the task ends."""
-    _set(stack, Forward, "_leave_run", lambda self, resident, now: self._ends.left(resident, now))
+    put(stack, Forward, "_leave_run", lambda self, resident, now: self._ends.left(resident, now))
 
 
-@_bug
+@bug
 def doubt_forgotten(stack: ExitStack) -> None:
     """A step that failed with an unknown outcome is taken for one that never acted."""
     original = rows.finish
@@ -271,16 +246,41 @@ def doubt_forgotten(stack: ExitStack) -> None:
     def finish(step: Any, reply: Any, ordinal: int | None, now: float) -> Any:
         return replace(original(step, reply, ordinal, now), in_doubt=False)
 
-    _set(stack, rows, "finish", finish)
+    put(stack, rows, "finish", finish)
 
 
-@_bug
+@bug
+def turns_forgotten(stack: ExitStack) -> None:
+    """Every claim begins with the same fairness key."""
+    put(stack, store_claiming, "gone_on", lambda turns, claimed: turns)
+
+
+@bug
+def lowest_priority_first(stack: ExitStack) -> None:
+    """A claim begins with what may wait longest."""
+    reword(stack, store_claiming.Q, "tops", "order by priority desc", "order by priority")
+
+
+@bug
+def overtaken_never_comes_back(stack: ExitStack) -> None:
+    """A task that was let go for another waits for nothing that would ever come."""
+    original = Ends.displaced
+
+    def displaced(self: Ends, resident: Any, now: float) -> None:
+        original(self, resident, now)
+        change = resident.changed()
+        change.move = replace(change.move, after=TaskState.WAITING)
+
+    put(stack, Ends, "displaced", displaced)
+
+
+@bug
 def born_without_its_plan(stack: ExitStack) -> None:
     """A pipeline's task that is born claimed is recorded without its stages."""
-    _set(stack, Forward, "plan", lambda self, resident: None)
+    put(stack, Forward, "plan", lambda self, resident: None)
 
 
-@_bug
+@bug
 def stages_wait_for_one_alone(stack: ExitStack) -> None:
     """A stage starts when the first of those that it waits for is done."""
     original = Flow.__init__
@@ -289,10 +289,10 @@ def stages_wait_for_one_alone(stack: ExitStack) -> None:
         original(self, *given)
         self._missing = dict.fromkeys(self._missing, 1)
 
-    _set(stack, Flow, "__init__", waiting)
+    put(stack, Flow, "__init__", waiting)
 
 
-@_bug
+@bug
 def told_outside_its_commit(stack: ExitStack) -> None:
     """Events are put into their queues before the commit of what they tell."""
     original = Commits._commit
@@ -305,10 +305,10 @@ def told_outside_its_commit(stack: ExitStack) -> None:
                 change.telling = None
         return await original(self, changes)
 
-    _set(stack, Commits, "_commit", commit)
+    put(stack, Commits, "_commit", commit)
 
 
-@_bug
+@bug
 def recorded_outcomes_not_told(stack: ExitStack) -> None:
     """What a dead owner had recorded, and its heir gives to the workflow, is forgotten by those who tell."""
     original = Forward._deliver
@@ -317,10 +317,10 @@ def recorded_outcomes_not_told(stack: ExitStack) -> None:
         resident.recorded = {}
         original(self, resident, *given)
 
-    _set(stack, Forward, "_deliver", deliver)
+    put(stack, Forward, "_deliver", deliver)
 
 
-@_bug
+@bug
 def sequence_used_twice(stack: ExitStack) -> None:
     """Who takes a task over begins to count where its last owner's last event stands."""
     original = Residence.admit
@@ -330,11 +330,11 @@ def sequence_used_twice(stack: ExitStack) -> None:
         task.events -= task.recovery_count > 0
         return original(self, history, now, **more)
 
-    _set(stack, Residence, "admit", admit)
-    _reword(stack, telling.Q, "count", "and events = ?2", "and events >= ?2")
+    put(stack, Residence, "admit", admit)
+    reword(stack, telling.Q, "count", "and events = ?2", "and events >= ?2")
 
 
-@_bug
+@bug
 def events_settled_before_they_are_heard(stack: ExitStack) -> None:
     """A reader settles what it has read, and gives it on after that."""
     original = StatusEvents._fetch
@@ -343,10 +343,10 @@ def events_settled_before_they_are_heard(stack: ExitStack) -> None:
         await original(self)
         await self._queues.settle(self._queue, [token for token, _ in self._ready])
 
-    _set(stack, StatusEvents, "_fetch", fetch)
+    put(stack, StatusEvents, "_fetch", fetch)
 
 
-@_bug
+@bug
 def messages_settled_before_the_commit(stack: ExitStack) -> None:
     """A submission acknowledges what it takes, and makes tasks of it after that."""
     original = Submitter._work
@@ -355,16 +355,16 @@ def messages_settled_before_the_commit(stack: ExitStack) -> None:
         await self._queues.settle(self._queue, [stored.token for stored in found])
         await original(self, found)
 
-    _set(stack, Submitter, "_work", work)
+    put(stack, Submitter, "_work", work)
 
 
-@_bug
+@bug
 def accepted_outside_a_savepoint(stack: ExitStack) -> None:
     """What a message that fails has written stands beside its neighbours' tasks."""
-    _set(stack, SqliteTransaction, "savepoint", lambda self: nullcontext())
+    put(stack, SqliteTransaction, "savepoint", lambda self: nullcontext())
 
 
-@_bug
+@bug
 def accepted_outside_the_transaction(stack: ExitStack) -> None:
     """What the application writes for a message commits before its task."""
     original = SqliteTransaction.submit
@@ -374,14 +374,14 @@ def accepted_outside_the_transaction(stack: ExitStack) -> None:
         self._connection.begin(BEGIN_WRITE)
         return await original(self, *given)
 
-    _set(stack, SqliteTransaction, "submit", submit)
+    put(stack, SqliteTransaction, "submit", submit)
 
 
-@_bug
+@bug
 def messages_not_known_again(stack: ExitStack) -> None:
     """A message that comes again is accepted again."""
 
     async def known(self: SqliteTransaction, ids: Any) -> set[str]:
         return set()
 
-    _set(stack, SqliteTransaction, "known", known)
+    put(stack, SqliteTransaction, "known", known)

@@ -42,6 +42,8 @@ class Rates:
     undo_refused: float = 0.0
     operator_every: float = 0.0
     client_doubles: float = 0.0
+    service_away_every: float = 0.0
+    """A service answers nobody for a while: breakers open."""
 
     def calm(self) -> Rates:
         """The second phase: nothing strikes any more."""
@@ -81,6 +83,7 @@ HIGHEST = Rates(
     undo_refused=0.1,
     operator_every=4.0,
     client_doubles=0.5,
+    service_away_every=4.0,
 )
 """The strongest that a world gets; for ``every`` the shortest mean time."""
 

@@ -24,6 +24,8 @@ class TaskRow(NamedTuple):
     workflow: str
     version: str
     state: str
+    priority: int
+    fairness_key: str | None
     run: int
     input: bytes
     output: bytes | None
@@ -56,6 +58,7 @@ class StepRow(NamedTuple):
     has_undo: int
     in_doubt: int
     generation: int
+    deferred_at: float | None
 
 
 class InboxEntry(NamedTuple):
@@ -115,6 +118,16 @@ class LetterRow(NamedTuple):
     reason: str
 
 
+class AgentRow(NamedTuple):
+    """What is watched of how an Agent stands."""
+
+    name: str
+    suspended_at: float | None
+    opened_at: float | None
+    asks_at: float | None
+    probe_by: str | None
+
+
 class OrderRow(NamedTuple):
     """What the application's submission writes beside the task."""
 
@@ -130,6 +143,7 @@ TABLES: dict[str, type[Any]] = {
     "audit": AuditRow,
     "message": MessageRow,
     "dead_letter": LetterRow,
+    "agent": AgentRow,
     "order": OrderRow,
 }
 APPLICATIONS = frozenset({"order"})
@@ -149,6 +163,8 @@ class Verb(NamedTuple):
 
     name: str
     instance: str | None
+    but: frozenset[str | None] = frozenset()
+    """The fairness keys that a claim passes over at the least priority that it takes."""
 
 
 OUTSIDE = Verb("world", None)
@@ -188,6 +204,7 @@ class Mirror:
         self.audits: dict[int, AuditRow] = {}
         self.messages: dict[int, MessageRow] = {}
         self.dead_letters: dict[int, LetterRow] = {}
+        self.agents: dict[str, AgentRow] = {}
         self.orders: dict[str, OrderRow] = {}
         self.keys: dict[str, StepRow] = {}
         """The steps by the idempotency key that their attempts must carry; a later generation has another."""

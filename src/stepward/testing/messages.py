@@ -10,12 +10,13 @@ from typing import Any
 
 from stepward.errors import TransportError
 from stepward.model.messages import Outcome, Reply, Request
+from stepward.testing.approvals import AGENT as APPROVING
 from stepward.testing.faults import Rates
 from stepward.testing.history import Mirror
 from stepward.testing.loop import Lane, SimulationLoop
 from stepward.testing.rules import Rules
 from stepward.testing.trace import Trace
-from stepward.transport.contract import Delivery, Message, Revoked, Transport
+from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked, Transport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 HELD_SECONDS = 10.0
@@ -106,8 +107,10 @@ class Network:
             self.trace.note("reply", *key, message.outcome.value)
             if message.outcome is Outcome.GAVE_UP:
                 self.trace.reached("an Agent gave up")
-        else:
+        elif isinstance(message, Request):
             self._check_request(message)
+        else:
+            self.trace.note("progress", message.task, message.run, message.key, message.attempt)
 
     def _check_request(self, request: Request) -> None:
         self.trace.note("request", request.task, request.run, request.key, request.attempt)
@@ -117,6 +120,8 @@ class Network:
                 "S8", f"{request.task}/{request.key}: attempt {request.attempt} left and was not committed"
             )
             return
+        if request.agent == APPROVING and step.deferred_at is not None and step.attempt == request.attempt:
+            self.trace.violated("S8", f"{request.task}/{request.key} was asked again after its Agent had done its part")
         identity = (request.task, request.run, request.key, step.generation)
         if self._keys.setdefault(identity, request.idempotency_key) != request.idempotency_key:
             self.trace.violated(
@@ -181,6 +186,14 @@ class FaultyTransport:
                 stop()
 
         return leave
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """See ``Transport.on_lost``; of what is lost here nobody hears."""
+        return self._transport.on_lost(listener)
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """See ``Transport.on_announced``."""
+        return self._transport.on_announced(listener)
 
     async def adopt(self, queue: str, heir: str) -> None:
         """See ``Transport.adopt``."""

@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 from stepward.testing.faults import HOUR
 from stepward.testing.process import Process
+from stepward.testing.services import Service
 from stepward.testing.world import World
+
+AWAY_SECONDS = (3.0, 8.0, 15.0)
 
 
 class Nemesis:
@@ -18,6 +21,7 @@ class Nemesis:
         self._world = world
         self._chance = random.Random(f"{world.seed}/nemesis")
         self._edge_chance = random.Random(f"{world.seed}/nemesis/edge")
+        self._service_chance = random.Random(f"{world.seed}/nemesis/services")
 
     async def run(self, seconds: float) -> None:
         """Strike for so long."""
@@ -37,6 +41,8 @@ class Nemesis:
         ]
         self._plan(plagues, seconds, self._chance)
         self._plan(at_the_edge, seconds, self._edge_chance)
+        if not self._world.plain:
+            self._plan([(rates.service_away_every, self._send_away)], seconds, self._service_chance)
         await asyncio.sleep(seconds)
 
     def heal(self) -> None:
@@ -44,6 +50,8 @@ class Nemesis:
         for process in [*self._processes(), *self._processes(at_the_edge=True)]:
             process.lane.parked = False
             process.gate.away = False
+        for service in self._world.services.values():
+            service.is_away = False
         self._world.office.gate.away = False
 
     def _plan(self, plagues: list[tuple[float, Callable[[], None]]], seconds: float, chance: random.Random) -> None:
@@ -121,6 +129,16 @@ class Nemesis:
 
     def _reconnect(self, process: Process) -> None:
         process.gate.away = False
+
+    def _send_away(self) -> None:
+        if self._world.faulty:
+            service = self._service_chance.choice(list(self._world.services.values()))
+            self._world.trace.fault("service away", service.name)
+            service.is_away = True
+            self._world.loop.call_later(self._service_chance.choice(AWAY_SECONDS), self._come_back, service)
+
+    def _come_back(self, service: Service) -> None:
+        service.is_away = False
 
     def _wipe(self) -> None:
         if self._world.faulty:

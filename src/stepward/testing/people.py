@@ -8,6 +8,7 @@ from typing import Any
 
 from stepward.errors import Refused, StoreError
 from stepward.store.contract import Directive
+from stepward.testing.crowds import Crowd, Rank
 from stepward.testing.pipelines import PIPELINES
 from stepward.testing.plans import Planner
 from stepward.testing.process import Process
@@ -15,6 +16,7 @@ from stepward.testing.workload import SIGNALS, WORKFLOWS, Plan
 from stepward.testing.world import World
 
 PATIENCE = 3.0
+SUSPENDED_SECONDS = 15.0
 VERBS = ("cancel", "undo", "suspend", "suspend", "resume", "resubmit", "signal", "signal")
 
 
@@ -32,15 +34,31 @@ class People:
         self.accepted: dict[str, str] = {}
         """Ids of tasks whose submission was acknowledged, with their uids."""
         self.wanted: dict[str, tuple[str, Plan, Any, str | None]] = {}
+        self._ranks: dict[str, Rank] = {}
+        """Priority and fairness key of each task, in worlds that have such."""
 
     def come(self, count: int, seconds: float) -> None:
         """Let ``count`` clients come within so many seconds."""
+        crowd = Crowd(random.Random(f"{self._world.seed}/crowd"), plain=self._world.plain)
         for number in range(count):
             deadline = self._chance.choice([None, None, None, 10.0, 30.0])
             id = f"task-{number}"
             told = self._world.readership.queue()
-            self.wanted[id] = (self._policy(), self._planner.plan(), deadline, told)
+            self.wanted[id] = (self._policy(), self._with_approval(self._planner.plan(), number), deadline, told)
+            self._ranks[id] = crowd.rank(number)
             self._world.loop.call_later(self._chance.random() * seconds, self._begin, id)
+        for number, (policy, plan) in enumerate(crowd.plans):
+            id = f"crowd-{number}"
+            self.wanted[id] = (policy, plan, None, None)
+            self._ranks[id] = crowd.rank(number)
+            self._world.loop.call_later(self._chance.random(), self._begin, id)
+
+    def _with_approval(self, plan: Plan, number: int) -> Plan:
+        """Some plans wait for people, before or beside the rest."""
+        chance = self._world.aside
+        if not self._world.has_approvals or chance.random() < 0.3:
+            return plan
+        return [chance.choice(["sequence", "gather", "race"]), ["approval", number, chance.random() < 0.5], plan]
 
     def _policy(self) -> str:
         """The workflow of a task: code, or a pipeline of the same policy."""
@@ -52,6 +70,25 @@ class People:
         for id in self.wanted:
             while id not in self.accepted:
                 await self._submit(self._world.office, id)
+
+    async def suspend_an_agent(self) -> None:
+        """Have an Agent asked nothing for a while."""
+        chance = random.Random(f"{self._world.seed}/suspended")
+        name = None if self._world.plain else chance.choice([None, "pay", "ship", "mail"])
+        if name in self._world.mirror.agents:
+            try:
+                await self._world.office.client.suspend_agent(name)
+            except (Refused, StoreError) as error:
+                self._world.trace.note("refused", "suspend", name, type(error).__name__)
+                return
+            self._world.trace.reached("an Agent was suspended")
+            self._world.loop.call_later(SUSPENDED_SECONDS, self._resume_agent, name)
+
+    def _resume_agent(self, name: str) -> None:
+        self._world.office.run(self._resumed(name))
+
+    async def _resumed(self, name: str) -> None:
+        await self._world.office.client.resume_agent(name)
 
     async def operate(self, seconds: float) -> None:
         """Act on tasks now and then."""
@@ -97,7 +134,8 @@ class People:
         try:
             async with asyncio.timeout(PATIENCE):
                 workflow = PIPELINES.get(policy) or WORKFLOWS[policy]
-                handle = await process.client.submit(workflow, plan, id=id, complete_by=deadline, reply_to=told)
+                options: dict[str, Any] = {"complete_by": deadline, "reply_to": told, **self._ranks[id]}
+                handle = await process.client.submit(workflow, plan, id=id, **options)
                 uid = (await handle.status()).uid
         except (TimeoutError, StoreError) as error:
             self._world.trace.note("not accepted", id, type(error).__name__)

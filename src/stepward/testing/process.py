@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from typing import Any, NoReturn, Protocol, cast
 
+from stepward.agent.declaration import Agent
 from stepward.client import Client, Endings, Queues
 from stepward.clock import Environment
 from stepward.errors import StepwardError, StoreError, TransportError
@@ -21,8 +22,7 @@ from stepward.testing.loop import LANE, SimulationLoop
 from stepward.testing.messages import FaultyTransport, Network
 from stepward.testing.orders import ORDERS
 from stepward.testing.store import FaultyStore, Gate
-from stepward.testing.trace import Trace
-from stepward.testing.workload import AGENTS
+from stepward.testing.trace import STALL, Trace
 from stepward.transport.contract import Transport
 from stepward.transport.queues import StoreQueues
 from stepward.workflow.registry import Registry
@@ -51,6 +51,7 @@ class Surroundings(Protocol):
     trace: Trace
     settings: Settings
     registry: Registry
+    agents: Sequence[Agent]
     hub: Transport
     network: Network
 
@@ -195,7 +196,7 @@ class Process:
             schedules=[],
             queues=queues,
             registry=self._world.registry,
-            agents=AGENTS,
+            agents=self._world.agents,
             settings=self._world.settings,
             environment=self._environment,
             observers=Observers(self._heard),
@@ -218,7 +219,7 @@ class Process:
     def _stall(self, name: str, rate: float) -> None:
         if rate and not name.startswith(LOCKED) and self._strikes.random() < rate:
             seconds = self._world.settings.lease * self._strikes.choice([0.3, 1.5, 3.0])
-            self._world.trace.fault("stall at a failpoint", self.name, name, seconds)
+            self._world.trace.fault(STALL, self.name, name, seconds)
             if name == JUDGEMENT:
                 self._world.network.let_go()
             self._world.loop.stall(seconds)

@@ -8,8 +8,10 @@ from typing import Any
 
 from stepward.model.states import STEP_MOVES, TASK_MOVES, StepState, TaskState
 from stepward.testing.conservation import Conservation
+from stepward.testing.fairness import Fairness
 from stepward.testing.history import AuditRow, Entry, InboxEntry, MessageRow, Mirror, StepRow, TaskRow, Verb
 from stepward.testing.pipelines import Plans
+from stepward.testing.standings import Standings
 from stepward.testing.telling import Tellings
 from stepward.testing.trace import Trace
 
@@ -18,6 +20,8 @@ FREEING = frozenset({"free", "retire"})
 DECISIONS = frozenset({"repeat", "fail", "undo", "raise"})
 BINDING = frozenset({"undo", "cancel", "suspend", "fail"})
 ANSWERED = frozenset({"operation", "undo"})
+BY_HAND = frozenset({"direct", "complete"})
+"""Verbs of people, who finish steps without an Agent."""
 
 
 class Rules:
@@ -38,6 +42,8 @@ class Rules:
         self.tellings = Tellings(mirror, self._broken)
         self._messages = Conservation(mirror, self._broken)
         self._plans = Plans(mirror, self._broken)
+        self._fairness = Fairness(mirror, self._broken)
+        self._standings = Standings(mirror, self._broken, now, trace)
 
     def committed(self, entries: list[Entry], verb: Verb) -> None:
         """Check a transaction, change by change."""
@@ -52,6 +58,8 @@ class Rules:
         self.tellings.committed(entries)
         self._messages.committed(entries)
         self._plans.committed(entries)
+        self._fairness.committed(entries, verb)
+        self._standings.committed(entries)
 
     # ------------------------------------------------------------ S3, S4: who may write
 
@@ -133,6 +141,7 @@ class Rules:
         self._trace.note("step", after.task, after.run, after.key, change, verb.name)
         if after.state != before.state and StepState(after.state) not in STEP_MOVES[StepState(before.state)]:
             self._broken("S2", f"step {name} went {change} by {verb.name}")
+        self._check_finisher(after, verb)
         starts = after.state == "running" and before.state != "running"
         if after.attempt != before.attempt + starts:
             self._broken("S7", f"step {name} went {change}: attempts are 1..n without gaps")
@@ -140,6 +149,11 @@ class Rules:
             self._started(after)
         if verb.name == "decide" and before.complete_by is not None and before.complete_by > self._now():
             self._broken("S16", f"step {name} was judged {before.complete_by - self._now():.3f} s too early")
+
+    def _check_finisher(self, after: StepRow, verb: Verb) -> None:
+        task = self._mirror.tasks.get(after.task)
+        if verb.name == "complete" and after.kind != "undo" and task is not None and task.undo_to is not None:
+            self._broken("S14", f"step {task.id}/{after.key} was finished from outside after undo had begun")
 
     def _started(self, after: StepRow) -> None:
         task = self._mirror.tasks.get(after.task)
@@ -167,7 +181,7 @@ class Rules:
             self._broken("S5", f"step {name} was delivered as {before.ordinal} and again as {after.ordinal}")
         if after.state == "completed" and before.state != "completed":
             self.completed[after[:3]] = self.commits
-            if after.kind in ANSWERED and verb.name != "direct":
+            if after.kind in ANSWERED and verb.name not in BY_HAND:
                 self._check_answered(after, name)
 
     def _check_answered(self, after: StepRow, name: str) -> None:
@@ -237,5 +251,6 @@ CHECKS: dict[str, Callable[[Rules, Any, Any, Verb], None]] = {
     "alert": Rules._plain,
     "message": Rules._message,
     "dead_letter": Rules._plain,
+    "agent": Rules._plain,
     "order": Rules._plain,
 }

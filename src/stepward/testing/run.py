@@ -17,7 +17,7 @@ from stepward.host import Roles
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import watcher
 from stepward.submission import submitter, verdicts
-from stepward.testing import orders, workload
+from stepward.testing import approvals, orders, workload
 from stepward.testing.fence import real_world_forbidden
 from stepward.testing.history import TaskRow, watched
 from stepward.testing.loop import BrokenOff, SimulationLoop, Stalled
@@ -79,6 +79,7 @@ def _run(seed: int, loop: SimulationLoop, *, plain: bool) -> Result:
     world = World(seed, loop, plain=plain)
     workload.enter(world)
     orders.enter(world)
+    approvals.enter(world)
     loop.set_exception_handler(lambda _, context: _surprised(world, context))
     course = Course(world)
     with watched(world.rules.committed), _paces():
@@ -186,6 +187,7 @@ class Course:
 
     async def _recover(self) -> None:
         world = self._world
+        await self._people.suspend_an_agent()
         await self._people.insist()
         await self._posting.insist()
         until = world.loop.time() + REST_WITHIN

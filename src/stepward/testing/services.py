@@ -58,6 +58,8 @@ class Service:
         self.name = name
         self.dedupes = dedupes
         self.accounts: dict[str, Account] = {}
+        self.is_away = False
+        """Whether it answers nobody."""
         self._loop = loop
         self._rates = rates
         self._chance = chance
@@ -93,6 +95,9 @@ class Service:
         amount: int,
     ) -> None:
         rates = self._rates()
+        if self.is_away:
+            self._answer(waiting, ServiceUnavailable("simulated: away", maybe_done=False))
+            return
         if self._strikes(rates.service_hangs, "service hangs"):
             return
         if self._strikes(rates.service_error, "service error"):

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from stepward.errors import CommitUnknown, StoreUnavailable
-from stepward.store.contract import Finish
+from stepward.store.contract import Finish, Least
 from stepward.store.sqlite import SqliteStore
 from stepward.testing.faults import Rates
 from stepward.testing.history import VERB, Verb
@@ -19,11 +19,11 @@ READS = frozenset(
     {
         *("load", "read_inbox", "next_wake", "due", "expired_steps", "expired_tasks", "undelivered_alerts"),
         *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "unchanged"),
-        *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "alerts", "audits"),
+        *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "standings", "alerts", "audits"),
     }
 )
-JUDGING = frozenset({"decide", "free", "expire_task"})
-"""What acts on something read before: between the two a lot should happen."""
+HASTY = frozenset({"decide", "free", "expire_task", "commit"})
+"""What acts on something read before, or works on meanwhile: before it is done a lot should happen."""
 ACTING = frozenset({"commit", "claim"})
 DELAYS = (0.001, 0.01, 0.1, 0.5, 2.0)
 
@@ -41,7 +41,7 @@ class Gate:
     async def enter(self, verb: str) -> None:
         """Wait, or refuse, before the verb."""
         rates = self._rates()
-        if rates.store_slow and self._chance.random() < rates.store_slow * (1 + 2 * (verb in JUDGING)):
+        if rates.store_slow and self._chance.random() < rates.store_slow * (1 + 2 * (verb in HASTY)):
             await self._wait()
         if self.away or (rates.store_unavailable and self._chance.random() < rates.store_unavailable):
             self.trace.fault("store unavailable", verb)
@@ -70,6 +70,7 @@ class FaultyStore:
         self._gate = gate
         self.now = store.now
         self.changed = store.changed
+        self.stirred = store.stirred
         self.open = store.open
         self.close = store.close
         self.messages = FaultyVerbs(store.messages, gate)
@@ -140,12 +141,19 @@ class FaultyTransaction:
         return done
 
 
+def _told(verb: str, args: tuple[Any, ...]) -> Verb:
+    if verb not in ACTING:
+        return Verb(verb, None)
+    least = next((given for given in args if isinstance(given, Least)), None)
+    return Verb(verb, args[0]) if least is None else Verb(verb, args[0], least.but)
+
+
 def _verb(holder: Any, target: Any, gate: Gate, verb: str) -> Any:
     real = getattr(target, verb)
 
     async def call(*args: Any, **kwargs: Any) -> Any:
         await gate.enter(verb)
-        before = VERB.set(Verb(verb, args[0] if verb in ACTING else None))
+        before = VERB.set(_told(verb, args))
         try:
             result = await real(*args, **kwargs)
         finally:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 TIMELINE = 60
+STALL = "stall at a failpoint"
 
 
 class Trace:
@@ -35,6 +36,11 @@ class Trace:
     def reached(self, situation: str) -> None:
         """A situation was reached."""
         self.situations[situation] += 1
+
+    def seconds_since_stall(self) -> float:
+        """How long no process has stood still at a failpoint."""
+        ends = (at + details[2] for at, what, details in self.lines if what == f"fault {STALL}")
+        return self._now() - max(ends, default=0.0)
 
     def violated(self, invariant: str, message: str) -> None:
         """An invariant was found broken; the run ends soon."""

@@ -15,6 +15,7 @@ from stepward.errors import StepFailed, Unrecoverable
 from stepward.model.action import current_caller
 from stepward.model.current import current_step
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
+from stepward.testing.approvals import approved
 from stepward.testing.services import Service
 from stepward.workflow.definition import Workflow, step, workflow
 from stepward.workflow.functions import continue_as_new, current_task, side_effect, wait_for
@@ -245,6 +246,7 @@ NODES: dict[str, Callable[..., Awaitable[Any]]] = {
     "guarded": _guarded,
     "bug": _bug,
     "again": _again,
+    "approval": approved,
 }
 
 SIGNALS = ("go", "stop")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from contextvars import Context
 from itertools import count
 
 import apsw
 
+from stepward.agent.declaration import Agent
 from stepward.host import Roles
 from stepward.settings import Settings
 from stepward.testing import faults, workload
+from stepward.testing.approvals import Approvers, desk
 from stepward.testing.clock import BOOTED_FOR
 from stepward.testing.history import Mirror, triggers
 from stepward.testing.loop import SimulationLoop
@@ -47,7 +51,7 @@ class World:
         self.settings = self._settings()
         self.registry = Registry(
             [*workload.WORKFLOWS.values(), *PIPELINES.values()],
-            [operation for agent in workload.AGENTS for operation in agent.operations.values()],
+            [operation for agent in (*workload.AGENTS, desk) for operation in agent.operations.values()],
         )
         self.memory = MemoryTransport(self.now)
         self.hub: Transport = self.memory
@@ -58,6 +62,12 @@ class World:
         self.readership = Readership(
             self.mirror, self.rules.tellings, self.trace, random.Random(f"{seed}/readers"), most=0 if plain else 2
         )
+        # A source of its own: the seeds that draw none go on as they always did.
+        self.aside = random.Random(f"{seed}/approvals")
+        self.has_approvals = not plain and self.aside.random() < 0.4
+        """Whether there are steps that people finish."""
+        self.agents: Sequence[Agent] = [*workload.AGENTS, *([desk] if self.has_approvals else [])]
+        self._approvers = Approvers(self.aside, self.mirror, self.trace)
         self.processes: dict[str, Process] = {}
         self.office = Process(self, "office", None)
         """Where clients and operators sit; it never dies."""
@@ -121,6 +131,10 @@ class World:
         if remaining <= 0:
             self.trace.violated("S27", f"the call of {key} began past its complete-by")
 
+    def handed(self, token: str) -> None:
+        """An operation gave out a completion token."""
+        self.loop.call_later(self._approvers.delay(faulty=self.faulty), self._decide, token, context=Context())
+
     def undoes(self, key: str) -> None:
         """An undo was called for what that key did."""
         if key not in self.mirror.keys:
@@ -145,6 +159,9 @@ class World:
         scheduler = process.host.scheduler if process is not None and process.host is not None else None
         instance = self.mirror.instances.get(scheduler.instance) if scheduler is not None else None
         return instance is not None and bool(instance.alive)
+
+    def _decide(self, token: str) -> None:
+        self.office.run(self._approvers.decide(self.office.client, token, faulty=self.faulty))
 
     def _restart(self, name: str, process: Process) -> None:
         if self.processes.get(name) is process:

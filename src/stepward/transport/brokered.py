@@ -7,8 +7,10 @@ from typing import Any, Protocol
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.contract import Delivery, Message, Revoked
+from stepward.transport.announcing import decode_capacity
+from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.intake import Bury, Intake, Source
+from stepward.transport.losses import decode_loss
 from stepward.transport.outgoing import Packer, Parcel
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation
 
@@ -69,6 +71,8 @@ class BrokerTransport:
         self._packer = Packer(self._wire, broker.name)
         self._intakes: dict[str, Intake[Any]] = {}
         self._listeners: dict[str, list[Revoked]] = {}
+        self._losers: list[Lost] = []
+        self._hearers: list[Announced] = []
         self._closed = False
 
     async def publish(self, queue: str, messages: Sequence[Message]) -> None:
@@ -108,13 +112,35 @@ class BrokerTransport:
         listeners.append(listener)
         return lambda: listeners.remove(listener)
 
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """See ``Transport.on_lost``."""
+        self._losers.append(listener)
+        return lambda: self._losers.remove(listener)
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """See ``Transport.on_announced``."""
+        self._hearers.append(listener)
+        return lambda: self._hearers.remove(listener)
+
+    def lost(self, queue: str | None) -> None:
+        """The broker has lost what stood in a queue, or in all."""
+        self._observers.tell("transport.messages_lost", broker=self._broker.name, queue=queue)
+        for listener in tuple(self._losers):
+            listener(queue)
+
     def told(self, body: bytes) -> None:
         """The broker tells what some process of the application told."""
         heard = decode_revocation(body)
-        if heard is None:
-            self._observers.tell("transport.not_a_revocation", start=body[:200].decode(errors="replace"))
-        elif heard.source != self._source:
-            self._tell(heard.subject, heard.correlationid, heard.run, heard.step)
+        if heard is not None:
+            if heard.source != self._source:
+                self._tell(heard.subject, heard.correlationid, heard.run, heard.step)
+        elif (queue := decode_loss(body)) is not None:
+            self.lost(queue)
+        elif (announced := decode_capacity(body)) is not None:
+            for hearer in tuple(self._hearers):
+                hearer(*announced)
+        else:
+            self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
 
     async def adopt(self, queue: str, heir: str) -> None:
         """See ``Transport.adopt``."""

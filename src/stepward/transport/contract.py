@@ -7,11 +7,16 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.messages import Reply, Request
+from stepward.model.agents import AgentHealth
+from stepward.model.messages import Progress, Reply, Request
 
-Message = Request | Reply
+Message = Request | Reply | Progress
 Revoked = Callable[[str, int, str], None]
 """Told the task, run and key of a step that nobody waits for any more."""
+Lost = Callable[[str | None], None]
+"""Told a queue whose messages are lost, or may be; None for all queues."""
+Announced = Callable[[str, AgentHealth], None]
+"""Told by which process an Agent is served that has no store to register in, and how it is doing there."""
 
 
 class Delivery(Struct, frozen=True, gc=False):
@@ -48,6 +53,15 @@ class Transport(Protocol):
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """Tell ``listener`` of every revocation in that queue until the function returned is called."""
+        ...
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """Tell ``listener`` when what was published is lost, as far as that shows, until the function returned is
+        called."""
+        ...
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """Tell ``listener`` of Agents in other languages, again and again, until the function returned is called."""
         ...
 
     async def adopt(self, queue: str, heir: str) -> None:

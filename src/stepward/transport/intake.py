@@ -50,6 +50,10 @@ class Source(Protocol[Told_contra]):
         """Somebody else may have these at once."""
         ...
 
+    async def leave(self) -> None:
+        """Let nothing more come; whatever was on its way has come when it returns."""
+        ...
+
 
 class Intake(Generic[Handle]):
     """What came over one queue and is not settled; ``now`` is the store's clock."""
@@ -79,6 +83,8 @@ class Intake(Generic[Handle]):
         self._patience: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._is_empty = False
+        """Closed, and everything is given back."""
 
     async def take(self, limit: int, lease: float) -> list[Delivery]:
         """Wait for messages and take from 1 to ``limit``."""
@@ -97,7 +103,7 @@ class Intake(Generic[Handle]):
 
     def arrived(self, ident: str, handle: Handle, body: bytes, leased_until: float, *, again: bool) -> None:
         """The broker gave a message; ``again`` if it was given to somebody before."""
-        if self._closed:
+        if self._is_empty:
             return
         if self._boxes.knows(ident):
             self._boxes.again(ident, handle, leased_until)
@@ -149,6 +155,9 @@ class Intake(Generic[Handle]):
         if self._tasks:
             await asyncio.wait(self._tasks)
         self.stir()
+        with contextlib.suppress(TransportError):
+            await self._source.leave()
+        self._is_empty = True
         if untouched := self._boxes.clear():
             with contextlib.suppress(TransportError):
                 await self._source.refuse(untouched)
@@ -163,7 +172,7 @@ class Intake(Generic[Handle]):
             self._spawn(self._give_back(apart=True))
 
     def _be_patient(self) -> None:
-        if self._patience is None and len(self._boxes):
+        if self._patience is None and len(self._boxes) and not self._closed:
             self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._lose_patience)
 
     def _lose_patience(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from random import Random
@@ -12,6 +13,7 @@ from typing import Generic, TypeVar
 
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.transport.cancellation import is_cancelled
 
 GRACE_SECONDS = 1.0
 """How long after a loss verbs wait for the next connection before they fail."""
@@ -90,10 +92,12 @@ class Lasting(Generic[Connection]):
         """Tell in one line what the client says of ``what``."""
         try:
             yield
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise self._unanswered(what, None) from error
         except self._faults as error:
-            raise TransportError(
-                f"{what}: expected {self._what} to do its part, found: {told(error)}; look at the servers"
-            ) from error
+            raise self._unanswered(what, error) from error
 
     async def _keep(self) -> None:
         while True:
@@ -109,6 +113,11 @@ class Lasting(Generic[Connection]):
     async def _try(self) -> bool:
         try:
             connection = await self._connect()
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            self._why = None
+            return False
         except self._failures as error:
             self._why = error
             return False
@@ -119,6 +128,11 @@ class Lasting(Generic[Connection]):
         async with self._changed:
             self._connection = connection
             self._changed.notify_all()
+
+    def _unanswered(self, what: str, error: Exception | None) -> TransportError:
+        return TransportError(
+            f"{what}: expected {self._what} to do its part, found: {told(error)}; look at the servers"
+        )
 
     def _unreached(self) -> TransportError:
         return TransportError(
@@ -132,5 +146,7 @@ def told(error: Exception | None) -> str:
     if error is None or isinstance(error, TimeoutError):
         return "no answer"
     if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, socket.gaierror) or isinstance(error.__cause__, socket.gaierror):
+            return str(error.strerror)  # Numbers of its own, which are no errno.
         return os.strerror(error.errno)
     return " ".join(str(error).split())[:SHOWN] or type(error).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stepward.errors import TransportError
-from stepward.transport.contract import Delivery, Message, Revoked
+from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.memory_queue import MemoryQueue
 
 
@@ -55,6 +55,14 @@ class MemoryTransport:
         listeners = self._listeners.setdefault(queue, [])
         listeners.append(listener)
         return lambda: listeners.remove(listener)
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """Nothing is lost but with the process."""
+        return lambda: None
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """Nobody announces himself: all are in this process."""
+        return lambda: None
 
     async def adopt(self, queue: str, heir: str) -> None:
         """See ``Transport.adopt``."""

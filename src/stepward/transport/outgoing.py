@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge
 from stepward.model.answers import failed
-from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.messages import Outcome, Progress, Reply, Request
 from stepward.payload import encode
 from stepward.transport.contract import Message
 from stepward.transport.wire import Wire, join
@@ -50,6 +50,8 @@ class Packer:
 
     def is_too_large(self, message: Message, limit: int) -> bool:
         """Whether the broker would refuse it even alone."""
+        if isinstance(message, Progress):
+            return False  # bounded far below
         body = message.input if isinstance(message, Request) else message.output or message.error or b""
         # Most are far below; only what is near is looked at closely.
         return len(body) * 2 > limit and len(self._wire.encode(message, 0.0)) + 2 > limit
@@ -63,6 +65,7 @@ class Packer:
         )
         if isinstance(message, Request):
             return failed(message, error, maybe_done=False, calls=0)
+        calls = message.calls if isinstance(message, Reply) else 1
         told = {"message": str(error), "type": "PayloadTooLarge", "data": {}}
         return Reply(
             task=message.task,
@@ -72,5 +75,5 @@ class Packer:
             outcome=Outcome.FAILED,
             error=encode(told, "error"),
             maybe_done=True,
-            calls=message.calls,
+            calls=calls,
         )

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+from msgspec import Struct
+
 from stepward.errors import StoreError, TransportError
 from stepward.transport.bell import Bell
 
@@ -34,11 +36,26 @@ class Stored(Protocol):
         ...
 
 
+class Given(Struct, frozen=True, gc=False):
+    """A message as a broker's queue gives it; see ``Stored``."""
+
+    token: int
+    body: bytes
+    tries: int = 1
+    taken_until: float = float("inf")
+
+
 class AppQueues(Protocol):
-    """Queues that outlive every process; ``take`` is the only verb that waits. All raise TransportError."""
+    """Queues that outlive every process; ``take``, ``read`` and ``watch`` wait. All raise TransportError.
+
+    ``submissions.APP.NAME`` is taken from by many, ``replies.APP.NAME`` has one reader.
+    """
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        """Append messages, each with the instant at which it expires; durable when it returns."""
+        """Append messages, each with the instant at which it expires; durable when it returns.
+
+        Raises PayloadTooLarge for what the queue can never take.
+        """
         ...
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
@@ -63,8 +80,12 @@ class AppQueues(Protocol):
         """
         ...
 
+    async def watch(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """The same for one who stands beside the reader, settles nothing, and may miss what came before it began."""
+        ...
+
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
-        """Move messages to the dead letters, each with the reason."""
+        """Move messages to the dead letters in the store, each with the reason."""
         ...
 
     def wake(self) -> None:
@@ -165,6 +186,10 @@ class StoreQueues:
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
         """See ``AppQueues.read``."""
         return await self._wait(queue, lambda: self._messages.read(queue, after, limit))
+
+    async def watch(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """See ``AppQueues.watch``: reading marks nothing."""
+        return await self.read(queue, after, limit)
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
         """See ``AppQueues.bury``."""

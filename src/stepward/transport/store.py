@@ -8,7 +8,7 @@ import msgspec
 
 from stepward.events import Observers
 from stepward.model.messages import Request
-from stepward.transport.contract import Delivery, Message, Revoked
+from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.queues import Messages, Stored, StoreQueues
 
 
@@ -68,6 +68,14 @@ class StoreTransport:
         listeners = self._listeners.setdefault(queue, [])
         listeners.append(listener)
         return lambda: listeners.remove(listener)
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """Nothing is lost that the store does not lose with the steps themselves."""
+        return lambda: None
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """Nobody announces himself: who reaches the queues registers beside them."""
+        return lambda: None
 
     async def adopt(self, queue: str, heir: str) -> None:
         """See ``Transport.adopt``."""

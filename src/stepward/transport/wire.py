@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from stepward.model.cloudevents import instant
-from stepward.model.messages import Outcome, Reply, Request, traceparent
+from stepward.model.current import PROGRESS_BYTES, SHORTEN
+from stepward.model.messages import Outcome, Progress, Reply, Request, traceparent
+from stepward.payload import check_size
 from stepward.transport.contract import Message
 
 BATCH = "application/cloudevents-batch+json"
 """The content type of a broker message."""
+SINGLE = "application/cloudevents+json"
+"""That of one that travels alone."""
 LONGEST = 2_000
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
@@ -22,6 +26,7 @@ Instant = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 """CloudEvents' integers have 32 bits."""
 
+NEGATIVE = frozenset({Outcome.FAILED, Outcome.GAVE_UP})
 FOREIGN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
 
 
@@ -29,16 +34,23 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag
     """What both have; attributes that we do not know are let pass and dropped."""
 
     specversion: Literal["1.0"]
+    """The version of CloudEvents."""
     id: Text
     """The same for each publication of one attempt."""
     source: Text
+    """The application: ``/stepward/orders``."""
     correlationid: Text
     """The task's uid."""
     run: Count
+    """Which run of the task, from 1."""
     step: Text
+    """The step's key: the operation's name and which of its calls this is, as in ``mail.send/1``."""
     attempt: Count
+    """Which attempt of the step, from 1."""
     time: Instant | None = None
+    """When it was written, by the store's clock."""
     data: Raw | UnsetType = UNSET
+    """Any JSON."""
     data_base64: bytes | None = None
     """In place of ``data`` if that is no JSON."""
 
@@ -51,36 +63,68 @@ class RequestEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     expirytime: Instant
     """The complete-by, by the store's clock: past it the Agent stops and says nothing."""
     agent: Text
+    """The Agent's name."""
     operation: Text
+    """What is asked of it: ``mail.send``."""
     idempotencykey: Text
+    """The same in every attempt of the step: for the service, which acts once under it."""
     replyto: Text
     """The queue for the reply."""
     priority: Count
+    """The task's, 0 (last) to 9 (first)."""
     traceparent: str | None = None
+    """W3C Trace Context, for the calls of the service."""
     undo: bool = False
+    """Whether the operation is to be undone: its result, or null where that is unknown, comes before the arguments."""
     undoes: Text | None = None
+    """For an undo: the idempotency key of what it undoes."""
+    progress: Annotated[str, Meta(max_length=PROGRESS_BYTES)] | None = None
+    """JSON as text: what an attempt before this one told of its progress last."""
 
 
 class ReplyEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.reply"):
     """A reply; its data are what the operation returned, or the error object."""
 
     outcome: Outcome
+    """How the attempt ended; ``deferred``: the Agent has done its part, and another reply may still follow."""
     maybedone: bool = False
+    """Whether the service may have acted although the attempt failed: then the step is undone like one that did."""
     calls: Count = 1
+    """How often the service was called within this attempt."""
+
+
+class Complaint(Struct):
+    """What the data of a reply are at least that tells of an error."""
+
+    message: str
+    type: str = ""
+    data: dict[str, Any] = {}
+
+
+class ProgressEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.progress"):
+    """How far an Agent is that goes on working; its data are any JSON of at most 2,048 bytes."""
+
+    time: Instant
+    """When that was: what was told later stands."""
 
 
 class Revocation(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="stepward.revocation"):
     """Word that nobody waits for a step any more; it travels alone."""
 
     specversion: Literal["1.0"]
+    """The version of CloudEvents."""
     id: Text
+    """The same whenever it is told."""
     source: Text
     """The process that tells it: it need not hear it, too."""
     subject: Text
     """The queue of the step's Agent."""
     correlationid: Text
+    """The task's uid."""
     run: Count
+    """Which run of the task, from 1."""
     step: Text
+    """The step's key."""
 
 
 class Spoilt(Struct, frozen=True):
@@ -96,15 +140,17 @@ class Wire:
     _encoder: ClassVar = msgspec.json.Encoder()
     _raw: ClassVar = msgspec.json.Decoder(Raw)
     _raws: ClassVar = msgspec.json.Decoder(list[Raw])
-    _event: ClassVar = msgspec.json.Decoder(RequestEvent | ReplyEvent)
-    _events: ClassVar = msgspec.json.Decoder(list[RequestEvent | ReplyEvent])
+    _event: ClassVar = msgspec.json.Decoder(RequestEvent | ReplyEvent | ProgressEvent)
+    _events: ClassVar = msgspec.json.Decoder(list[RequestEvent | ReplyEvent | ProgressEvent])
 
     def __init__(self, app: str) -> None:
         self._source = f"/stepward/{app}"
 
     def encode(self, message: Message, now: float) -> bytes:
         """One event; ``join`` makes a batch of several."""
-        event = self._asked(message, now) if isinstance(message, Request) else self._answered(message, now)
+        if isinstance(message, Request):
+            return self._encoder.encode(self._asked(message, now))
+        event = self._answered(message, now) if isinstance(message, Reply) else self._told(message)
         return self._encoder.encode(event)
 
     def decode(self, body: bytes) -> tuple[list[Message], list[Spoilt]]:
@@ -149,6 +195,7 @@ class Wire:
             idempotencykey=request.idempotency_key,
             replyto=request.reply_to,
             priority=request.priority,
+            progress=None if request.progress is None else request.progress.decode(),
             data=data,
             data_base64=other,
         )
@@ -168,6 +215,21 @@ class Wire:
             outcome=reply.outcome,
             maybedone=reply.maybe_done,
             calls=reply.calls,
+            data=data,
+            data_base64=other,
+        )
+
+    def _told(self, told: Progress) -> ProgressEvent:
+        data, other = self._data(told.progress)
+        return ProgressEvent(
+            specversion="1.0",
+            id=f"{told.task}/{told.run}/{told.key}/{told.attempt}/progress/{told.at:.6f}",
+            source=self._source,
+            time=instant(told.at),
+            correlationid=told.task,
+            run=told.run,
+            step=told.key,
+            attempt=told.attempt,
             data=data,
             data_base64=other,
         )
@@ -199,11 +261,13 @@ def decode_revocation(body: bytes) -> Revocation | None:
         return None
 
 
-def _message(event: RequestEvent | ReplyEvent) -> Message:
+def _message(event: RequestEvent | ReplyEvent | ProgressEvent) -> Message:
     if "\0" in event.step or "\0" in event.correlationid:
         raise ValueError("a NUL character, which no store keeps")
     data = _data_of(event)
-    return _request(event, data) if isinstance(event, RequestEvent) else _reply(event, data)
+    if isinstance(event, RequestEvent):
+        return _request(event, data)
+    return _reply(event, data) if isinstance(event, ReplyEvent) else _progress(event, data)
 
 
 def _data_of(event: Event) -> bytes | None:
@@ -235,11 +299,28 @@ def _request(event: RequestEvent, data: bytes | None) -> Request:
         undoes=event.undoes,
         reply_to=event.replyto,
         priority=event.priority,
+        progress=None if event.progress is None else event.progress.encode(),
+    )
+
+
+def _progress(event: ProgressEvent, data: bytes | None) -> Progress:
+    if data is None or event.data is UNSET:
+        raise ValueError("no data, which are the progress")
+    check_size(data, "progress", limit=PROGRESS_BYTES, advice=SHORTEN)
+    return Progress(
+        task=event.correlationid,
+        run=event.run,
+        key=event.step,
+        attempt=event.attempt,
+        progress=data,
+        at=event.time.timestamp(),
     )
 
 
 def _reply(event: ReplyEvent, data: bytes | None) -> Reply:
     is_done = event.outcome is Outcome.COMPLETED
+    if event.outcome in NEGATIVE and data is not None:
+        msgspec.json.decode(data, type=Complaint)
     return Reply(
         task=event.correlationid,
         run=event.run,

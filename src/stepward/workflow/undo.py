@@ -103,6 +103,11 @@ def may_have_acted(step: Step) -> bool:
     return step.state is StepState.FAILED and step.in_doubt
 
 
+def is_deferred(step: Step) -> bool:
+    """Whether its Agent has done its part, and somebody outside is to finish the step."""
+    return step.deferred_at is not None and step.state is StepState.RUNNING
+
+
 def needs_undo(step: Step) -> bool:
     """Whether undoing the task has to undo this step."""
     return may_have_acted(step) and (step.has_undo or step.kind is StepKind.CHILD)
@@ -134,7 +139,12 @@ def _recency(step: Step) -> tuple[int, int, int]:
 
 
 def _may_still_act(step: Step, now: float) -> bool:
-    """An attempt in flight may act until its complete-by; one that answered or was judged will not."""
+    """An attempt in flight may act until its complete-by; one that answered or was judged will not.
+
+    Whoever was to finish a step from outside is refused once undo began: that is not waited for.
+    """
+    if step.deferred_at is not None:
+        return False
     if step.state is StepState.RUNNING:
         return step.complete_by is not None and now < step.complete_by
     unanswered = step.output is None and step.finished_at is None

@@ -10,7 +10,7 @@ import pytest
 
 from examples.orders.storefront.records import Records
 from examples.orders.storefront.storefront import Storefront
-from stepward.errors import CommitUnknown, StoreUnavailable, TransportError
+from stepward.errors import CommitUnknown, StepwardError, StoreUnavailable, TransportError
 from tests.examples.storefront.conftest import Visit
 from tests.examples.storefront.customers import Page, heard, order
 from tests.examples.storefront.fakes import RECEIVED, FakeDoor
@@ -201,9 +201,22 @@ async def test_an_address_of_several_lines_becomes_one(ada: httpx.AsyncClient, d
     assert door.posted[0].data["address"] == "Harbour Street 5, 12345 Port"
 
 
-@pytest.mark.parametrize("error", [TransportError("queue: closed"), StoreUnavailable("busy")])
+def _caused(error: StepwardError, cause: Exception) -> StepwardError:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TransportError("queue: closed"),
+        StoreUnavailable("busy"),
+        _caused(TransportError("queue"), StoreUnavailable("busy")),
+    ],
+    ids=["closed", "busy", "queue busy"],
+)
 async def test_nothing_is_ordered_when_the_queue_cannot_be_reached(
-    ada: httpx.AsyncClient, door: FakeDoor, error: TransportError | StoreUnavailable
+    ada: httpx.AsyncClient, door: FakeDoor, error: StepwardError
 ) -> None:
     await fill_basket(ada)
     form = await checkout(ada)
@@ -221,9 +234,9 @@ async def test_nothing_is_ordered_when_the_queue_cannot_be_reached(
     assert "There is nothing in it yet." in (await ada.get("/basket")).text
 
 
-async def test_an_order_in_doubt_stays_what_it_was(ada: httpx.AsyncClient, door: FakeDoor) -> None:
-    door.error = TransportError("queue")
-    door.error.__cause__ = CommitUnknown("commit")
+@pytest.mark.parametrize("cause", [CommitUnknown("commit"), TimeoutError("no confirmation")])
+async def test_an_order_in_doubt_stays_what_it_was(ada: httpx.AsyncClient, door: FakeDoor, cause: Exception) -> None:
+    door.error = _caused(TransportError("queue"), cause)
     answer = await order(ada)
     assert answer.status_code == 503 and "could not tell" in answer.text and "Nothing was ordered" not in answer.text
     assert "order-01" not in (await ada.get("/orders")).text

@@ -48,6 +48,21 @@ async def test_what_is_gone_is_not_buried(world: World, store: Store) -> None:
     assert (await store.dead_letters(9), await store.alerts(9, True)) == ([], [])
 
 
+async def test_what_never_stood_in_the_store_is_buried_as_well(store: Store) -> None:
+    await store.messages.bury_bodies("q", [(b"\xff", "no \0 sense", 3), (b"", "nothing", 1)])
+    second, first = await store.dead_letters(9)
+    assert (first.queue, first.body, first.tries) == ("q", b"\xff", 3)
+    assert first.reason.startswith("no ")
+    assert (second.body, second.reason, second.buried_at) == (b"", "nothing", store.now())
+    (alert,) = await store.alerts(9, True)
+    assert msgspec.json.decode(alert.details) == {"queue": "q"}
+    await store.messages.bury_bodies("q", [(b"more", "no sense", 1)])
+    await store.messages.bury_bodies("q", [])
+    assert (len(await store.alerts(9, True)), len(await store.dead_letters(9))) == (1, 3)
+    assert await store.put_back([first.number], "ada") == [first.number]
+    assert await taken(store) == [(b"\xff", 1)]
+
+
 async def test_letters_are_listed_newest_first(world: World, store: Store) -> None:
     numbers = await bury(store, b"1", b"2", b"3")
     assert [letter.body for letter in await store.dead_letters(2)] == [b"3", b"2"]

@@ -326,7 +326,7 @@ async def test_an_alert_of_what_nobody_serves_ends_when_somebody_does(world: Wor
     assert (seen_to.acknowledged_by, seen_to.acknowledged_at) == ("s2", store.now())
     (audit,) = [audit for audit in await store.audits(None, 99) if audit.act == "acknowledge"]
     assert (audit.actor, audit.details) == ("s2", b'{"alert":%d}' % seen_to.number)
-    await agent(store, "refund:1")
+    await agent(store, "refund")
     assert len(await store.alerts(9, open_only=True)) == 1
 
 
@@ -338,7 +338,7 @@ async def test_of_an_agent_that_nobody_offers_one_alert_is_open_until_somebody_d
         alert = Alert(kind=kind, message=f"{kind} {name}", details=b'{"agent":"%s"}' % name.encode())
         assert (await store.commit("s1", [Change(task=task.uid, alerts=[alert])], None)).missed == {}
     assert await open_alerts(store) == ["unserved post", "in_doubt bank", "unserved bank"]
-    await agent(store, "bank:10")
+    await agent(store, "bank")
     assert await open_alerts(store) == ["unserved post", "in_doubt bank"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from stepward.model.records import InboxKind
 from stepward.store.contract import Change, Post
 from tests.store.conformance.world import World, claimed, scheduler, until
@@ -15,6 +17,18 @@ async def test_a_store_that_is_closed_at_once_has_told_of_its_change(database: D
     await passing.submit([world.task()])
     await passing.close()
     await until(listening.changed)
+
+
+async def test_whoever_waits_for_word_has_it_at_once_and_once(database: Database) -> None:
+    world = World(lambda environment: database.store())
+    listening, other = await database.opened(), await database.opened()
+    listening.changed()
+    waiting = asyncio.create_task(listening.stirred(3600))
+    await other.submit([world.task()])
+    async with asyncio.timeout(10):
+        await waiting
+    assert listening.changed()
+    assert not listening.changed()
 
 
 async def test_two_applications_do_not_hear_of_each_other(database: Database) -> None:

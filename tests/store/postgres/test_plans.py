@@ -19,7 +19,7 @@ from tests.store.postgres.worlds import Database
 Nodes = list[dict[str, Any]]
 PARAMETERS = "select cardinality(parameter_types) from pg_prepared_statements where name = 'it'"
 BOOK = load_book("stepward_shop")
-SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert"}
+SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert", "agent"}
 """Tables of a few rows."""
 CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
 MAY_WALK = {"client.tasks", "messages.dead_letters"}
@@ -47,6 +47,10 @@ EXPECTED = {
     "turn.move_task": {"task_pkey"},
     "turn.take_inbox": {"inbox_pkey"},
     "inbox.count": {"task_pkey"},
+    "completing.step": {"step_pkey"},
+    "completing.complete": {"step_pkey"},
+    "progress.note": {"step_pkey"},
+    "stray.defer": {"step_pkey"},
     "scheduler.open_claim": {"task_waking", "task_pkey"},
     "scheduler.claim": {"task_claimable", "task_pkey"},
     "scheduler.tasks": {"task_pkey"},
@@ -62,6 +66,7 @@ EXPECTED = {
     "messages.bury": {"message_pkey"},
     "messages.forget_expired": {"message_queue", "message_pkey"},
     "messages.read": {"message_queue"},
+    "messages.standing": {"message_queue"},
     "messages.read_since": {"message_queue"},
     "supervisor.extend_steps": {"task_held", "step_pkey"},
     "supervisor.free": {"task_held", "task_pkey"},
@@ -163,6 +168,28 @@ async def test_listings_by_state_go_over_live_tasks_alone(filled: Database) -> N
             assert indexes(await plan(sql)) == expected, state
 
 
+async def test_what_a_claim_reads_depends_on_what_it_takes(database: Database) -> None:
+    await database.opened()
+    await database.run(BACKLOG)
+    connection = await database.connect()
+    for name, value in PINNED.items():
+        await connection.execute(f"set {name} = {value}")
+    await connection.execute(f"prepare it as {BOOK['scheduler.claim']}")
+    for limit, most in ((1, 100), (100, 2_500)):
+        values = f"(array['w0', 'w1'], array['1', '1'], {limit}, 's1', 0, array['', '', '', '', '', 'k7'], 0, '{{}}')"
+        ((text,),) = await connection.fetch(f"explain (analyze, format json) execute it{values}")
+        nodes = list(_nodes(json.loads(text)[0]["Plan"]))
+        read = sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if "Index Name" in node)
+        assert 0 < read < most, limit
+
+
+BACKLOG = """
+insert into stepward_shop.task (uid, id, workflow, version, state, priority, fairness_key, labels, run, input, inbox,
+    failure_count, recovery_count, created_at)
+select 't' || n, 'i' || n, 'w' || n % 2, '1', 'pending', 5, case when n % 2 = 0 then 'big' else 'k' || n % 999 end,
+    '{}', 1, '[]', 0, 0, 0, 0
+from generate_series(1, 40000) as n;
+"""
 FILL = """
 insert into stepward_shop.task (uid, id, workflow, version, state, priority, labels, run, input, locked_by, inbox,
     failure_count, recovery_count, created_at, finished_at)

@@ -13,7 +13,6 @@ from stepward.clock import Environment
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
-from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
 from tests.programs import program
 from tests.transport.brokers import SERVERS, brokered
@@ -102,21 +101,3 @@ async def transport(opened: Open, pace: Pace, tmp_path: Path) -> AsyncIterator[T
     async for transport in opened(tmp_path):
         yield transport
         await transport.close()
-
-
-async def small_queues(path: Path) -> AsyncIterator[AppQueues]:
-    yield StoreQueues(SmallStore(asyncio.get_running_loop().time), poll=POLL)
-
-
-async def sqlite_queues(path: Path) -> AsyncIterator[AppQueues]:
-    async with sqlite(path) as store:
-        yield StoreQueues(store.messages, poll=POLL)
-
-
-@pytest.fixture(params=[small_queues, sqlite_queues])
-async def queues(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AppQueues]:
-    """All queues of applications that there are."""
-    opened: Callable[[Path], AsyncIterator[AppQueues]] = request.param
-    async for queues in opened(tmp_path):
-        yield queues
-        await queues.close()

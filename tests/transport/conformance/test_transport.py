@@ -11,7 +11,7 @@ from stepward.errors import TransportError
 from stepward.model.messages import Outcome
 from stepward.transport.contract import Delivery, Message, Transport
 from tests.transport.conformance.pace import Pace
-from tests.transport.messages import reply, request
+from tests.transport.messages import progress, reply, request
 
 QUEUE = "agents.payments"
 
@@ -37,6 +37,9 @@ async def nothing_comes(transport: Transport, pace: Pace, queue: str = QUEUE, se
         reply(),
         reply(outcome=Outcome.FAILED, output=None, error=b'{"message":"no"}', maybe_done=True, calls=4),
         reply(outcome=Outcome.GAVE_UP, output=None, calls=0),
+        reply(outcome=Outcome.DEFERRED, output=None),
+        request(attempt=2, progress=b'{"page":3}'),
+        progress(b'{"page":3}'),
     ],
 )
 async def test_a_message_arrives_as_it_was_sent(transport: Transport, pace: Pace, message: Message) -> None:
@@ -105,6 +108,14 @@ async def test_what_is_not_settled_returns_after_its_lease(transport: Transport,
     assert await nothing_comes(transport, pace, seconds=pace.almost)
     async with asyncio.timeout(pace.lease + 3):
         assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
+
+
+async def test_whoever_holds_some_is_given_more_as_soon_as_it_has_room(transport: Transport, pace: Pace) -> None:
+    for task in "abcd":
+        await transport.publish(QUEUE, [request(task)])
+    async with asyncio.timeout(pace.lease * 2):
+        taken = [tasks(await transport.take(QUEUE, 1, pace.lease * 20)) for _ in "abcd"]
+    assert taken == [["a"], ["b"], ["c"], ["d"]]
 
 
 async def test_a_delivery_says_how_long_it_is_leased(transport: Transport, pace: Pace) -> None:

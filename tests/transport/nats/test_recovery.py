@@ -77,13 +77,14 @@ async def test_who_waits_is_served_after_a_crash(node: nats.Node) -> None:
         taking = asyncio.create_task(until_taken(transport, {"a"}))
         await transport.publish(QUEUE, [request("0")])
         await asyncio.to_thread(node.kill)
-        with pytest.raises(TransportError, match=r"expected NATS at 127.0.0.1:\d+ to answer"):
+        with pytest.raises(TransportError, match=r"expected NATS at 127.0.0.1:\d+ to (answer|do its part)"):
             await transport.publish(QUEUE, [request("a")])
         await asyncio.to_thread(node.start)
         await until_published(transport, "a")
         await taking
-    names = [event.name for event in events if event.name.startswith("transport.")]
-    assert names == ["transport.lost", "transport.connected"]
+    # What the server had not synced yet may be lost, too, and is told then.
+    told = {"transport.lost", "transport.connected"}
+    assert [event.name for event in events if event.name in told] == ["transport.lost", "transport.connected"]
 
 
 @pytest.mark.parametrize("verb", ["publish", "take", "settle", "extend", "revoke", "adopt"])

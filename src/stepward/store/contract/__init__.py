@@ -7,10 +7,11 @@ nobody can know.
 
 from stepward.store.contract.borrowed import Borrowed, Wait
 from stepward.store.contract.client import ClientStore, Directive, TaskFilter
+from stepward.store.contract.completion import Completion, CompletionStore, Reason, Refusal
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
-from stepward.store.contract.scheduler import SchedulerStore, StepTransaction, Submitted, Transaction
+from stepward.store.contract.scheduler import Least, SchedulerStore, StepTransaction, Submitted, Transaction
 from stepward.store.contract.server import Server, ServerHost, Standby
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
@@ -32,6 +33,8 @@ __all__ = [
     "Change",
     "ClientStore",
     "Committed",
+    "Completion",
+    "CompletionStore",
     "Decision",
     "Deliver",
     "Directive",
@@ -42,10 +45,13 @@ __all__ = [
     "Finish",
     "HostStore",
     "Identity",
+    "Least",
     "MessageStore",
     "Outlived",
     "Post",
     "Purged",
+    "Reason",
+    "Refusal",
     "RetentionStore",
     "SchedulerStore",
     "Server",

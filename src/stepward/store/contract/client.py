@@ -8,10 +8,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.model.agents import AgentStanding
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract.borrowed import Borrowed
+from stepward.store.contract.completion import CompletionStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.scheduler import Submitted, Transaction
 
@@ -40,7 +42,7 @@ class TaskFilter(Struct, frozen=True, kw_only=True):
     """A uid: only older ones (paging)."""
 
 
-class ClientStore(RetentionStore, Protocol):
+class ClientStore(RetentionStore, CompletionStore, Protocol):
     """What applications and operators may do."""
 
     def now(self) -> float:
@@ -124,6 +126,18 @@ class ClientStore(RetentionStore, Protocol):
 
     async def unschedule(self, name: str, actor: str) -> bool:
         """Forget that recurring task; False if there is none of that name."""
+        ...
+
+    async def standings(self) -> list[AgentStanding]:
+        """See ``HostStore.standings``."""
+        ...
+
+    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
+        """Have Schedulers give that Agent no room; False if there is none of that name, or it is suspended already."""
+        ...
+
+    async def resume_agent(self, name: str, actor: str) -> bool:
+        """Give it room again; False if there is none of that name that is suspended."""
         ...
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:

@@ -58,6 +58,14 @@ class MessageStore(Protocol):
         until the alert is acknowledged."""
         ...
 
+    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+        """The same for what never stood in the store: bodies from a broker's queue, each with reason and tries."""
+        ...
+
+    async def standing(self, prefix: str, limit: int) -> list[str]:
+        """Up to ``limit`` queues whose name begins so and in which something stands, taken or not; by name."""
+        ...
+
     async def adopt(self, queue: str, heir: str) -> int:
         """Move what stands in a dead instance's queue to ``heir``; how many."""
         ...

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from stepward.model.messages import Reply
+from stepward.model.messages import Progress, Reply
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import History, InboxRow, Task
 from stepward.store.contract.turn import Change, Committed, Finish
@@ -29,11 +29,15 @@ class SchedulerStore(Protocol):
         """The store's clock."""
         ...
 
-    async def claim(self, instance: str, workflows: Sequence[tuple[str, str]], limit: int) -> list[History]:
+    async def claim(
+        self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
+    ) -> list[History]:
         """Take up to ``limit`` free tasks of those (workflow, version): pending, waiting and due, undoing.
 
-        Highest priority first, then oldest. Sets locked_by, started_at, and ``processing`` (``undoing`` stays). Takes
-        none and raises InstanceFenced if the instance is dead.
+        Highest priority first; within a priority the fairness keys take turns, from claim to claim of this object, and
+        no key is a key of its own; within a key oldest first. They are given in that order. ``least`` leaves out what
+        deserves no room. Sets locked_by, started_at, and ``processing`` (``undoing`` stays). Takes none and raises
+        InstanceFenced if the instance is dead.
         """
         ...
 
@@ -66,9 +70,24 @@ class SchedulerStore(Protocol):
         """
         ...
 
+    async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
+        """Keep what Agents told of running attempts, whoever holds the tasks; older words than what is kept, and those
+        of other attempts, change nothing.
+
+        The steps that were looked at, by task, run and key; one that somebody is changing now is passed over.
+        """
+        ...
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of its own; leaving it commits, an exception rolls back."""
         ...
+
+
+class Least(Struct, frozen=True):
+    """The least that is claimed: tasks of that priority, other than those of some fairness keys, and all above."""
+
+    priority: int
+    but: frozenset[str | None] = frozenset()
 
 
 class Transaction(StepTransaction, Protocol):

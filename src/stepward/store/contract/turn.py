@@ -62,6 +62,8 @@ class Watch(Struct, frozen=True, gc=False):
     complete_by: float
     error: bytes | None
     in_doubt: bool
+    deferred_at: float | None = None
+    """Since when the Agent has done its part, if it has; it stays."""
 
 
 class StepMove(Struct, frozen=True, gc=False):
@@ -185,6 +187,7 @@ class Change(Struct, kw_only=True):
                 complete_by=min(same.complete_by, watch.complete_by),
                 error=watch.error or same.error,
                 in_doubt=same.in_doubt or watch.in_doubt,
+                deferred_at=watch.deferred_at or same.deferred_at,
             )
         self.watches = (*self.watches, watch)
 

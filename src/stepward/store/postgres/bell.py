@@ -27,7 +27,7 @@ class Bell:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._wanted = asyncio.Event()
-        self._heard = False
+        self._heard = asyncio.Event()
         self._connection: Connection | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._own = 0
@@ -39,8 +39,13 @@ class Bell:
 
     def changed(self) -> bool:
         """Whether another process rang since the last call, or may have while nothing could be heard."""
-        heard, self._heard = self._heard, False
+        heard = self._heard.is_set()
+        self._heard.clear()
         return heard
+
+    async def stirred(self, every: float) -> None:
+        """See ``HostStore.stirred``."""
+        await self._heard.wait()
 
     async def open(self) -> None:
         """Listen from now on. Through a pooler nothing can be heard, and ringing still works."""
@@ -75,7 +80,7 @@ class Bell:
 
     def _hear(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if pid != self._own:
-            self._heard = True
+            self._heard.set()
 
     def _lost(self, connection: Any) -> None:
         # Whoever keeps the bell finds out when it rings next, which is now.
@@ -106,7 +111,7 @@ class Bell:
             return
         if self._connection is None or not self._connection.usable:
             await self._listen()
-            self._heard = True
+            self._heard.set()
         if self._connection is not None:
             await self._connection.rows("host.notify", self._database.schema)
 

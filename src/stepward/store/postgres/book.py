@@ -24,12 +24,12 @@ SUPERVISION = {
     # The first claimable task of each workflow: leaps along the index, never a walk over the backlog.
     "first_claimable": """first (uid, workflow, version) as (
     (select uid, workflow, version from {schema}.task where {claimable}
-        order by workflow, version, priority desc, uid limit 1)
+        order by workflow, version, priority desc limit 1)
     union all
     select n.uid, n.workflow, n.version from first as f cross join lateral (
         select uid, workflow, version from {schema}.task
         where {claimable} and (workflow, version) > (f.workflow, f.version)
-        order by workflow, version, priority desc, uid limit 1) as n)""",
+        order by workflow, version, priority desc limit 1) as n)""",
     "served": """exists (select 1 from {schema}.instance as i
     where i.alive and i.role = 'scheduler' and i.serves::jsonb ? (t.workflow || '@' || t.version))""",
     # The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
@@ -94,6 +94,8 @@ def usual(word: str, record: type[msgspec.Struct], split: Usual) -> dict[str, st
 
 
 OWN = {
+    # Word for word as in the index of claimable tasks.
+    "key": """(coalesce(fairness_key, '') collate "C")""",
     **usual("task", Task, USUAL["insert_task"]),
     **usual("step", Step, USUAL["insert_step"]),
     "task_arrays": arrays(Task),

@@ -11,7 +11,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows, rulings
 from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, TaskFilter
-from stepward.store.postgres import directives, inbox, journal, letters, recurring, retention, submission
+from stepward.store.postgres import agents, directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -111,6 +111,18 @@ class PostgresClient:
     async def unschedule(self, name: str, actor: str) -> bool:
         """See ``ClientStore.unschedule``."""
         return await self._lane.write(recurring.unschedule, name, actor, self._clock.now())
+
+    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
+        """See ``ClientStore.suspend_agent``."""
+        is_new = await self._lane.write(agents.suspend, name, note, actor, self._clock.now())
+        self._bell.ring()
+        return is_new
+
+    async def resume_agent(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.resume_agent``."""
+        was_suspended = await self._lane.write(agents.resume, name, actor, self._clock.now())
+        self._bell.ring()
+        return was_suspended
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
         """See ``ClientStore.dead_letters``."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
+from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.records import Instance, Schedule, WorkflowRecord
-from stepward.store.postgres import leases, recurring
+from stepward.store.postgres import agents, leases, recurring
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -44,14 +45,37 @@ class PostgresHost:
         """See ``HostStore.register_schedules``."""
         await self._lane.write(recurring.register, schedules)
 
-    async def renew(self, instances: Sequence[str], lease: float) -> set[str]:
+    async def renew(
+        self, instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+    ) -> set[str]:
         """See ``HostStore.renew``."""
-        return await self._leases.single(leases.renew, instances, lease, self._clock.now())
+        return await self._leases.single(leases.renew, instances, lease, reports, self._clock.now())
 
     async def retire(self, instance: str) -> None:
         """See ``HostStore.retire``."""
         await self._lane.write(leases.retire, instance, self._clock.now())
         self._bell.ring()
+
+    async def standings(self) -> list[AgentStanding]:
+        """See ``HostStore.standings``."""
+        return await self._lane.read(agents.standings)
+
+    async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
+        """See ``HostStore.open_breaker``."""
+        return await self._rung(self._lane.single(agents.open_breaker, agent, instance, seconds, self._clock.now()))
+
+    async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
+        """See ``HostStore.grant_probe``."""
+        return await self._rung(self._lane.single(agents.grant_probe, agent, instance, seconds, self._clock.now()))
+
+    async def close_breaker(self, agent: str, instance: str) -> bool:
+        """See ``HostStore.close_breaker``."""
+        return await self._rung(self._lane.single(agents.close_breaker, agent, instance))
+
+    async def _rung(self, doing: Awaitable[bool]) -> bool:
+        if changed := await doing:
+            self._bell.ring()
+        return changed
 
     async def _register(self, instance: Instance, lease: float) -> None:
         await self._lane.write(leases.register, instance, lease, self._clock.now())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
 from stepward.store import rulings
-from stepward.store.postgres import journal
+from stepward.store.postgres import agents, journal
 from stepward.store.postgres.connection import Connection
 
 
@@ -27,15 +28,23 @@ async def register(connection: Connection, instance: Instance, lease: float, now
         now,
         now + lease,
         instance.capacity,
+        msgspec.json.encode(instance.health).decode(),
     )
+    if instance.role is Role.AGENT:
+        await agents.know(connection, instance.serves)
     served = rulings.served(instance)
     numbers = [row[0] for row in await connection.rows("leases.serve", now, instance.id, served)] if served else []
     await journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 
 
-async def renew(connection: Connection, instances: Sequence[str], lease: float, now: float) -> set[str]:
+async def renew(
+    connection: Connection, instances: Sequence[str], lease: float, reports: Mapping[str, Report], now: float
+) -> set[str]:
     """Extend leases in one statement; those of the instances that are alive."""
-    return {row[0] for row in await connection.rows("leases.renew", list(instances), now, lease)}
+    said = [reports.get(instance) for instance in instances]
+    health = [None if report is None else msgspec.json.encode(report.health).decode() for report in said]
+    demand = [None if report is None else msgspec.json.encode(report.demand).decode() for report in said]
+    return {row[0] for row in await connection.rows("leases.renew", list(instances), now, lease, health, demand)}
 
 
 async def retire(connection: Connection, instance: str, now: float) -> None:

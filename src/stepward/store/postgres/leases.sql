@@ -1,8 +1,8 @@
 -- name: insert
 -- A new instance.
 insert into {schema}.instance
-    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at)
-values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6)
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health)
+values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6, $9)
 
 -- name: await_leader
 -- A Supervisor that has just found that nobody serves a workflow says so before somebody does.
@@ -19,15 +19,20 @@ where acknowledged_at is null and kind = 'unserved'
 returning number
 
 -- name: renew
--- Extend leases; the first to renew after everybody's silence notes it, for the Supervisor's grace.
+-- Extend leases, and keep what was said with it; the first to renew after everybody's silence notes it, for the
+-- Supervisor's grace.
 update {schema}.instance as me
 set silent_at = case
         when me.expires_at < $2 and not exists (
             select 1 from {schema}.instance as other
             where other.alive and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
         then $2 else me.silent_at end,
-    renewed_at = $2, expires_at = $2 + $3
-from (select id from {schema}.instance where id = any($1::text[]) and alive order by id for update) as mine
+    renewed_at = $2, expires_at = $2 + $3,
+    health = coalesce(mine.said_health, me.health), demand = coalesce(mine.said_demand, me.demand)
+from (select i.id, said.health as said_health, said.demand as said_demand
+    from unnest($1::text[], $4::text[], $5::text[]) as said (id, health, demand)
+    join {schema}.instance as i on i.id = said.id
+    where i.alive order by i.id for update of i) as mine
 where me.id = mine.id and me.alive
 returning me.id
 

@@ -73,6 +73,16 @@ class PostgresMessages:
         if letters:
             await self._lane.write(_bury, queue, letters, self._clock.now())
 
+    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+        """See ``MessageStore.bury_bodies``."""
+        if letters:
+            await self._lane.write(_bury_bodies, queue, letters, self._clock.now())
+
+    async def standing(self, prefix: str, limit: int) -> list[str]:
+        """See ``MessageStore.standing``."""
+        values = (prefix, rulings.behind(prefix), limit)
+        return [queue for (queue,) in await self._lane.read(Connection.rows, "messages.standing", *values)]
+
     async def adopt(self, queue: str, heir: str) -> int:
         """See ``MessageStore.adopt``."""
         count = await self._lane.single(Connection.change, "messages.adopt", queue, heir)
@@ -91,5 +101,18 @@ async def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int,
     reasons = [without_nul(reason) for _, reason in letters]
     count = await connection.change("messages.bury", tokens, queue, reasons, now)
     await connection.change("messages.delete", tokens, queue)
-    if count and await connection.row("messages.is_told", queue) is None:
-        await journal.write_alerts(connection, [rulings.dead_letter_alert(queue, letters[0][1], now)], now)
+    if count:
+        await _tell(connection, queue, letters[0][1], now)
+
+
+async def _bury_bodies(
+    connection: Connection, queue: str, letters: Sequence[tuple[bytes, str, int]], now: float
+) -> None:
+    bodies, reasons, tries = columns_of(letters)
+    await connection.change("messages.bury_bodies", queue, bodies, [without_nul(why) for why in reasons], tries, now)
+    await _tell(connection, queue, letters[0][1], now)
+
+
+async def _tell(connection: Connection, queue: str, reason: str, now: float) -> None:
+    if await connection.row("messages.is_told", queue) is None:
+        await journal.write_alerts(connection, [rulings.dead_letter_alert(queue, reason, now)], now)

@@ -69,6 +69,22 @@ from unnest($1::bigint[], $3::text[]) as v (token, reason)
 join {schema}.message as m on m.token = v.token and m.queue || '' = $2
 order by m.token
 
+-- name: bury_bodies
+-- What came over a broker and nobody can use are dead letters.
+insert into {schema}.dead_letter (queue, body, reason, tries, buried_at)
+select $1, v.body, v.reason, v.tries, $5
+from unnest($2::bytea[], $3::text[], $4::integer[]) with ordinality as v (body, reason, tries, place) order by v.place
+
+-- name: standing
+-- Queues between two names in which something stands, found by leaps along the index.
+with recursive queues (queue) as (
+    (select queue from {schema}.message where queue >= $1 and queue < $2 order by queue, taken_until, token limit 1)
+    union all
+    select n.queue from queues as q cross join lateral (
+        select queue from {schema}.message
+        where queue > q.queue and queue < $2 order by queue, taken_until, token limit 1) as n)
+select queue from queues limit $3
+
 -- name: is_told
 -- Whether an alert of dead letters in that queue waits for an operator already.
 select 1 from {schema}.alert

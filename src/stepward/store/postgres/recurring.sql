@@ -1,10 +1,11 @@
 -- name: register
 -- What an application declares; a timetable that stays as it was goes on, another begins anew.
 insert into {schema}.schedule as s ({schedule})
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
 on conflict (name) do update set
     workflow = excluded.workflow, version = excluded.version, input = excluded.input, catch_up = excluded.catch_up,
-    priority = excluded.priority, complete_seconds = excluded.complete_seconds,
+    priority = excluded.priority, fairness_key = excluded.fairness_key,
+    complete_seconds = excluded.complete_seconds,
     next_at = case when s.cron = excluded.cron and s.timezone = excluded.timezone then s.next_at
         else excluded.next_at end,
     cron = excluded.cron, timezone = excluded.timezone

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from stepward.errors import Refused
-from stepward.model.messages import Reply
-from stepward.model.records import History, InboxRow, Step, Task
+from stepward.model.messages import Progress, Reply
+from stepward.model.records import PRIORITIES, History, InboxRow, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.status import Told
 from stepward.store import rows
-from stepward.store.contract import Change, Committed
-from stepward.store.postgres import stray, telling, turn
+from stepward.store.contract import Change, Committed, Least
+from stepward.store.postgres import progress, stray, telling, turn
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
@@ -20,9 +20,12 @@ from stepward.store.postgres.database import Database
 from stepward.store.postgres.parts import Missed, parts_of
 from stepward.store.postgres.trail import Trail
 from stepward.store.rulings import fenced
+from stepward.store.turns import NO_TURNS, Turns, gone_on, passed_over
 
 WAKE_LIMIT = 1_000
 INBOX_LIMIT = 10_000
+ROUND, UNSTARTED, MORE = -4, -2, -1
+"""Where a claimed row says in which round it had its turn, at which place, and what else is to be known."""
 
 
 class PostgresScheduler:
@@ -30,15 +33,22 @@ class PostgresScheduler:
 
     def __init__(self, database: Database, bell: Bell) -> None:
         self._lane = database.turns
+        self._others = database.others
         self._clock = database.clock
         self._bell = bell
         self._trail = Trail()
+        self._turns: Turns = NO_TURNS
 
-    async def claim(self, instance: str, workflows: Sequence[tuple[str, str]], limit: int) -> list[History]:
+    async def claim(
+        self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
+    ) -> list[History]:
         """See ``SchedulerStore.claim``."""
         if not workflows or limit <= 0:
             return []
-        return await self._lane.write(_claim, instance, workflows, limit, self._clock.now())
+        histories, self._turns = await self._lane.write(
+            _claim, instance, workflows, limit, least, self._turns, self._clock.now()
+        )
+        return histories
 
     async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
         """See ``SchedulerStore.load``."""
@@ -80,6 +90,10 @@ class PostgresScheduler:
         await self._lane.write(stray.settle, replies, self._clock.now())
         self._bell.ring()
 
+    async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
+        """See ``SchedulerStore.note_progress``."""
+        return await self._others.single(progress.note, words, self._clock.now())
+
     async def _commit_at_once(
         self, connection: Connection, instance: str, changes: Sequence[Change], renew: float | None
     ) -> None:
@@ -117,18 +131,46 @@ def _concerns_others(change: Change) -> bool:
 
 
 async def _claim(
-    connection: Connection, instance: str, workflows: Sequence[tuple[str, str]], limit: int, now: float
-) -> list[History]:
+    connection: Connection,
+    instance: str,
+    workflows: Sequence[tuple[str, str]],
+    limit: int,
+    least: Least | None,
+    turns: Turns,
+    now: float,
+) -> tuple[list[History], Turns]:
     """Whoever cannot read what he claims claims nothing: he would keep tasks of which he knows nothing."""
     if not await connection.rows("scheduler.open_claim", instance, now, max(limit, WAKE_LIMIT)):
         raise fenced(instance)
-    found = await connection.rows("scheduler.claim", *columns_of(workflows), limit, instance, now)
-    unstarted = {row[0] for row in found if row[-1]}
-    claimed = sorted((rows.task(row) for row in found), key=lambda task: (-task.priority, task.uid))
-    for task in claimed:
-        if task.uid in unstarted:
+    claimed: list[Task] = []
+    more = True
+    while more and len(claimed) < limit:
+        taken, more = await _take(connection, workflows, limit - len(claimed), instance, now, least, turns)
+        turns = gone_on(turns, taken)
+        claimed += taken
+    return await _histories(connection, claimed), turns
+
+
+async def _take(
+    connection: Connection,
+    workflows: Sequence[tuple[str, str]],
+    limit: int,
+    instance: str,
+    now: float,
+    least: Least | None,
+    turns: Turns,
+) -> tuple[list[Task], bool]:
+    """Up to ``limit`` tasks of one priority in the order of their turns, and whether there may be more."""
+    lowest = 0 if least is None else least.priority
+    last = [turns.get(priority, "") for priority in PRIORITIES]
+    but = list(passed_over(least, lowest))
+    found = await connection.rows("scheduler.claim", *columns_of(workflows), limit, instance, now, last, lowest, but)
+    found.sort(key=lambda row: row[ROUND:UNSTARTED])
+    taken = [rows.task(row) for row in found]
+    for task, row in zip(taken, found, strict=True):
+        if row[UNSTARTED]:
             await telling.tell(connection, task, Told.STARTED, now)
-    return await _histories(connection, claimed)
+    return taken, bool(found) and found[0][MORE]
 
 
 async def _load(connection: Connection, instance: str, tasks: Sequence[str]) -> list[History]:

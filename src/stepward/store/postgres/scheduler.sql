@@ -1,6 +1,6 @@
 -- name: open_claim
--- The instance lives; and what slept until now is pending like the rest: the claim then goes by priority and age
--- alone. What it waited for stays: a wait that goes on is told once.
+-- The instance lives; and what slept until now is pending like the rest: the claim then goes by priority, turn and
+-- age. What it waited for stays: a wait that goes on is told once.
 with alive as materialized (
     select id from {schema}.instance where id = $1 and alive for share),
 due as materialized (
@@ -22,26 +22,78 @@ from (
 where t.uid = due.uid
 
 -- name: claim
--- Take the first claimable tasks for the instance, past those that others are taking at this moment; unstarted tells
--- whose start is to be told. They are locked by their uids: the CASE hides that the index of claimable tasks would do.
-with candidate as materialized (
-    select found.uid, found.priority
-    from unnest($1::text[], $2::text[]) as served (workflow, version)
+-- Take claimable tasks of one priority, the highest, for the instance: fairness keys take turns and go on behind the one
+-- that was last ($6, by priority), oldest first within a key, past those that others are taking at this moment. Nothing
+-- is taken below the priority $7, and there nothing of the keys $8. What it costs depends on what is taken, not on what
+-- waits: it leaps from key to key, as far as turns are needed, and reads four times a key's part, for what is passed.
+-- They are locked by their uids: the CASE hides that the index of claimable tasks would do. unstarted tells whose start
+-- is to be told, more whether a claim that is not filled may find others.
+with recursive top as materialized (
+    select s.workflow, s.version, found.priority
+    from unnest($1::text[], $2::text[]) as s (workflow, version)
     cross join lateral (
-        select uid, priority from {schema}.task
-        where {claimable} and workflow = served.workflow and version = served.version
-        order by priority desc, uid limit $3 * 4) as found
-    order by found.priority desc, found.uid limit $3 * 4),
+        select priority from {schema}.task
+        where {claimable} and workflow = s.workflow and version = s.version and priority >= $7
+        order by priority desc limit 1) as found),
+level as materialized (
+    select max(priority) as priority, coalesce(($6::text[])[max(priority) + 1], '') as last from top),
+served as materialized (
+    select t.workflow, t.version, l.priority from top as t join level as l on l.priority = t.priority),
+head as materialized (
+    select found.key from served as s cross join lateral (
+        select {key} as key from {schema}.task
+        where {claimable} and workflow = s.workflow and version = s.version and priority = s.priority
+        order by {key} limit 1) as found
+    order by found.key limit 1),
+ring (key, lap, place) as (
+    select last collate "C", 0, 0 from level
+    union all
+    select next.key, next.lap, r.place + 1
+    from ring as r cross join level as l cross join lateral (
+        (select ahead.key, r.lap as lap
+        from served as s cross join lateral (
+            select {key} as key from {schema}.task
+            where {claimable} and workflow = s.workflow and version = s.version and priority = s.priority
+                and {key} > r.key
+            order by {key} limit 1) as ahead
+        order by ahead.key limit 1)
+        union all
+        (select key, 1 from head where r.lap = 0)
+        order by lap limit 1) as next
+    where r.place < $3 + cardinality($8::text[]) and (next.lap = 0 or next.key <= l.last)),
+turn as materialized (
+    select r.key, r.place, greatest(1, $3 * 4 / count(*) over ()) as part
+    from ring as r cross join level as l
+    where r.place > 0 and not (l.priority = $7 and r.key = any($8::text[]))),
+candidate as materialized (
+    select found.uid, found.round, t.place, t.part
+    from turn as t cross join lateral (
+        select each.uid, row_number() over (order by each.uid) as round
+        from served as s cross join lateral (
+            select uid from {schema}.task
+            where {claimable} and workflow = s.workflow and version = s.version and priority = s.priority
+                and {key} = t.key
+            order by uid limit t.part) as each
+        order by each.uid limit t.part) as found),
 picked as materialized (
-    select t.uid, t.started_at is null and t.state = 'pending' and t.reply_to is not null as unstarted
+    select t.uid, c.round, c.place, t.started_at is null and t.state = 'pending' and t.reply_to is not null as unstarted
     from candidate as c join {schema}.task as t on t.uid = c.uid
     where case when t.locked_by is null and t.wake_at is null and t.state in ('pending', 'undoing') then true end
-    order by c.priority desc, c.uid limit $3 for update of t skip locked)
+    order by c.round, c.place limit $3 for update of t skip locked)
 update {schema}.task as t
 set locked_by = $4, started_at = coalesce(t.started_at, $5),
     state = case t.state when 'undoing' then t.state else 'processing' end
 from picked where t.uid = picked.uid
-returning {t_task}, picked.unstarted
+returning {t_task}, picked.round, picked.place, picked.unstarted, (
+    (select max(place) from ring) >= $3 + cardinality($8::text[])
+    or (select max(round) >= max(part) from candidate)
+    or exists (select 1 from top as t join level as l on t.priority < l.priority)
+    or exists (
+        select 1 from served as s cross join lateral (
+            select 1 from {schema}.task
+            where {claimable} and workflow = s.workflow and version = s.version
+                and priority < s.priority and priority >= $7
+            limit 1) as lower)) as more
 
 -- name: tasks
 -- Tasks; the caller leaves out those that the instance does not hold.
@@ -84,7 +136,7 @@ order by i.number
 -- name: next_wake
 -- 0 while something is claimable, else the instant at which something will be.
 select case
-    when (select uid from {schema}.task where {claimable} order by workflow, version, priority desc, uid limit 1)
+    when (select uid from {schema}.task where {claimable} order by workflow, version, priority desc limit 1)
         is not null then 0.0::float8
     else (select wake_at from {schema}.task where {waking} order by wake_at limit 1)
 end

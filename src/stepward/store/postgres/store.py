@@ -12,6 +12,7 @@ from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.borrowed import Home, PostgresBorrowed
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.clock import StoreClock
+from stepward.store.postgres.completing import PostgresCompletion
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
@@ -39,10 +40,12 @@ class PostgresStore:
         self.messages = PostgresMessages(self._database, self._bell)
         self.now = self._clock.now
         self.changed = self._bell.changed
+        self.stirred = self._bell.stirred
         self._give_scheduler_verbs(PostgresScheduler(self._database, self._bell))
         self._give_supervisor_verbs(PostgresSupervisor(self._database, self._bell))
         self._give_retention_verbs(PostgresRetention(self._database))
         self._give_client_verbs(PostgresClient(self._database, self._bell))
+        self._give_completion_verbs(PostgresCompletion(self._database, self._bell))
         self._give_host_verbs(PostgresHost(self._database, self._bell))
 
     async def open(self) -> None:
@@ -82,6 +85,7 @@ class PostgresStore:
         self.next_wake = scheduler.next_wake
         self.commit = scheduler.commit
         self.stray = scheduler.stray
+        self.note_progress = scheduler.note_progress
 
     def _give_supervisor_verbs(self, supervisor: PostgresSupervisor) -> None:
         self.lead = supervisor.lead
@@ -134,6 +138,13 @@ class PostgresStore:
         self.dead_letters = client.dead_letters
         self.put_back = client.put_back
         self.discard = client.discard
+        self.suspend_agent = client.suspend_agent
+        self.resume_agent = client.resume_agent
+
+    def _give_completion_verbs(self, completion: PostgresCompletion) -> None:
+        self.completion_key = completion.completion_key
+        self.complete = completion.complete
+        self.refuse_completion = completion.refuse_completion
 
     def _give_host_verbs(self, host: PostgresHost) -> None:
         self.register = host.register
@@ -141,3 +152,7 @@ class PostgresStore:
         self.register_workflows = host.register_workflows
         self.renew = host.renew
         self.retire = host.retire
+        self.standings = host.standings
+        self.open_breaker = host.open_breaker
+        self.grant_probe = host.grant_probe
+        self.close_breaker = host.close_breaker

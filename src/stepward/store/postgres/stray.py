@@ -24,6 +24,9 @@ async def settle(connection: Connection, replies: Sequence[Reply], now: float) -
         task = tasks.get(reply.task)
         if task is not None and task.locked_by is not None:
             handed.hand_on(rulings.handed_on(reply))
+        elif reply.outcome is Outcome.DEFERRED:
+            # It says nothing of an outcome: one that comes too late is no loss.
+            await connection.change("stray.defer", reply.task, reply.run, reply.key, reply.attempt, now)
         else:
             await _settle_free(connection, task, reply, now, audits, alerts)
     await handed.deliver()

@@ -9,3 +9,8 @@ from {schema}.step as s where task = $1 and run = $2 and key = $3
 -- A sleeping task without an owner has an outcome to go on with.
 update {schema}.task set wake_at = least(wake_at, $2)
 where uid = $1 and locked_by is null and state = 'waiting'
+
+-- name: defer
+-- An Agent has done its part in a running attempt: whoever holds the token finishes the step.
+update {schema}.step set watched = true, deferred_at = $5
+where task = $1 and run = $2 and key = $3 and attempt = $4 and state = 'running'

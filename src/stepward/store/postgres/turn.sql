@@ -84,7 +84,7 @@ returning 1
 -- The start of next attempts.
 update {schema}.step as s
 set state = 'running', attempt = v.attempt, started_at = v.started_at, complete_by = v.complete_by, repeat_at = null,
-    watched = false
+    watched = false, deferred_at = null
 from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::float8[], $6::float8[])
     as v (task, run, key, attempt, started_at, complete_by)
 where s.task = v.task and s.run = v.run and s.key = v.key
@@ -95,9 +95,10 @@ returning 1
 -- Have the Supervisor look at running attempts; a complete-by only ever comes nearer.
 update {schema}.step as s
 set watched = true, complete_by = least(s.complete_by, v.complete_by), error = coalesce(v.error, s.error),
-    in_doubt = v.in_doubt
-from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::float8[], $6::bytea[], $7::boolean[])
-    as v (task, run, key, attempt, complete_by, error, in_doubt)
+    in_doubt = v.in_doubt, deferred_at = coalesce(v.deferred_at, s.deferred_at)
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::float8[], $6::bytea[], $7::boolean[],
+        $8::float8[])
+    as v (task, run, key, attempt, complete_by, error, in_doubt, deferred_at)
 where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt and s.state = 'running'
 returning 1
 

@@ -25,6 +25,9 @@ STEP = {
     "in_doubt": False,
     "watched": False,
     "generation": 0,
+    "progress": None,
+    "progress_at": None,
+    "deferred_at": None,
 }
 TASK = {
     "fairness_key": None,

@@ -13,7 +13,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows, rulings
 from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import directives, inbox, journal, letters, recurring, retention, submission
+from stepward.store.sqlite import agents, directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -116,6 +116,14 @@ class SqliteClient:
     async def unschedule(self, name: str, actor: str) -> bool:
         """See ``ClientStore.unschedule``."""
         return await self._database.write(recurring.unschedule, name, actor, self._clock.now())
+
+    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
+        """See ``ClientStore.suspend_agent``."""
+        return await self._database.write(agents.suspend, name, note, actor, self._clock.now())
+
+    async def resume_agent(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.resume_agent``."""
+        return await self._database.write(agents.resume, name, actor, self._clock.now())
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
         """See ``ClientStore.dead_letters``."""

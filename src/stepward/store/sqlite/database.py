@@ -73,6 +73,10 @@ class Database:
             finally:
                 connection.rollback()
 
+    async def stirred(self, every: float) -> None:
+        """See ``HostStore.stirred``: processes on a file send each other no word."""
+        await asyncio.sleep(every)
+
     def changed(self) -> bool:
         """Whether another connection has committed since the last call; nobody knows while the file cannot be read."""
         try:

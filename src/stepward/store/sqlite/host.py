@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import astuple
 
+from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.records import Instance, Schedule, WorkflowRecord
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import leases, recurring
+from stepward.store.sqlite import agents, leases, recurring
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -38,10 +39,28 @@ class SqliteHost:
         """See ``HostStore.register_schedules``."""
         await self._database.write(recurring.register, schedules)
 
-    async def renew(self, instances: Sequence[str], lease: float) -> set[str]:
+    async def renew(
+        self, instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+    ) -> set[str]:
         """See ``HostStore.renew``."""
-        return await self._database.single(leases.renew, instances, lease, self._clock.now())
+        return await self._database.single(leases.renew, instances, lease, reports, self._clock.now())
 
     async def retire(self, instance: str) -> None:
         """See ``HostStore.retire``."""
         await self._database.write(leases.retire, instance, self._clock.now())
+
+    async def standings(self) -> list[AgentStanding]:
+        """See ``HostStore.standings``."""
+        return await self._database.read(agents.standings)
+
+    async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
+        """See ``HostStore.open_breaker``."""
+        return await self._database.single(agents.open_breaker, agent, instance, seconds, self._clock.now())
+
+    async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
+        """See ``HostStore.grant_probe``."""
+        return await self._database.single(agents.grant_probe, agent, instance, seconds, self._clock.now())
+
+    async def close_breaker(self, agent: str, instance: str) -> bool:
+        """See ``HostStore.close_breaker``."""
+        return await self._database.single(agents.close_breaker, agent, instance)

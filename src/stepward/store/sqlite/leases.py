@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 
-from stepward.model.records import Instance
+from stepward.model.agents import Report
+from stepward.model.records import Instance, Role
 from stepward.store import rulings
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import journal
+from stepward.store.sqlite import agents, journal
 from stepward.store.sqlite.connection import Connection
 
 Q = load_queries(__package__, "leases.sql")
@@ -27,16 +29,21 @@ def register(connection: Connection, instance: Instance, lease: float, now: floa
         now,
         now + lease,
         instance.capacity,
+        msgspec.json.encode(instance.health).decode(),
     )
     connection.change(Q["insert"], values)
+    if instance.role is Role.AGENT:
+        agents.know(connection, instance.serves)
     served = msgspec.json.encode(rulings.served(instance)).decode()
     numbers = [row[0] for row in connection.rows(Q["serve"], (now, instance.id, served))]
     journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 
 
-def renew(connection: Connection, instances: Sequence[str], lease: float, now: float) -> set[str]:
+def renew(
+    connection: Connection, instances: Sequence[str], lease: float, reports: Mapping[str, Report], now: float
+) -> set[str]:
     """Extend leases in one statement; those of the instances that are alive."""
-    many = msgspec.json.encode(list(instances)).decode()
+    many = msgspec.json.encode([_said(instance, reports.get(instance)) for instance in instances]).decode()
     return {row[0] for row in connection.rows(Q["renew"], (many, now, lease))}
 
 
@@ -44,3 +51,8 @@ def retire(connection: Connection, instance: str, now: float) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
     if connection.change(Q["retire"], (instance, now)):
         connection.change(Q["give_back"], (instance, now))
+
+
+def _said(instance: str, report: Report | None) -> dict[str, Any]:
+    said: dict[str, Any] = {"id": instance}
+    return said if report is None else {**said, "health": report.health, "demand": report.demand}

@@ -1,8 +1,8 @@
 -- name: insert
 -- A new instance.
 insert into stepward_instance
-    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6)
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9)
 
 -- name: serve
 -- Alerts of workflows or Agents that nobody served until now: they are seen to.
@@ -15,15 +15,18 @@ where acknowledged_at is null and kind = 'unserved'
 returning number
 
 -- name: renew
--- Extend a lease; the first to renew after everybody's silence notes it, for the Supervisor's grace.
+-- Extend leases, and keep what was said with it; the first to renew after everybody's silence notes it, for the
+-- Supervisor's grace.
 update stepward_instance as me
 set silent_at = case
         when me.expires_at < ?2 and not exists (
             select 1 from stepward_instance as other
             where other.alive = 1 and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
         then ?2 else me.silent_at end,
-    renewed_at = ?2, expires_at = ?2 + ?3
-where me.id in (select value from json_each(?1)) and me.alive = 1
+    renewed_at = ?2, expires_at = ?2 + ?3,
+    health = coalesce(said.health, me.health), demand = coalesce(said.demand, me.demand)
+from (select value ->> 'id' as id, value ->> 'health' as health, value ->> 'demand' as demand from json_each(?1)) as said
+where me.id = said.id and me.alive = 1
 returning id
 
 -- name: retire

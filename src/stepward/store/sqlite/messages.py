@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
-from stepward.store.rulings import dead_letter_alert
+from stepward.store.rulings import behind, dead_letter_alert
 from stepward.store.sqlite import journal
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
@@ -62,6 +62,16 @@ class SqliteMessages:
         """See ``MessageStore.bury``."""
         await self._database.write(_bury, queue, letters, self._clock.now())
 
+    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+        """See ``MessageStore.bury_bodies``."""
+        if letters:
+            await self._database.write(_bury_bodies, queue, letters, self._clock.now())
+
+    async def standing(self, prefix: str, limit: int) -> list[str]:
+        """See ``MessageStore.standing``."""
+        values = (prefix, behind(prefix), limit)
+        return [queue for (queue,) in await self._database.read(Connection.rows, Q["standing"], values)]
+
     async def adopt(self, queue: str, heir: str) -> int:
         """See ``MessageStore.adopt``."""
         return await self._database.write(Connection.change, Q["adopt"], (queue, heir))
@@ -90,5 +100,15 @@ def _take(connection: Connection, queue: str, limit: int, lease: float, now: flo
 def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int, str]], now: float) -> None:
     count = connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
     connection.change_many(Q["delete"], [(token, queue) for token, _ in letters])
-    if count and connection.row(Q["is_told"], (queue,)) is None:
-        journal.write_alerts(connection, [dead_letter_alert(queue, letters[0][1], now)], now)
+    if count:
+        _tell(connection, queue, letters[0][1], now)
+
+
+def _bury_bodies(connection: Connection, queue: str, letters: Sequence[tuple[bytes, str, int]], now: float) -> None:
+    connection.change_many(Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in letters])
+    _tell(connection, queue, letters[0][1], now)
+
+
+def _tell(connection: Connection, queue: str, reason: str, now: float) -> None:
+    if connection.row(Q["is_told"], (queue,)) is None:
+        journal.write_alerts(connection, [dead_letter_alert(queue, reason, now)], now)

@@ -35,6 +35,19 @@ order by token limit ?3
 insert into stepward_dead_letter (queue, body, reason, tries, buried_at)
 select queue, body, ?3, tries, ?4 from stepward_message where token = ?1 and queue = ?2
 
+-- name: bury_body
+-- What came over a broker and nobody can use is a dead letter.
+insert into stepward_dead_letter (queue, body, reason, tries, buried_at) values (?1, ?2, ?3, ?4, ?5)
+
+-- name: standing
+-- Queues between two names in which something stands, found by leaps along the index.
+with recursive queues (queue) as (
+    select min(queue) from stepward_message where queue >= ?1 and queue < ?2
+    union all
+    select (select min(m.queue) from stepward_message as m where m.queue > q.queue and m.queue < ?2)
+    from queues as q where q.queue is not null)
+select queue from queues where queue is not null limit ?3
+
 -- name: is_told
 -- Whether an alert of dead letters in that queue waits for an operator already.
 select 1 from stepward_alert

@@ -3,7 +3,8 @@
 insert into stepward_schedule ({schedule}) values ({schedule_places})
 on conflict (name) do update set
     workflow = excluded.workflow, version = excluded.version, input = excluded.input, catch_up = excluded.catch_up,
-    priority = excluded.priority, complete_seconds = excluded.complete_seconds,
+    priority = excluded.priority, fairness_key = excluded.fairness_key,
+    complete_seconds = excluded.complete_seconds,
     next_at = case when cron = excluded.cron and timezone = excluded.timezone then next_at else excluded.next_at end,
     cron = excluded.cron, timezone = excluded.timezone
 

@@ -25,5 +25,7 @@ FRAGMENTS = {
     "step_places": places(Step),
     "step_filled": filled(Step, 3),
     "schedule_places": places(Schedule),
+    # Word for word as in the index of claimable tasks.
+    "key": "coalesce(fairness_key, '')",
 }
 """Beside what every store's may name."""

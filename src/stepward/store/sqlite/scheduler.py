@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from heapq import nsmallest
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from stepward.errors import Refused
-from stepward.model.messages import Reply
+from stepward.model.agents import NO_REPORTS
+from stepward.model.messages import Progress, Reply
 from stepward.model.records import History, InboxRow, Step, Task
-from stepward.model.status import Told
 from stepward.store import rows, rulings
-from stepward.store.contract import Change, Committed
+from stepward.store.contract import Change, Committed, Least
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import leases, stray, telling, turn
+from stepward.store.sqlite import claiming, leases, progress, stray, turn
 from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.connection import Connection, Row
+from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.turns import NO_TURNS, Turns
 
 Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)
 
 WAKE_LIMIT = 1_000
 INBOX_LIMIT = 10_000
-PARTS_LIMIT = 400
-"""SQLite unites at most 500 selects."""
 
 
 class SqliteScheduler:
@@ -36,12 +34,18 @@ class SqliteScheduler:
     def __init__(self, database: Database, clock: StoreClock) -> None:
         self._database = database
         self._clock = clock
+        self._turns: Turns = NO_TURNS
 
-    async def claim(self, instance: str, workflows: Sequence[tuple[str, str]], limit: int) -> list[History]:
+    async def claim(
+        self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
+    ) -> list[History]:
         """See ``SchedulerStore.claim``."""
         if not workflows or limit <= 0:
             return []
-        return await self._database.write(_claim, instance, workflows, limit, self._clock.now())
+        histories, self._turns = await self._database.write(
+            _claim, instance, workflows, limit, least, self._turns, self._clock.now()
+        )
+        return histories
 
     async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
         """See ``SchedulerStore.load``."""
@@ -69,6 +73,10 @@ class SqliteScheduler:
     async def stray(self, replies: Sequence[Reply]) -> None:
         """See ``SchedulerStore.stray``."""
         await self._database.write(stray.settle, replies, self._clock.now())
+
+    async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
+        """See ``SchedulerStore.note_progress``; nobody else changes anything meanwhile."""
+        return await self._database.write(progress.note, words, self._clock.now())
 
 
 def check_alive(connection: Connection, instance: str) -> None:
@@ -98,41 +106,23 @@ def _prove(connection: Connection, instance: str, renew: float | None, now: floa
     """Every commit proves in itself that its instance still lives; a renewal proves it in passing."""
     if renew is None:
         check_alive(connection, instance)
-    elif not leases.renew(connection, [instance], renew, now):
+    elif not leases.renew(connection, [instance], renew, NO_REPORTS, now):
         raise rulings.fenced(instance)
 
 
 def _claim(
-    connection: Connection, instance: str, workflows: Sequence[tuple[str, str]], limit: int, now: float
-) -> list[History]:
+    connection: Connection,
+    instance: str,
+    workflows: claiming.Served,
+    limit: int,
+    least: Least | None,
+    turns: Turns,
+    now: float,
+) -> tuple[list[History], Turns]:
     check_alive(connection, instance)
-    wake(connection, max(limit, WAKE_LIMIT), now)
-    picked = [rowid for rowid, _, _ in nsmallest(limit, _claimable(connection, workflows, limit), key=_precedence)]
-    if not picked:
-        return []
-    unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (_json(picked),))}
-    claimed = [rows.task(row) for row in connection.rows(Q["claim"], (_json(picked), instance, now))]
-    claimed.sort(key=lambda task: (-task.priority, task.uid))
-    for task in claimed:
-        if task.uid in unstarted:
-            telling.tell(connection, task, Told.STARTED, now)
-    return _histories(connection, claimed)
-
-
-def wake(connection: Connection, limit: int, now: float) -> int:
-    """Make tasks claimable whose time has come."""
-    return connection.change(Q["wake"], (now, limit))
-
-
-def _precedence(row: Row) -> tuple[int, str]:
-    return -row[1], row[2]
-
-
-def _claimable(connection: Connection, workflows: Sequence[tuple[str, str]], limit: int) -> Iterable[Row]:
-    for start in range(0, len(workflows), PARTS_LIMIT):
-        part = workflows[start : start + PARTS_LIMIT]
-        sql = " union all ".join([Q["claimable"]] * len(part))
-        yield from connection.rows(sql, [value for name, version in part for value in (name, version, limit)])
+    claiming.wake(connection, max(limit, WAKE_LIMIT), now)
+    claimed, turns = claiming.claim(connection, instance, workflows, limit, least, turns, now)
+    return _histories(connection, claimed), turns
 
 
 def _load(connection: Connection, instance: str, tasks: Sequence[str]) -> list[History]:

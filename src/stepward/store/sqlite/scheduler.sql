@@ -2,31 +2,6 @@
 -- Whether the instance may still write.
 select 1 from stepward_instance where id = ?1 and alive = 1
 
--- name: wake
--- What slept until now is pending like the rest: the claim then goes by priority and age alone. What it waited for
--- stays: a wait that goes on is told once.
-update stepward_task
-set state = case state when 'waiting' then 'pending' else state end, wake_at = null
-where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
-
--- name: claimable
--- The first claimable tasks of one workflow; claims unite one such part for each workflow.
-select * from (select rowid, priority, uid from stepward_task
-    where {claimable} and workflow = ? and version = ? order by priority desc, uid limit ?)
-
--- name: unstarted
--- Those of the rows (a JSON array of rowids) whose start is to be told.
-select t.uid from json_each(?1) as wanted cross join stepward_task as t on t.rowid = wanted.value
-where t.reply_to is not null and t.started_at is null and t.state = 'pending'
-
--- name: claim
--- Take the rows (a JSON array of rowids) for the instance.
-update stepward_task
-set locked_by = ?2, started_at = coalesce(started_at, ?3),
-    state = case state when 'undoing' then state else 'processing' end
-where rowid in (select value from json_each(?1))
-returning {task}
-
 -- name: tasks
 -- Those of the tasks (a JSON array of uids) that the instance holds.
 select {t_task} from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value

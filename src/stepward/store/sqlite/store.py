@@ -10,6 +10,7 @@ from stepward.store.sqlite import schema, transaction
 from stepward.store.sqlite.borrowed import refuse_borrowed
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.completing import SqliteCompletion
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.host import SqliteHost
@@ -42,10 +43,12 @@ class SqliteStore:
         self.messages = SqliteMessages(self._database, self._clock)
         self.now = self._clock.now
         self.changed = self._database.changed
+        self.stirred = self._database.stirred
         self._give_scheduler_verbs(SqliteScheduler(self._database, self._clock))
         self._give_supervisor_verbs(SqliteSupervisor(self._database, self._clock))
         self._give_retention_verbs(SqliteRetention(self._database))
         self._give_client_verbs(SqliteClient(self._database, self._clock))
+        self._give_completion_verbs(SqliteCompletion(self._database, self._clock))
         self._give_host_verbs(SqliteHost(self._database, self._clock))
 
     async def open(self) -> None:
@@ -90,6 +93,7 @@ class SqliteStore:
         self.next_wake = scheduler.next_wake
         self.commit = scheduler.commit
         self.stray = scheduler.stray
+        self.note_progress = scheduler.note_progress
 
     def _give_supervisor_verbs(self, supervisor: SqliteSupervisor) -> None:
         self.lead = supervisor.lead
@@ -142,6 +146,13 @@ class SqliteStore:
         self.dead_letters = client.dead_letters
         self.put_back = client.put_back
         self.discard = client.discard
+        self.suspend_agent = client.suspend_agent
+        self.resume_agent = client.resume_agent
+
+    def _give_completion_verbs(self, completion: SqliteCompletion) -> None:
+        self.completion_key = completion.completion_key
+        self.complete = completion.complete
+        self.refuse_completion = completion.refuse_completion
 
     def _give_host_verbs(self, host: SqliteHost) -> None:
         self.register = host.register
@@ -149,3 +160,7 @@ class SqliteStore:
         self.register_workflows = host.register_workflows
         self.renew = host.renew
         self.retire = host.retire
+        self.standings = host.standings
+        self.open_breaker = host.open_breaker
+        self.grant_probe = host.grant_probe
+        self.close_breaker = host.close_breaker

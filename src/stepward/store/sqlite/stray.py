@@ -24,6 +24,9 @@ def settle(connection: Connection, replies: Iterable[Reply], now: float) -> None
         task = inbox.find(connection, reply.task)
         if task is not None and task.locked_by is not None:
             inbox.insert(connection, rulings.handed_on(reply), now)
+        elif reply.outcome is Outcome.DEFERRED:
+            # It says nothing of an outcome: one that comes too late is no loss.
+            connection.change(Q["defer"], (reply.task, reply.run, reply.key, reply.attempt, now))
         else:
             _settle_free(connection, task, reply, now)
 

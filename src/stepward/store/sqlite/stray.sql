@@ -9,3 +9,8 @@ from stepward_step as s where task = ?1 and run = ?2 and key = ?3
 -- A sleeping task without an owner has an outcome to go on with.
 update stepward_task set wake_at = min(coalesce(wake_at, ?2), ?2)
 where uid = ?1 and locked_by is null and state = 'waiting'
+
+-- name: defer
+-- An Agent has done its part in a running attempt: whoever holds the token finishes the step.
+update stepward_step set watched = 1, deferred_at = ?5
+where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'

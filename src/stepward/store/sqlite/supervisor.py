@@ -9,12 +9,13 @@ from stepward.store import rows, rulings
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, Standby
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import inbox, journal, messages, recurring, retention
+from stepward.store.sqlite.claiming import wake
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.leadership import Leadership, leads
 from stepward.store.sqlite.rows import FRAGMENTS
-from stepward.store.sqlite.scheduler import WAKE_LIMIT, wake
+from stepward.store.sqlite.scheduler import WAKE_LIMIT
 
 FIRST_CLAIMABLE = """first (id) as (
     select (select rowid from stepward_task where {claimable} order by workflow, version limit 1)

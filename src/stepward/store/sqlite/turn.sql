@@ -39,14 +39,15 @@ where task = ?1 and run = ?2 and key = ?3 and ordinal is null and state in ('com
 -- name: dispatch
 -- The start of the next attempt.
 update stepward_step
-set state = 'running', attempt = ?4, started_at = ?5, complete_by = ?6, repeat_at = null, watched = 0
+set state = 'running', attempt = ?4, started_at = ?5, complete_by = ?6, repeat_at = null, watched = 0,
+    deferred_at = null
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 - 1 and state in ('not_started', 'to_repeat')
 
 -- name: watch
 -- Have the Supervisor look at a running attempt; its complete-by only ever comes nearer.
 update stepward_step
 set watched = 1, complete_by = min(coalesce(complete_by, ?5), ?5), error = coalesce(?6, error),
-    in_doubt = ?7
+    in_doubt = ?7, deferred_at = coalesce(?8, deferred_at)
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
 
 -- name: move_step

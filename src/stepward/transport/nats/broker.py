@@ -9,6 +9,7 @@ from nats.aio.msg import Msg
 
 from stepward.clock import Environment
 from stepward.events import Observers
+from stepward.transport.contract import Lost
 from stepward.transport.intake import Intake
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.link import Link
@@ -34,16 +35,15 @@ class NatsBroker:
         environment: Environment,
         observers: Observers,
     ) -> None:
-        self._link = Link(
-            address, name=f"stepward {app}", opened=self._listen, environment=environment, observers=observers
-        )
-        self._stream = Stream(self._link, app, now)
+        self._link = Link(address, app=app, opened=self._listen, environment=environment, observers=observers)
+        self._stream = Stream(self._link, app, now, self._lose)
         self._now = now
         self._told: Callable[[bytes], None] | None = None
+        self._lost: Lost | None = None
 
-    async def open(self, told: Callable[[bytes], None]) -> None:
-        """Connect, make the stream if it is missing, and tell ``told`` what processes tell. Raises TransportError."""
-        self._told = told
+    async def open(self, told: Callable[[bytes], None], lost: Lost) -> None:
+        """See ``Opening.open``; a missing stream is made."""
+        self._told, self._lost = told, lost
         await self._link.open()
         await self._stream.open()
 
@@ -83,6 +83,10 @@ class NatsBroker:
 
     async def _listen(self, client: Client) -> None:
         await client.subscribe(self._stream.told, cb=self._heard)
+
+    def _lose(self) -> None:
+        if self._lost is not None:
+            self._lost(None)
 
     async def _heard(self, message: Msg) -> None:
         if self._told is not None:

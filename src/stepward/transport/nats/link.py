@@ -33,12 +33,12 @@ class Link:
     """Keeps one connection; ``opened`` is given each before anybody else has it."""
 
     def __init__(
-        self, address: NatsAddress, *, name: str, opened: Opened, environment: Environment, observers: Observers
+        self, address: NatsAddress, *, app: str, opened: Opened, environment: Environment, observers: Observers
     ) -> None:
         self.address = address
+        self._app = app
         self.limit = 1024 * 1024 - HEADERS
         """The largest message that the server of the last connection takes."""
-        self._name = name
         self._opened = opened
         self._next = 0
         self._erred: Exception | None = None
@@ -99,7 +99,9 @@ class Link:
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.connect(
                 [server],
-                name=self._name,
+                name=f"stepward {self._app}",
+                # So that a user of the server can be kept to one application.
+                inbox_prefix=f"_INBOX.{self._app}",
                 error_cb=self._err,
                 closed_cb=partial(self._closed, client),
                 # Once closed a client stays closed, and some refusals close it: each connection has its own.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
 from stepward.errors import TransportError
 from stepward.transport.intake import Intake
@@ -48,6 +49,7 @@ class NatsSource:
         self._intake = intake
         self._now = now
         self._client: Client | None = None
+        self._subscription: Subscription | None = None
         self._inbox = ""
         self._lease = 0.0
         """What the queue's consumer gives; 0 while we do not know of one."""
@@ -88,6 +90,14 @@ class NatsSource:
         """See ``Source.refuse``."""
         await self._tell(handles, REFUSE)
 
+    async def leave(self) -> None:
+        """See ``Source.leave``: what a pull brings that is still open would come to nobody."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            drain: Callable[[], Awaitable[None]] = subscription.drain
+            with self._link.reaching(f"queue {self._queue}"):
+                await drain()
+
     async def _tell(self, handles: Sequence[str], word: bytes) -> None:
         client = await self._link.client()
         with self._link.reaching(f"queue {self._queue}"):
@@ -97,7 +107,7 @@ class NatsSource:
     async def _listen(self, client: Client) -> None:
         inbox = client.new_inbox()
         with self._link.reaching(f"queue {self._queue}"):
-            await client.subscribe(inbox, cb=self._heard)
+            self._subscription = await client.subscribe(inbox, cb=self._heard)
         self._client, self._inbox, self._pull, self._lease = client, inbox, None, 0.0
 
     async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
@@ -110,6 +120,8 @@ class NatsSource:
         pull = Pull(limit, self._now(), asyncio.get_running_loop().time() + seconds + OVERDUE)
         asked = msgspec.json.encode({"batch": limit, "expires": int(seconds * NANOSECONDS)})
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream.name}.{consumer_name(self._queue)}"
+        if self._subscription is None:
+            raise TransportError(f"queue {self._queue}: expected an open transport, found it closed; open another")
         self._pull = pull
         with self._link.reaching(f"queue {self._queue}"):
             await client.publish(subject, asked, reply=self._inbox)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
 
 from nats.js import JetStreamContext
 from nats.js.api import (
@@ -32,18 +35,24 @@ IDLE_SECONDS = 3600.0
 """A queue's consumer that nobody asked for so long is forgotten; what stands in the queue is not."""
 ANSWER_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
-"""How long a cluster may take to find a new leader before a message is refused."""
+"""How long a cluster may take to find a new leader before what is asked of it fails."""
 PAUSE = 0.1
+
+Done = TypeVar("Done")
 
 
 class Stream:
     """Makes the stream and its consumers where they are missing, and appends to it; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, app: str, now: Callable[[], float]) -> None:
+    def __init__(self, link: Link, app: str, now: Callable[[], float], lost: Callable[[], None]) -> None:
         self.name = f"STEPWARD_{app}"
         self._prefix = f"stepward.{app}"
         self._link = link
         self._now = now
+        self._lost = lost
+        self._created: datetime | None = None
+        self._place = 0
+        """The last in the stream of which we know."""
 
     def subject(self, queue: str) -> str:
         """The subject of a queue."""
@@ -55,13 +64,23 @@ class Stream:
         return f"{self._prefix}.told"
 
     async def open(self) -> None:
-        """Make the stream unless it is there; one that is there stays as its operator wants it."""
+        """Make the stream unless it is there; one that is there stays as its operator wants it.
+
+        Tells ``lost`` if it is not the one that was there before, or has less than that had.
+        """
+        await self._patiently(lambda _: self._open())
+
+    async def _open(self) -> None:
         context = await self._context()
         with self._link.reaching(f"stream {self.name}"):
             try:
-                await context.stream_info(self.name)
+                found = await context.stream_info(self.name)
             except NotFoundError:
-                await context.add_stream(self._config())
+                found = await context.add_stream(self._config())
+        known, self._created = self._created, found.created
+        if known is not None and (known != found.created or found.state.last_seq < self._place):
+            self._place = found.state.last_seq
+            self._lost()
 
     async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
         """Append messages, all at once; each is acknowledged."""
@@ -75,15 +94,17 @@ class Stream:
 
     async def consumer(self, queue: str, lease: float) -> float:
         """Make the consumer of a queue unless it is there; the lease that it gives, which is at least ``lease``."""
+        return await self._patiently(lambda _: self._consumer(queue, lease))
+
+    async def _consumer(self, queue: str, lease: float) -> float:
+        await self._open()
         context = await self._context()
         name = consumer_name(queue)
         with self._link.reaching(f"queue {queue}"):
-            try:
+            with contextlib.suppress(NotFoundError):
                 found = (await context.consumer_info(self.name, name)).config.ack_wait or 0.0
                 if found >= lease:
                     return found
-            except NotFoundError:
-                await self.open()
             config = ConsumerConfig(
                 durable_name=name,
                 filter_subject=self.subject(queue),
@@ -116,20 +137,26 @@ class Stream:
                 return
 
     async def _append(self, queue: str, parcel: Parcel) -> None:
+        async def append(again: bool) -> None:
+            if again:
+                await self._open()
+            await self._append_once(queue, parcel)
+
+        await self._patiently(append)
+
+    async def _patiently(self, act: Callable[[bool], Awaitable[Done]]) -> Done:
+        """What ``act`` gives, which is told whether it is tried once more: a cluster may be finding a leader."""
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE_SECONDS
-        tried = False
+        again = False
         while True:
             try:
-                if tried:
-                    await self.open()
-                await self._append_once(queue, parcel)
-                return
+                return await act(again)
             except TransportError as error:
                 if loop.time() > end or _is_final(error):
                     raise
                 await self._link.probe()
-            tried = True
+            again = True
             await asyncio.sleep(PAUSE)
 
     async def _append_once(self, queue: str, parcel: Parcel) -> None:
@@ -138,9 +165,10 @@ class Stream:
         ttl = math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None
         with self._link.reaching(f"queue {queue}"):
             try:
-                await context.publish(self.subject(queue), parcel.body, ANSWER_SECONDS, msg_ttl=ttl)
+                taken = await context.publish(self.subject(queue), parcel.body, ANSWER_SECONDS, msg_ttl=ttl)
             except NoStreamResponseError:
                 raise TimeoutError("no stream takes it") from None
+        self._place = max(self._place, taken.seq)
 
     async def _context(self) -> JetStreamContext:
         return (await self._link.client()).jetstream(timeout=ANSWER_SECONDS)

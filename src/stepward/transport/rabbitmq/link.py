@@ -58,6 +58,11 @@ class Link:
         self.line = self._lasting.connection
         self.reaching = self._lasting.reaching
 
+    @property
+    def now(self) -> Line | None:
+        """The connection, if there is one."""
+        return self._lasting.now
+
     async def close(self) -> None:
         """Let go."""
         line = await self._lasting.close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractQueue, FieldValue
-from aio_pika.exceptions import PublishError
+from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 
 from stepward.clock import Environment
 from stepward.transport.outgoing import Parcel
@@ -19,10 +19,17 @@ DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MILLISECONDS = 1000
 ANSWER_SECONDS = 5.0
+STUCK_SECONDS = 20.0
+"""Longer than a cluster takes to find a queue another leader."""
+DELETE_SECONDS = 10.0
 ARGUMENTS: dict[str, FieldValue] = {
     "x-queue-type": "quorum",
     "x-message-ttl": int(MOST_AGE * MILLISECONDS),
     "x-expires": int(MOST_AGE * MILLISECONDS),
+    # Servers from 3.12 on heed it: to older ones a step that takes half an hour looks like an Agent that is stuck.
+    "x-consumer-timeout": int(MOST_AGE * MILLISECONDS),
+    # Servers from 4.0 on throw away what came back twenty times; here whoever returns is nobody's fault.
+    "x-delivery-limit": 1_000_000,
     "x-max-length-bytes": 1024**3,
     # What does not fit is refused, not what was taken before forgotten.
     "x-overflow": "reject-publish",
@@ -32,13 +39,26 @@ ARGUMENTS: dict[str, FieldValue] = {
 class Queues:
     """Declares queues and appends to them; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, app: str, now: Callable[[], float], environment: Environment) -> None:
+    def __init__(
+        self,
+        link: Link,
+        app: str,
+        now: Callable[[], float],
+        environment: Environment,
+        tell_loss: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self.tell_loss = tell_loss
+        """Tells every process that a queue was deleted."""
         self._prefix = f"stepward.{app}"
         self._link = link
         self._now = now
         self._environment = environment
         self._line: Line | None = None
         self._declared: set[str] = set()
+        self._known: set[str] = set()
+        """Declared over this connection or one before."""
+        self._silent: dict[str, float] = {}
+        """Since when a queue has confirmed nothing, by the loop's time."""
 
     def name(self, queue: str) -> str:
         """The name that a queue has at the broker."""
@@ -60,14 +80,42 @@ class Queues:
                 self._declared.discard(queue)
                 await self._ensure(queue, line)
                 await self._append(queue, parcels, line)
+                await self.tell_loss(queue)
+            except TimeoutError:
+                await self._replace_if_stuck(queue, line)
+                raise
+        self._silent.pop(queue, None)
 
     async def _ensure(self, queue: str, line: Line) -> None:
         if line is not self._line:
             self._line = line
             self._declared.clear()
         if queue not in self._declared:
+            is_lost = queue in self._known and not await is_there(line, self.name(queue))
             await self.declare(queue, line.channel)
             self._declared.add(queue)
+            self._known.add(queue)
+            if is_lost:
+                await self.tell_loss(queue)
+
+    async def _replace_if_stuck(self, queue: str, line: Line) -> None:
+        """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.
+
+        RabbitMQ 3.10 may leave one behind that way: there, and led by nobody, when it dies just as the queue is made.
+        """
+        now = asyncio.get_running_loop().time()
+        if now - self._silent.setdefault(queue, now) < STUCK_SECONDS:
+            return
+        channel = await line.connection.channel(publisher_confirms=False)
+        try:
+            # A server that takes nothing from anybody does not answer this either, and may keep the queue.
+            await channel.declare_queue(self.name(queue), passive=True, timeout=ANSWER_SECONDS)
+            await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
+        finally:
+            await channel.close()
+        del self._silent[queue]
+        self._declared.discard(queue)
+        await self.tell_loss(queue)
 
     async def _append(self, queue: str, parcels: Sequence[Parcel], line: Line) -> None:
         ended = await asyncio.gather(
@@ -90,3 +138,15 @@ class Queues:
             expiration=math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None,
             message_id=self._environment.new_uid(),
         )
+
+
+async def is_there(line: Line, name: str) -> bool:
+    """Whether the server knows that queue; asked over a channel of its own, as a no closes it."""
+    channel = await line.connection.channel(publisher_confirms=False)
+    try:
+        await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
+    except ChannelNotFoundEntity:
+        return False
+    finally:
+        await channel.close()
+    return True

@@ -1,0 +1,38 @@
+"""Over what the shop's processes speak with one another: what TRANSPORT=… says."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TransportKind(StrEnum):
+    """One of the transports that the example knows."""
+
+    LOCAL = "local"  # queues in each Scheduler's process, which runs all Agents, too
+    STORE = "store"  # queues in the state store
+    NATS = "nats"  # three servers
+    RABBITMQ = "rabbitmq"  # one server
+
+    @property
+    def is_broker(self) -> bool:
+        """Whether it needs servers of its own."""
+        return self in BROKERS
+
+    @property
+    def brand(self) -> str:
+        """What people call it."""
+        return BRANDS.get(self, self.value)
+
+
+BROKERS = frozenset({TransportKind.NATS, TransportKind.RABBITMQ})
+BRANDS = {TransportKind.NATS: "NATS", TransportKind.RABBITMQ: "RabbitMQ"}
+
+
+def transport_kind(text: str) -> TransportKind:
+    """The one of that name; raises ValueError, in words."""
+    try:
+        return TransportKind(text)
+    except ValueError:
+        raise ValueError(
+            f"transport: expected local, store, nats or rabbitmq, found {text[:40]!r}; say TRANSPORT=nats, or nothing"
+        ) from None

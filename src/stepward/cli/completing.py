@@ -1,0 +1,33 @@
+"""``complete`` and ``fail``: steps that are finished from outside, by their completion tokens."""
+
+from __future__ import annotations
+
+import click
+
+from stepward.cli.arguments import json_value
+from stepward.cli.operator import with_client
+from stepward.client import Client
+
+BY = click.option("--by", metavar="NAME", help="Who finishes it, for the audit; else the user of this process.")
+
+
+@click.command("complete", context_settings={"ignore_unknown_options": True})
+@click.argument("token")
+@click.argument("value", metavar="[JSON]", default="null")
+@BY
+@with_client
+async def complete(client: Client, token: str, value: str, by: str | None) -> None:
+    """Finish a step from outside: JSON is its result."""
+    await client.complete(token, json_value(value, "result"), by=by)
+    click.echo("completed")
+
+
+@click.command("fail", context_settings={"ignore_unknown_options": True})
+@click.argument("token")
+@click.argument("message")
+@BY
+@with_client
+async def fail(client: Client, token: str, message: str, by: str | None) -> None:
+    """Finish a step from outside: it has failed for good, and MESSAGE says why."""
+    await client.fail(token, message, by=by)
+    click.echo("failed")

@@ -1,0 +1,90 @@
+"""Where Agents stand, for applications and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from stepward.errors import AgentNotFound
+from stepward.model.agents import AgentStanding
+from stepward.model.records import Instance, Role
+
+
+class AgentState(StrEnum):
+    """Whether an Agent is asked for anything."""
+
+    OK = "ok"
+    SUSPENDED = "suspended"
+    BREAKER_OPEN = "breaker open"
+    NO_INSTANCE = "no instance"
+
+
+class AgentStatus(Struct, frozen=True, kw_only=True):
+    """Where an Agent stands, of all its live instances together."""
+
+    name: str
+    state: AgentState
+    instances: int
+    capacity: int
+    """How many requests they take at once: slots lost to calls that do not stop are none."""
+    in_flight: int
+    stuck: int
+    """Slots lost to calls that went past their deadline and do not stop."""
+    asked: int
+    """What Schedulers last said: requests that are out, and steps that wait for room."""
+    hosts: list[str]
+    suspended_at: float | None
+    suspended_by: str | None
+    note: str | None
+    opened_at: float | None
+    """Since when its breaker is open."""
+
+
+def statuses(instances: Sequence[Instance], standings: Sequence[AgentStanding]) -> list[AgentStatus]:
+    """The Agents that somebody serves or served within the hour, that steps wait for, or that are suspended."""
+    live = [instance for instance in instances if instance.alive]
+    known = {standing.name: standing for standing in standings}
+    named = {name for each in instances if each.role is Role.AGENT for name in each.serves}
+    named |= {name for each in live for name in each.demand}
+    named |= {name for name, standing in known.items() if standing.is_suspended}
+    return [_status(known.get(name) or AgentStanding(name=name), live) for name in sorted(named)]
+
+
+def check_known(name: str, standings: Sequence[AgentStanding]) -> None:
+    """Raise AgentNotFound unless that Agent was ever served."""
+    known = [standing.name for standing in standings]
+    if name not in known:
+        served = ", ".join(known) or "none"
+        raise AgentNotFound(
+            f"Agent {name[:100]!r}: expected one that was ever served ({served}), found none such; look at its name"
+        )
+
+
+def _status(standing: AgentStanding, live: Iterable[Instance]) -> AgentStatus:
+    name = standing.name
+    serving = [each for each in live if each.role is Role.AGENT and name in each.serves]
+    health = [health for each in serving for health in each.health if health.agent == name]
+    return AgentStatus(
+        name=name,
+        state=_state(standing, is_served=bool(serving)),
+        instances=len(serving),
+        capacity=sum(each.room for each in health),
+        in_flight=sum(each.in_flight for each in health),
+        stuck=sum(each.stuck for each in health),
+        asked=sum(each.demand.get(name, 0) for each in live),
+        hosts=sorted({each.host for each in serving}),
+        suspended_at=standing.suspended_at,
+        suspended_by=standing.suspended_by,
+        note=standing.note,
+        opened_at=standing.opened_at,
+    )
+
+
+def _state(standing: AgentStanding, *, is_served: bool) -> AgentState:
+    if standing.is_suspended:
+        return AgentState.SUSPENDED
+    if not is_served:
+        return AgentState.NO_INSTANCE
+    return AgentState.BREAKER_OPEN if standing.is_open else AgentState.OK

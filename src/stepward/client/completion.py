@@ -1,0 +1,84 @@
+"""Finishing steps from outside, by their completion tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import asdict
+
+from stepward.client import accept
+from stepward.client.handle import actor
+from stepward.clock import Environment
+from stepward.errors import CompletionRefused, Unrecoverable
+from stepward.events import Hints
+from stepward.model.answers import error_json
+from stepward.model.tokens import KEY_BYTES, Claim, read_token
+from stepward.payload import encode
+from stepward.store.contract import Completion, CompletionStore, Reason, Refusal
+
+
+class Completions:
+    """Reads tokens, and tells the store what their holders say; whatever is refused has changed nothing."""
+
+    def __init__(self, store: CompletionStore, app: str, environment: Environment, hints: Hints, limit: int) -> None:
+        self._store = store
+        self._app = app
+        self._environment = environment
+        self._hints = hints
+        self._limit = limit
+        self._key: bytes | None = None
+
+    async def complete(self, token: str, result: Any, by: str | None) -> None:
+        """The step is done, with that result. Raises CompletionRefused."""
+        output = encode(result, "result of a step", limit=self._limit)
+        await self._finish(token, accept.person(by) or actor(), output=output)
+
+    async def fail(self, token: str, message: str, data: Mapping[str, Any], by: str | None) -> None:
+        """The step has failed for good. Raises CompletionRefused."""
+        error = error_json(Unrecoverable(accept.failure(message), **data))
+        await self._finish(token, accept.person(by) or actor(), error=error)
+
+    async def _finish(self, token: str, who: str, *, output: bytes | None = None, error: bytes | None = None) -> None:
+        found = read_token(token, await self._signed_with())
+        if found is None:
+            raise _refused(UNREADABLE)
+        claim = found.claim
+        completion = Completion(**_attempt(claim), output=output, error=error, actor=who)
+        refusal = _foreign(claim, self._app) if claim.app != self._app else None if found.is_genuine else FORGED
+        if refusal is not None:
+            await self._store.refuse_completion(completion, refusal)
+        else:
+            refusal = await self._store.complete(completion)
+            self._hints.hint()
+        if refusal is not None:
+            raise _refused(refusal)
+
+    async def _signed_with(self) -> bytes:
+        if self._key is None:
+            fresh = self._environment.random.randbytes(KEY_BYTES)
+            self._key = await self._store.completion_key(fresh)
+        return self._key
+
+
+UNREADABLE = Refusal(
+    Reason.UNREADABLE,
+    "completion token: expected the text that an operation gave out, found no token; look whether all of it is there",
+)
+FORGED = Refusal(
+    Reason.FORGED,
+    "completion token: expected the signature of this store, found another; use the token as it was given out",
+)
+
+
+def _foreign(claim: Claim, app: str) -> Refusal:
+    message = f"completion token: expected one of the app {app!r}, found one of {claim.app[:100]!r}; ask its own store"
+    return Refusal(Reason.FOREIGN, message)
+
+
+def _refused(refusal: Refusal) -> CompletionRefused:
+    return CompletionRefused(refusal.message, reason=refusal.reason)
+
+
+def _attempt(claim: Claim) -> dict[str, Any]:
+    return {name: value for name, value in asdict(claim).items() if name != "app"}

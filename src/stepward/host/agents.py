@@ -1,0 +1,68 @@
+"""The Agents of a process: one instance under one lease, and a runner for each."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stepward.agent.runner import AgentRunner
+from stepward.agent.standing import Standing
+from stepward.host.leases import Leases
+from stepward.host.parts import Parts, Roles
+from stepward.model.agents import AgentHealth
+from stepward.model.records import Role
+from stepward.model.tokens import KEY_BYTES, signer
+
+
+class AgentActors:
+    """The Agents that a process serves."""
+
+    def __init__(self, parts: Parts, roles: Roles, leases: Leases) -> None:
+        self._parts = parts
+        self._leases = leases
+        self._served = [a for a in parts.agents if roles.agents is None or a.name in roles.agents]
+        self.instance = ""
+        """The id under which they act; after a lost lease it is another."""
+        self.runners: dict[str, AgentRunner] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """The Agents that are served here."""
+        return [agent.name for agent in self._served]
+
+    def health(self) -> list[AgentHealth]:
+        """How each is doing."""
+        if self.runners:
+            return [runner.health for runner in self.runners.values()]
+        return [AgentHealth(agent=agent.name, capacity=agent.concurrency) for agent in self._served]
+
+    async def register(self) -> None:
+        """Get an instance; from then on others know what is served here."""
+        capacity = sum(agent.concurrency for agent in self._served)
+        self.instance = await self._leases.register(Role.AGENT, self.names, capacity, self.health())
+
+    async def make(self, standing: Standing) -> list[AgentRunner]:
+        """The runners, which share what ``standing`` knows of other instances."""
+        parts = self._parts
+        sign = signer(parts.app, await parts.store.completion_key(parts.environment.random.randbytes(KEY_BYTES)))
+        for agent in self._served:
+            self.runners[agent.name] = AgentRunner(
+                agent,
+                parts.transport,
+                now=parts.store.now,
+                environment=parts.environment,
+                observers=parts.observers,
+                lease_until=self._lease_until,
+                standing=standing,
+                request_lease=parts.settings.lease,
+                sign=sign,
+                threads=parts.threads,
+                payload_bytes=parts.settings.payload_bytes,
+            )
+        return list(self.runners.values())
+
+    async def drain(self, grace: float) -> None:
+        """Take nothing more, and let what runs end."""
+        await asyncio.gather(*[runner.drain(grace) for runner in self.runners.values()])
+
+    def _lease_until(self) -> float:
+        return self._leases.until(self.instance)

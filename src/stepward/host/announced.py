@@ -1,0 +1,89 @@
+"""Agents in other languages: they reach no store, so whoever schedules registers them there, for as long as they call.
+
+Every Scheduler's process hears every word, and renews the one instance that a source has for its Agent. Two that
+register it at the same moment make two; from then on only the first is renewed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from stepward.errors import StoreError
+from stepward.host.parts import Parts
+from stepward.model.agents import AgentHealth, Report
+from stepward.model.records import Instance, Role
+
+MOST_HEARD = 1_000
+"""Processes that are heard between two looks at the store."""
+
+Place = tuple[str, ...]
+"""A source, and the Agent that it serves."""
+
+
+class Announced:
+    """Keeps an instance in the store for each process that announces an Agent over the broker."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._ours = f"/stepward/{parts.app}/"
+        self._agents = {agent.name for agent in parts.agents}
+        self._heard: dict[Place, AgentHealth] = {}
+        self._stirred = asyncio.Event()
+
+    async def keep(self) -> None:
+        """Listen until cancelled."""
+        stop_listening = self._parts.transport.on_announced(self._hear)
+        try:
+            while True:
+                await self._stirred.wait()
+                self._stirred.clear()
+                heard, self._heard = self._heard, {}
+                try:
+                    await self._note(heard)
+                except StoreError as error:
+                    # They call again.
+                    self._parts.observers.tell("store.unavailable", error=str(error))
+        finally:
+            stop_listening()
+
+    def _hear(self, source: str, health: AgentHealth) -> None:
+        is_ours = source.startswith(self._ours) and health.agent in self._agents
+        if not is_ours or len(self._heard) >= MOST_HEARD:
+            self._parts.observers.tell("agent.not_ours", agent=health.agent, source=source)
+            return
+        self._heard[source, health.agent] = health
+        self._stirred.set()
+
+    async def _note(self, heard: Mapping[Place, AgentHealth]) -> None:
+        known = await self._known()
+        reports = {known[place].id: Report(health=[health]) for place, health in heard.items() if place in known}
+        alive = await self._parts.store.renew(list(reports), self._parts.settings.lease, reports) if reports else set()
+        is_news = False
+        for place, health in heard.items():
+            instance = known.get(place)
+            if instance is None or instance.id not in alive:
+                await self._register(place[0], health)
+                is_news = True
+            else:
+                is_news |= [each.capacity for each in instance.health] != [health.capacity]
+        if is_news:
+            # A process hears nothing of its own changes.
+            self._parts.hints.hint()
+
+    async def _known(self) -> dict[Place, Instance]:
+        """The first living instance of each."""
+        agents = [each for each in await self._parts.store.instances() if each.alive and each.role is Role.AGENT]
+        return {(each.host, *each.serves): each for each in sorted(agents, key=lambda each: each.id, reverse=True)}
+
+    async def _register(self, source: str, health: AgentHealth) -> None:
+        record = Instance(
+            id=f"{Role.AGENT}-{self._parts.environment.new_uid()}",
+            role=Role.AGENT,
+            host=source,
+            pid=0,
+            serves=[health.agent],
+            capacity=health.capacity,
+            health=[health],
+        )
+        await self._parts.store.register(record, self._parts.settings.lease)

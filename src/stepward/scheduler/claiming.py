@@ -1,0 +1,112 @@
+"""Taking free tasks into memory: as many as there is room for, and where there is none, those that deserve some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.model.records import History
+from stepward.scheduler.desk import Desk
+from stepward.scheduler.overtaking import overtaken, overtakers
+from stepward.scheduler.residence import Residence
+from stepward.settings import Settings
+from stepward.store.contract import Least, SchedulerStore
+
+OVERTAKE_EVERY = 0.05
+"""Seconds between two looks of a full Scheduler for what deserves its room more."""
+
+
+class Claiming:
+    """Knows whether free tasks wait, and claims them for a Scheduler."""
+
+    def __init__(
+        self,
+        store: SchedulerStore,
+        residence: Residence,
+        desk: Desk,
+        settings: Settings,
+        environment: Environment,
+        observers: Observers,
+        *,
+        instance: str,
+        served: Sequence[tuple[str, str]],
+    ) -> None:
+        self._store = store
+        self._residence = residence
+        self._desk = desk
+        self._settings = settings
+        self._environment = environment
+        self._observers = observers
+        self._instance = instance
+        self._served = served
+        self._free_at: float | None = None
+        """When the next free task is due, as far as is known; None: none that is served here."""
+        self._overtakes_at: float | None = None
+        """When a full Scheduler looks for what deserves its room more; None: not before something changes."""
+        self._overtook_at = 0.0
+        self._is_over = False
+        self.is_behind = False
+        """Whether free tasks wait for room here: then whoever is new waits behind them."""
+
+    async def look(self) -> None:
+        """See whether there are free tasks."""
+        free_at = None if self._is_over else await self._store.next_wake()
+        # Meanwhile it may have been told to stop.
+        self._free_at = None if self._is_over else free_at
+        self._overtakes_at = self._overtook_at + OVERTAKE_EVERY
+
+    def stop(self) -> None:
+        """Claim nothing more."""
+        self._is_over = True
+        self._free_at = None
+
+    async def claim(self, room: int, now: float) -> None:
+        """Take up what is free and due, if there is any."""
+        self.is_behind = self._free_at is not None and self._free_at <= now
+        if not self.is_behind:
+            return
+        if room > 0:
+            await self._fill(min(room, self._settings.commit_rows), now)
+        elif self._overtakes_at is not None and self._overtakes_at <= now:
+            await self._overtake(now)
+
+    def next_look(self, room: int) -> float | None:
+        """When there is something to be done here without anything else happening."""
+        if self._free_at is None or room > 0:
+            return self._free_at
+        return None if self._overtakes_at is None else max(self._free_at, self._overtakes_at)
+
+    async def _fill(self, limit: int, now: float) -> None:
+        histories = await self._claim(limit, None)
+        for history in histories:
+            self._residence.admit(history, now)
+        if len(histories) < limit:
+            self._free_at = None
+            self.is_behind = False
+            # A task that nobody here serves stays free; the poll, not this turn, looks again.
+
+    async def _overtake(self, now: float) -> None:
+        """Let tasks that wait for room go for as many that deserve it more."""
+        self._overtook_at, self._overtakes_at = now, None
+        lowest = self._desk.lowest
+        if lowest is None:
+            return
+        crowd = self._desk.crowd(lowest)
+        least, most = overtakers(lowest, crowd)
+        waiting = list(islice(overtaken(lowest, crowd, self._desk, self._residence.tasks), most))
+        histories = await self._claim(len(waiting), least) if waiting else []
+        for resident, _ in zip(waiting, histories, strict=False):
+            self._residence.displace(resident, now)
+        for history in histories:
+            self._residence.admit(history, now)
+        if histories:
+            self._overtakes_at = now + OVERTAKE_EVERY
+            self._observers.tell("turn.overtaken", tasks=len(histories))
+
+    async def _claim(self, limit: int, least: Least | None) -> list[History]:
+        self._environment.failpoint("W2.before")
+        histories = await self._store.claim(self._instance, self._served, limit, least)
+        self._environment.failpoint("W2.after")
+        return histories

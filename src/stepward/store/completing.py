@@ -1,0 +1,109 @@
+"""What every store decides and says alike of steps that are finished from outside: from records alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from stepward.model.messages import Outcome, Recorded
+from stepward.model.records import Audit, InboxKind, Step, Task
+from stepward.model.states import StepKind, StepState
+from stepward.store.contract import Completion, Post, Reason, Refusal
+
+NOBODY_WAITS = frozenset({StepState.ABANDONED, StepState.SKIPPED})
+EXPIRED = "StepExpired"
+
+
+class Failure(Struct):
+    """As much of a recorded error as decides here."""
+
+    type: str = ""
+
+
+def refusal(completion: Completion, task: Task | None, step: Step | None, now: float) -> Refusal | None:
+    """Why the attempt cannot be ended so; None if it can."""
+    if task is None or step is None:
+        return Refusal(
+            Reason.GONE,
+            f"completion of {completion.key}: expected a task that is kept, found none; there is nothing to finish",
+        )
+    found = _found(completion, task, step, now)
+    if found is None:
+        return None
+    reason, words = found
+    return Refusal(reason, f"completion of {step.key} of task {task.id}: expected it to run, found {words}")
+
+
+def overtaken(completion: Completion, task: Task) -> Refusal:
+    """Somebody ended or moved the attempt at this very moment."""
+    message = f"completion of {completion.key} of task {task.id}: expected it to run, found it changed meanwhile"
+    return Refusal(Reason.OVER, message)
+
+
+def told(completion: Completion, now: float) -> Post:
+    """What the owner reads of an outcome that is recorded already."""
+    reply = Recorded(
+        task=completion.task,
+        run=completion.run,
+        key=completion.key,
+        attempt=completion.attempt,
+        outcome=Outcome.COMPLETED if completion.error is None else Outcome.FAILED,
+        output=completion.output,
+        error=completion.error,
+        recorded_at=now,
+    )
+    name = f"{completion.run}/{completion.key}"
+    return Post(
+        task=completion.task,
+        kind=InboxKind.REPLY,
+        name=name,
+        body=msgspec.json.encode(reply),
+        sender=completion.actor,
+    )
+
+
+def audit(completion: Completion, task: Task | None, refused: Refusal | None) -> Audit:
+    """Who finished what, or tried to."""
+    after = StepState.COMPLETED if completion.error is None else StepState.FAILED
+    details = {"run": completion.run, "attempt": completion.attempt}
+    return Audit(
+        actor=completion.actor,
+        act=completion.act if refused is None else "refused_completion",
+        task=task.uid if task is not None else None,
+        step=completion.key,
+        before=StepState.RUNNING if refused is None else None,
+        after=after if refused is None else None,
+        details=msgspec.json.encode(details if refused is None else {**details, "reason": refused.reason}),
+    )
+
+
+def _found(completion: Completion, task: Task, step: Step, now: float) -> tuple[Reason, str] | None:
+    if step.attempt != completion.attempt or step.state is StepState.TO_REPEAT:
+        return Reason.REPEATED, "that the attempt ran out of time and is repeated; use the token of the next one"
+    if step.state is not StepState.RUNNING:
+        return _over(step)
+    if task.undo_to is not None and step.kind is not StepKind.UNDO:
+        return Reason.UNDONE, "that its task is being undone; nothing goes forward any more"
+    if step.complete_by is not None and step.complete_by <= now:
+        by = datetime.fromtimestamp(step.complete_by, UTC).isoformat(timespec="seconds")
+        return Reason.LATE, f"its complete-by, {by}, past"
+    return None
+
+
+def _over(step: Step) -> tuple[Reason, str]:
+    if step.state is StepState.UNDONE:
+        return Reason.UNDONE, "it undone; nothing goes forward any more"
+    if step.state in NOBODY_WAITS:
+        return Reason.OVER, f"it {step.state}: nobody waits for it any more"
+    if step.state is StepState.FAILED and _has_expired(step):
+        return Reason.LATE, "that it ran out of time and failed; its tokens are worth nothing any more"
+    return Reason.USED, f"it {step.state} already; a token is good once"
+
+
+def _has_expired(step: Step) -> bool:
+    try:
+        return step.error is not None and msgspec.json.decode(step.error, type=Failure).type == EXPIRED
+    except msgspec.MsgspecError:
+        return False  # An Agent's own words.

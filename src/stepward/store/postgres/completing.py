@@ -1,0 +1,72 @@
+"""Steps that are finished from outside: the key of their tokens, and the outcome on the row."""
+
+from __future__ import annotations
+
+from stepward.model.records import Task
+from stepward.model.states import TASK_ENDS
+from stepward.store import completing, rows
+from stepward.store.contract import Completion, Refusal
+from stepward.store.postgres import inbox, journal
+from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+
+
+class PostgresCompletion:
+    """What finishing steps from outside needs; see ``CompletionStore``."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._lane = database.others
+        self._clock = database.clock
+        self._bell = bell
+
+    async def completion_key(self, fresh: bytes) -> bytes:
+        """See ``CompletionStore.completion_key``."""
+        row = await self._lane.read(Connection.row, "completing.key")
+        key: str = row[0] if row else await self._lane.write(_keep_key, fresh.hex())
+        return bytes.fromhex(key)
+
+    async def complete(self, completion: Completion) -> Refusal | None:
+        """See ``CompletionStore.complete``."""
+        refused = await self._lane.write(_complete, completion, self._clock.now())
+        self._bell.ring()
+        return refused
+
+    async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
+        """See ``CompletionStore.refuse_completion``."""
+        await self._lane.write(_refuse, completion, refusal, self._clock.now())
+
+
+async def _keep_key(connection: Connection, fresh: str) -> str:
+    await connection.change("completing.keep_key", fresh)
+    key: str = (await connection.rows("completing.key"))[0][0]
+    return key
+
+
+async def _complete(connection: Connection, completion: Completion, now: float) -> Refusal | None:
+    task = (await inbox.lock(connection, [completion.task])).get(completion.task)
+    refused = await _judged(connection, completion, task, now)
+    if task is not None and refused is None:
+        if await _record(connection, completion, now):
+            if task.state not in TASK_ENDS:
+                await inbox.insert(connection, [completing.told(completion, now)], now)
+        else:
+            # The owner, whose steps need no lock on the task, was faster.
+            refused = await _judged(connection, completion, task, now) or completing.overtaken(completion, task)
+    await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+    return refused
+
+
+async def _judged(connection: Connection, completion: Completion, task: Task | None, now: float) -> Refusal | None:
+    row = await connection.row("completing.step", completion.task, completion.run, completion.key)
+    return completing.refusal(completion, task, rows.step(row) if row else None, now)
+
+
+async def _record(connection: Connection, completion: Completion, now: float) -> bool:
+    place = (completion.task, completion.run, completion.key, completion.attempt)
+    return bool(await connection.change("completing.complete", *place, completion.output, completion.error, now))
+
+
+async def _refuse(connection: Connection, completion: Completion, refusal: Refusal, now: float) -> None:
+    task = (await inbox.lock(connection, [completion.task])).get(completion.task)
+    await journal.write_audits(connection, [completing.audit(completion, task, refusal)], now)

@@ -1,0 +1,20 @@
+-- name: key
+-- The key that signs completion tokens.
+select value from {schema}.meta where key = 'completion_key'
+
+-- name: keep_key
+-- The first one stays for good.
+insert into {schema}.meta values ('completion_key', $1) on conflict (key) do nothing
+
+-- name: step
+-- The step of that key and run.
+select {step} from {schema}.step where task = $1 and run = $2 and key = $3
+
+-- name: complete
+-- The outcome of an attempt that still runs, before its complete-by; it waits to be delivered.
+update {schema}.step
+set state = case when $6::bytea is null then 'completed' else 'failed' end,
+    output = $5, error = $6, in_doubt = in_doubt and $6 is not null,
+    ordinal = null, finished_at = $7, watched = false
+where task = $1 and run = $2 and key = $3 and attempt = $4 and state = 'running'
+    and (complete_by is null or complete_by > $7)

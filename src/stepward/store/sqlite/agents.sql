@@ -1,0 +1,34 @@
+-- name: know
+-- Agents that somebody serves are known from then on.
+insert into stepward_agent (name) select value from json_each(?1) where true on conflict do nothing
+
+-- name: standings
+-- All Agents, by name.
+select {agent} from stepward_agent order by name
+
+-- name: open
+-- Nothing passes for ?4 seconds. While it is open already only who probes is heard: others speak of calls from before.
+update stepward_agent set opened_at = coalesce(opened_at, ?3), asks_at = ?3 + ?4, probe_by = null
+where name = ?1 and (opened_at is null or probe_by = ?2)
+    and exists (select 1 from stepward_instance as i where i.id = ?2 and i.alive = 1)
+
+-- name: probe
+-- One instance may find out, for ?4 seconds.
+update stepward_agent set probe_by = ?2, asks_at = ?3 + ?4
+where name = ?1 and opened_at is not null and asks_at <= ?3
+    and exists (select 1 from stepward_instance as i where i.id = ?2 and i.alive = 1)
+
+-- name: close
+-- Who probes has found the service back.
+update stepward_agent set opened_at = null, asks_at = null, probe_by = null
+where name = ?1 and probe_by = ?2
+    and exists (select 1 from stepward_instance as i where i.id = ?2 and i.alive = 1)
+
+-- name: suspend
+-- Given no room until it is resumed.
+update stepward_agent set suspended_at = ?2, suspended_by = ?3, note = ?4 where name = ?1 and suspended_at is null
+
+-- name: resume
+-- Given room again.
+update stepward_agent set suspended_at = null, suspended_by = null, note = null
+where name = ?1 and suspended_at is not null

@@ -1,0 +1,55 @@
+-- name: wake
+-- What slept until now is pending like the rest: the claim then goes by priority, turn and age. What it waited for
+-- stays: a wait that goes on is told once.
+update stepward_task
+set state = case state when 'waiting' then 'pending' else state end, wake_at = null
+where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
+
+-- name: tops
+-- Of each of the workflows (a JSON array of pairs), the highest priority that is claimable, if one from ?2 on is.
+select wanted.value ->> 0, wanted.value ->> 1, (
+    select priority from stepward_task
+    where {claimable} and workflow = wanted.value ->> 0 and version = wanted.value ->> 1 and priority >= ?2
+    order by priority desc limit 1)
+from json_each(?1) as wanted
+
+-- name: ring
+-- The first ?4 fairness keys that are claimable at one priority, from ?3 on: leaps from key to key, in whichever of the
+-- workflows it stands.
+with recursive
+wanted (workflow, version) as materialized (select value ->> 0, value ->> 1 from json_each(?1)),
+ring (key) as (
+    select min((
+        select {key} from stepward_task
+        where {claimable} and workflow = wanted.workflow and version = wanted.version and priority = ?2
+            and {key} >= ?3
+        order by {key} limit 1))
+    from wanted
+    union all
+    select (
+        select min((
+            select {key} from stepward_task
+            where {claimable} and workflow = wanted.workflow and version = wanted.version and priority = ?2
+                and {key} > ring.key
+            order by {key} limit 1))
+        from wanted)
+    from ring where ring.key is not null)
+select key from ring where key is not null limit ?4
+
+-- name: line
+-- The oldest claimable tasks of one workflow, priority and fairness key.
+select rowid, uid from stepward_task
+where {claimable} and workflow = ?1 and version = ?2 and priority = ?3 and {key} = ?4 order by uid limit ?5
+
+-- name: unstarted
+-- Those of the rows (a JSON array of rowids) whose start is to be told.
+select t.uid from json_each(?1) as wanted cross join stepward_task as t on t.rowid = wanted.value
+where t.reply_to is not null and t.started_at is null and t.state = 'pending'
+
+-- name: claim
+-- Take the rows (a JSON array of rowids) for the instance.
+update stepward_task
+set locked_by = ?2, started_at = coalesce(started_at, ?3),
+    state = case state when 'undoing' then state else 'processing' end
+where rowid in (select value from json_each(?1))
+returning {task}

@@ -1,0 +1,70 @@
+"""Steps that are finished from outside: the key of their tokens, and the outcome on the row."""
+
+from __future__ import annotations
+
+from stepward.model.records import Step, Task
+from stepward.model.states import TASK_ENDS
+from stepward.store import completing, rows
+from stepward.store.contract import Completion, Refusal
+from stepward.store.queries import load_queries
+from stepward.store.sqlite import inbox, journal
+from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.rows import FRAGMENTS
+
+Q = load_queries(__package__, "completing.sql", FRAGMENTS)
+
+
+class SqliteCompletion:
+    """What finishing steps from outside needs; see ``CompletionStore``."""
+
+    def __init__(self, database: Database, clock: StoreClock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def completion_key(self, fresh: bytes) -> bytes:
+        """See ``CompletionStore.completion_key``."""
+        row = await self._database.read(Connection.row, Q["key"])
+        key: bytes = row[0] if row else await self._database.write(_keep_key, fresh)
+        return key
+
+    async def complete(self, completion: Completion) -> Refusal | None:
+        """See ``CompletionStore.complete``."""
+        return await self._database.write(_complete, completion, self._clock.now())
+
+    async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
+        """See ``CompletionStore.refuse_completion``."""
+        await self._database.write(_refuse, completion, refusal, self._clock.now())
+
+
+def _keep_key(connection: Connection, fresh: bytes) -> bytes:
+    connection.change(Q["keep_key"], (fresh,))
+    key: bytes = connection.rows(Q["key"])[0][0]
+    return key
+
+
+def _complete(connection: Connection, completion: Completion, now: float) -> Refusal | None:
+    task = inbox.find(connection, completion.task)
+    refused = completing.refusal(completion, task, _step(connection, completion), now)
+    if task is not None and refused is None:
+        _record(connection, task, completion, now)
+    journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+    return refused
+
+
+def _record(connection: Connection, task: Task, completion: Completion, now: float) -> None:
+    place = (completion.task, completion.run, completion.key, completion.attempt)
+    connection.change(Q["complete"], (*place, completion.output, completion.error, now))
+    if task.state not in TASK_ENDS:
+        inbox.insert(connection, completing.told(completion, now), now)
+
+
+def _refuse(connection: Connection, completion: Completion, refusal: Refusal, now: float) -> None:
+    task = inbox.find(connection, completion.task)
+    journal.write_audits(connection, [completing.audit(completion, task, refusal)], now)
+
+
+def _step(connection: Connection, completion: Completion) -> Step | None:
+    row = connection.row(Q["step"], (completion.task, completion.run, completion.key))
+    return rows.step(row) if row else None

@@ -1,0 +1,82 @@
+"""The AsyncAPI document, put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from stepward.model.messages import Outcome
+from stepward.transport.announcing import Capacity
+from stepward.transport.asyncapi.applications import STATUS, ErrorObject, Submission, application_schemas
+from stepward.transport.asyncapi.channels import channels, operations, servers
+from stepward.transport.asyncapi.schemas import PLACE, Schema, refer, schemas
+from stepward.transport.losses import Loss
+from stepward.transport.wire import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
+
+VERSION = "1.0.0"
+"""Of the wire: the first number changes when who speaks an older one is not understood any more."""
+ALONE = (Revocation, Capacity, Loss, Submission)
+"""What does not travel in batches."""
+ABOUT = """\
+What travels over NATS or RabbitMQ between the processes of a Stepward application, for Agents and front ends in any \
+language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. It is written from where an Agent or a front \
+end stands: what it receives and what it sends. Attributes that a reader does not know are to be let pass. \
+docs/wire.md says the same in words, with examples."""
+
+Node = dict[str, Any]
+
+
+def document() -> Node:
+    """The document as plain values."""
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Stepward",
+            "version": VERSION,
+            "description": ABOUT,
+            "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+        },
+        "defaultContentType": SINGLE,
+        "servers": servers(),
+        "channels": channels(),
+        "operations": operations(),
+        "components": {"messages": _messages(), "schemas": _schemas()},
+    }
+
+
+def text() -> str:
+    """The document as docs/asyncapi.json holds it."""
+    return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _messages() -> Node:
+    return {
+        "Requests": _batch("Requests", "Attempts of steps, asked of one Agent.", ["RequestEvent"]),
+        "Replies": _batch(
+            "Replies", "What became of attempts, and how far others are.", ["ReplyEvent", "ProgressEvent"]
+        ),
+        "StatusEvents": _batch("StatusEvents", "Word of tasks, those of each in order.", STATUS),
+        **{kind.__name__: _alone(kind) for kind in ALONE},
+    }
+
+
+def _batch(name: str, summary: str, kinds: Sequence[str]) -> Node:
+    known = [{"$ref": PLACE.format(name=kind)} for kind in kinds]
+    items = known[0] if len(known) == 1 else {"oneOf": known}
+    return {"name": name, "summary": summary, "contentType": BATCH, "payload": {"type": "array", "items": items}}
+
+
+def _alone(kind: type[Struct]) -> Node:
+    return {"name": kind.__name__, "contentType": SINGLE, "payload": refer(kind)}
+
+
+def _schemas() -> dict[str, Schema]:
+    found = schemas([RequestEvent, ReplyEvent, ProgressEvent, Revocation, Capacity, Loss]) | application_schemas()
+    found["ReplyEvent"] |= {
+        "if": {"properties": {"outcome": {"enum": [Outcome.FAILED, Outcome.GAVE_UP]}}},
+        "then": {"properties": {"data": refer(ErrorObject)}},
+    }
+    return found

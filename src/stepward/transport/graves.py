@@ -1,0 +1,81 @@
+"""Dead letters of the applications' queues over brokers: they lie in the store, where operators look.
+
+A process that has no store, such as a storefront that knows the broker alone, sends them through a queue of the
+broker, from which a Scheduler's process buries them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from stepward.errors import StoreError, TransportError
+
+LARGEST = 64 * 1024 * 1024
+"""Of what is larger the store keeps the beginning: no setting lets a message be larger than this."""
+IN_TEXT = 7 / 10
+"""How much fits into a message where bytes are written as text."""
+
+
+class Letter(Struct, frozen=True, gc=False):
+    """A message that nobody can use."""
+
+    body: bytes
+    reason: str
+    tries: int = 1
+
+
+class Sealed(Struct, frozen=True):
+    """A letter on its way to the store."""
+
+    queue: str
+    body: bytes
+    reason: str
+    tries: int
+
+
+class Graveyard(Protocol):
+    """What of a store buries; see its contract."""
+
+    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+        """Bury what never stood in the store."""
+        ...
+
+
+Bury = Callable[[str, Sequence[Letter]], Awaitable[None]]
+"""Keeps messages of a queue that nobody can use for an operator. Raises TransportError."""
+
+
+def burying(store: Graveyard) -> Bury:
+    """What buries in that store."""
+
+    async def bury(queue: str, letters: Sequence[Letter]) -> None:
+        try:
+            await store.bury_bodies(queue, [(each.body[:LARGEST], each.reason, each.tries) for each in letters])
+        except StoreError as error:
+            raise TransportError(f"queue {queue}: expected the store to take a dead letter, found: {error}") from error
+
+    return bury
+
+
+def letters_queue(app: str) -> str:
+    """The broker's queue of letters on their way to the store."""
+    return f"letters.{app}.store"
+
+
+def sealed(queue: str, letter: Letter, limit: int) -> bytes:
+    """A letter as it travels; of a large one its beginning."""
+    body = letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(letter.reason)]
+    return msgspec.json.encode(Sealed(queue, body, letter.reason, letter.tries))
+
+
+def opened(body: bytes, queue: str) -> tuple[str, Letter]:
+    """The letter that travelled, and the queue that it came from; what is none lies under ``queue`` itself."""
+    try:
+        found = msgspec.json.decode(body, type=Sealed)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return queue, Letter(body, f"letter: expected one on its way to the store, found other: {error}")
+    return found.queue, Letter(found.body, found.reason, found.tries)

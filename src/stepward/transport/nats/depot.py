@@ -1,0 +1,100 @@
+"""NATS as the place of an application's own queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nats.aio.client import Client
+from nats.js.api import RetentionPolicy
+
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.transport.appqueues import RESPONSES, Posted
+from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.appstream import AppStream
+from stepward.transport.nats.link import Link
+from stepward.transport.nats.reading import NatsReading
+from stepward.transport.nats.taking import NatsTaking
+
+DAY = 86_400.0
+
+
+class NatsDepot:
+    """See ``Depot``; ``now`` is the store's clock.
+
+    What is posted stands in a stream from which it goes when it is settled; what is told stands in another, which its
+    readers leave as it is until they settle something.
+    """
+
+    name = "NATS"
+
+    def __init__(
+        self,
+        address: NatsAddress,
+        *,
+        app: str,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
+    ) -> None:
+        self._app = app
+        self._new_uid = environment.new_uid
+        self._link = Link(address, app=app, opened=_nothing, environment=environment, observers=observers)
+        # No application's name has a plus: the streams of "shop" are never those of another.
+        self._posted = AppStream(
+            self._link,
+            f"STEPWARD_{app}+submissions",
+            [f"stepward.{app}.submissions.*", f"stepward.{app}.letters.*"],
+            retention=RetentionPolicy.WORK_QUEUE,
+            max_age=None,
+            now=now,
+        )
+        self._told = AppStream(
+            self._link,
+            f"STEPWARD_{app}+responses",
+            [f"stepward.{app}.responses.*"],
+            retention=RetentionPolicy.LIMITS,
+            max_age=7 * DAY,
+            now=now,
+        )
+
+    async def open(self) -> None:
+        """See ``Depot.open``."""
+        await self._link.open()
+        await self._posted.open()
+        await self._told.open()
+
+    @property
+    def limit(self) -> int:
+        """See ``Depot.limit``."""
+        return self._link.limit
+
+    async def append(self, queue: str, posted: Posted) -> None:
+        """See ``Depot.append``."""
+        stream = self._told if queue.startswith(RESPONSES) else self._posted
+        await stream.append(queue, self._subject(queue), posted)
+
+    def work(self, queue: str) -> NatsTaking:
+        """See ``Depot.work``."""
+        return NatsTaking(self._posted, queue, self._subject(queue))
+
+    def responses(self, queue: str, *, watches: bool) -> NatsReading:
+        """See ``Depot.responses``; whoever watches reads like the reader."""
+        return NatsReading(self._told, queue, self._subject(queue), self._new_uid, watches=watches)
+
+    async def close(self) -> None:
+        """See ``Depot.close``."""
+        await self._link.close()
+
+    def _subject(self, queue: str) -> str:
+        kind, _, name = queue.split(".", 2)
+        return f"stepward.{self._app}.{'responses' if kind == 'replies' else kind}.{token(name)}"
+
+
+def token(name: str) -> str:
+    """A queue's name as one part of a subject, where dots divide; no such name has an equals sign of its own."""
+    return name.replace(".", "=")
+
+
+async def _nothing(_: Client) -> None:
+    return

@@ -1,0 +1,121 @@
+"""RabbitMQ as the place of an application's own queues."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable
+
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractExchange
+from aio_pika.exceptions import DeliveryError, PublishError
+
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.transport.appqueues import RESPONSES, Posted
+from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, EXPIRES, Declarations
+from stepward.transport.rabbitmq.link import FAULTS, Line, Link
+from stepward.transport.rabbitmq.reading import RabbitReading
+from stepward.transport.rabbitmq.taking import RabbitTaking
+from stepward.transport.wire import BATCH, SINGLE
+
+CONTENT_TYPES = {"submissions": SINGLE, "replies": BATCH}
+LIMIT = 15 * 1024 * 1024
+"""Less than any server takes that nobody has told otherwise."""
+
+PATIENCE_SECONDS = 2.0
+PAUSE = 0.1
+
+
+class RabbitDepot:
+    """See ``Depot``; ``now`` is the store's clock.
+
+    What is told goes to an exchange as well, for whoever only watches: a queue gives each message to one.
+    """
+
+    name = "RabbitMQ"
+    limit = LIMIT
+
+    def __init__(
+        self, address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
+    ) -> None:
+        self._now = now
+        self._link = Link(
+            address, name=f"stepward {app} queues", opened=self._opened, environment=environment, observers=observers
+        )
+        self._declarations = Declarations(self._link, app, now)
+        self._line: Line | None = None
+        self._declared: set[str] = set()
+        self._copies: AbstractExchange | None = None
+
+    async def open(self) -> None:
+        """See ``Depot.open``."""
+        await self._link.open()
+
+    async def append(self, queue: str, posted: Posted) -> None:
+        """See ``Depot.append``."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+            while not await self._published(queue, posted, line, end):
+                continue
+        if queue.startswith(RESPONSES) and self._copies is not None:
+            # The message itself is safe: who watches may miss one.
+            with contextlib.suppress(*FAULTS):
+                await self._copies.publish(Message(posted.body), queue, mandatory=False)
+
+    def work(self, queue: str) -> RabbitTaking:
+        """See ``Depot.work``."""
+        return RabbitTaking(self._declarations, queue)
+
+    def responses(self, queue: str, *, watches: bool) -> RabbitReading:
+        """See ``Depot.responses``; whoever watches hears what is told from then on."""
+        return RabbitReading(self._declarations, queue, watches=watches)
+
+    async def close(self) -> None:
+        """See ``Depot.close``."""
+        await self._link.close()
+
+    async def _opened(self, line: Line) -> None:
+        channel = await line.connection.channel(publisher_confirms=False)
+        self._copies = await self._declarations.copies(channel)
+
+    async def _ensure(self, queue: str, line: Line) -> None:
+        if line is not self._line:
+            self._line = line
+            self._declared.clear()
+        if queue not in self._declared:
+            await self._declarations.declare(queue, line.channel)
+            self._declared.add(queue)
+
+    async def _published(self, queue: str, posted: Posted, line: Line, end: float) -> bool:
+        """Whether the broker has it; it may refuse for a moment what a queue gets that is finding its leader."""
+        try:
+            await self._ensure(queue, line)
+            await self._publish(queue, posted, line)
+        except DeliveryError as error:
+            if isinstance(error, PublishError):
+                # Somebody deleted the queue.
+                self._declared.discard(queue)
+            if asyncio.get_running_loop().time() > end:
+                raise
+            await asyncio.sleep(PAUSE)
+            return False
+        return True
+
+    async def _publish(self, queue: str, posted: Posted, line: Line) -> None:
+        name = self._declarations.name(queue)
+        await line.channel.default_exchange.publish(self._message(queue, posted), name, timeout=ANSWER_SECONDS)
+
+    def _message(self, queue: str, posted: Posted) -> Message:
+        message = Message(
+            posted.body,
+            content_type=CONTENT_TYPES.get(queue.partition(".")[0], "application/json"),
+            delivery_mode=DeliveryMode.PERSISTENT,
+            message_id=posted.id,
+        )
+        if posted.expires_at is not None:
+            message.expiration = math.ceil(max(0.0, posted.expires_at - self._now())) + 1
+            message.headers[EXPIRES] = repr(posted.expires_at)
+        return message

@@ -1,0 +1,17 @@
+"""Servers that a test may hurt, whichever broker they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servers import nats, rabbitmq
+
+Server = nats.Node | rabbitmq.Server
+
+
+@contextmanager
+def running(broker: str) -> Iterator[Server]:
+    """A new one, gone with the block."""
+    with nats.running() if broker == "nats" else rabbitmq.running() as server:
+        yield server

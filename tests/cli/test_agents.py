@@ -1,0 +1,132 @@
+"""``stepward agents``: who is at work, who is kept from it, and by whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepward.model.agents import AgentHealth, Report
+from stepward.model.records import Instance, Role
+from stepward.store.contract import Store
+
+from .conftest import Stepward, one_line
+from .stores import as_json, opened
+
+AGENT = {
+    "name",
+    "state",
+    "instances",
+    "capacity",
+    "in_flight",
+    "stuck",
+    "asked",
+    "hosts",
+    "suspended_at",
+    "suspended_by",
+    "note",
+    "opened_at",
+}
+
+
+def agent(id: str, **capacities: int) -> Instance:
+    health = [AgentHealth(agent=name, capacity=capacity) for name, capacity in capacities.items()]
+    return Instance(id=id, role=Role.AGENT, host="h", pid=1, serves=list(capacities), health=health)
+
+
+def act(*acts: Callable[[Store], Awaitable[Any]]) -> None:
+    async def run() -> None:
+        async with opened() as store:
+            for each in acts:
+                await each(store)
+
+    asyncio.run(run())
+
+
+@pytest.fixture
+def served(store: Path) -> Path:
+    """Two instances of one Agent, and one of another."""
+    act(
+        lambda store: store.register(agent("agent-a", payments=7, stock=1), 3600),
+        lambda store: store.register(agent("agent-b", payments=3), 3600),
+    )
+    return store
+
+
+def test_an_agent_whose_instances_are_gone_is_shown_for_an_hour(store: Path, stepward: Stepward) -> None:
+    (found,) = as_json(stepward, "agents")
+    assert (found["name"], found["state"], found["instances"], found["hosts"]) == ("payments", "no instance", 0, [])
+    assert "payments  no instance" in stepward("agents").stdout
+
+
+def test_without_agents_that_is_said(empty: Path, stepward: Stepward) -> None:
+    act()
+    assert stepward("agents").stdout == "No Agent is alive.\n"
+
+
+def test_agents_are_listed_with_what_all_instances_say(served: Path, stepward: Stepward) -> None:
+    busy = [AgentHealth(agent="payments", capacity=7, in_flight=5, stuck=2), AgentHealth(agent="stock", capacity=1)]
+    act(
+        lambda store: store.renew(["agent-a"], 3600, {"agent-a": Report(health=busy)}),
+        lambda store: store.register(Instance(id="s", role=Role.SCHEDULER, host="h", pid=2, serves=[]), 3600),
+        lambda store: store.renew(["s"], 3600, {"s": Report(demand={"payments": 12})}),
+    )
+    payments, stock = as_json(stepward, "agents")
+    assert set(payments) == AGENT
+    known = ("name", "state", "instances", "capacity", "in_flight", "stuck", "asked", "hosts")
+    assert [payments[key] for key in known] == ["payments", "ok", 2, 8, 5, 2, 12, ["h"]]
+    assert [stock[key] for key in known] == ["stock", "ok", 1, 1, 0, 0, 0, ["h"]]
+    shown = stepward("agents").stdout
+    assert "payments  ok" in shown
+    narrow = stepward("agents", COLUMNS="60").stdout.splitlines()
+    assert narrow[0].split() == ["AGENT", "STATE", "INSTANCES", "CAPACITY", "IN", "FLIGHT", "ASKED"]
+    assert max(map(len, narrow)) <= 60
+    told = " ".join(stepward("agents", "--help").stdout.split()).partition("Keys under --json: ")[2]
+    assert set(told.partition(". ")[0].rstrip(".").split(", ")) >= AGENT - {"opened_at"}
+
+
+def test_what_instances_do_is_shown_beside_what_they_serve(served: Path, stepward: Stepward) -> None:
+    busy = AgentHealth(agent="payments", capacity=3, in_flight=2, stuck=1, breaker="half_open")
+    act(lambda store: store.renew(["agent-b"], 3600, {"agent-b": Report(health=[busy])}))
+    assert "payments 2/2 breaker half open" in stepward("instances", COLUMNS="200").stdout
+    (found,) = [each for each in as_json(stepward, "instances") if each["id"] == "agent-b"]
+    assert found["health"] == [{"agent": "payments", "capacity": 3, "in_flight": 2, "stuck": 1, "breaker": "half_open"}]
+
+
+def test_an_agent_is_suspended_and_resumed(served: Path, stepward: Stepward) -> None:
+    result = stepward("agents", "suspend", "payments", "--note", "the \x1b[1mbank\x1b[0m asked for it")
+    assert (result.stdout, result.exit_code) == ("Agent payments: suspended\n", 0)
+    found = as_json(stepward, "agents")[0]
+    assert (found["state"], found["note"]) == ("suspended", "the \x1b[1mbank\x1b[0m asked for it")
+    assert found["suspended_at"].endswith("Z")
+    shown = stepward("agents", COLUMNS="200").stdout
+    assert f"suspended 0s by {found['suspended_by']}: the \\x1b[1mbank\\x1b[0m asked for it" in shown
+    assert "found it suspended already" in one_line(stepward("agents", "suspend", "payments"))
+    assert stepward("agents", "resume", "payments").stdout == "Agent payments: resumed\n"
+    again = stepward("agents", "resume", "payments")
+    assert again.exit_code == 1
+    assert "expected a suspended one, found it at work" in one_line(again)
+    acts = [(entry["act"], entry["details"]["agent"]) for entry in as_json(stepward, "audit", "--limit", "2")]
+    assert acts == [("resume", "payments"), ("suspend", "payments")]
+
+
+def test_an_open_breaker_is_shown_with_its_age(served: Path, stepward: Stepward) -> None:
+    act(lambda store: store.open_breaker("payments", "agent-a", 15))
+    assert as_json(stepward, "agents")[0]["state"] == "breaker open"
+    assert "breaker open 0s" in stepward("agents").stdout
+
+
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+def test_an_agent_that_nobody_served_is_one_line(served: Path, stepward: Stepward, verb: str) -> None:
+    result = stepward("agents", verb, "paymnets\x1b[1m")
+    assert result.exit_code == 1
+    assert "expected one that was ever served (payments, stock), found none such" in one_line(result)
+
+
+def test_the_store_may_be_named_before_or_after_the_verb(served: Path, stepward: Stepward) -> None:
+    url = f"sqlite:///{served}"
+    assert stepward("agents", "--store", url, "suspend", "stock").exit_code == 0
+    assert stepward("agents", "resume", "stock", "--store", url).exit_code == 0

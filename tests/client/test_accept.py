@@ -1,0 +1,31 @@
+"""What a submission is refused for before anything is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stepward.client import accept
+from stepward.errors import Refused
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\nb", "\x1b[31m", "\x85", "\ud800"])
+def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
+    for check, what in ((accept.fairness_key, "fairness_key"), (accept.person, "by"), (accept.signal_id, "signal id")):
+        with pytest.raises(Refused) as caught:
+            check(text)
+        message = str(caught.value)
+        assert message == f"{what}: expected no control characters, found {text!r}; leave them out"
+        assert message.isprintable()
+
+
+def test_other_texts_are_taken_as_they_are() -> None:
+    for text in ("tenant 42", "Zoë", "日本", "👩\u200d🚀", None):
+        assert accept.fairness_key(text) == text
+
+
+@pytest.mark.parametrize("value", [True, False, 10, -1, 10**30, "5", None])
+def test_a_priority_is_a_number(value: Any) -> None:
+    with pytest.raises(Refused, match=r"^priority: expected 0 \(last\) to 9 \(first\), found .{1,60}; give a number$"):
+        accept.priority(value)

@@ -1,0 +1,174 @@
+"""The mail Agent in Node, as a process over a real NATS server, beside the others in Python."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.orders import agents, database, node, submission
+from examples.orders.services.process import ServiceProcess
+from examples.orders.workflows import WORKFLOWS
+from servers import nats
+from stepward import App, Client, Queues
+from tests.examples.order_calls import AGENTS, BODY
+from tests.programs import program
+from tests.transport.wire.described import Described
+from tests.transport.wire.doors import NatsDoor
+from tests.transport.wire.taps import Tap, tapped_nats
+
+BOUND = 60.0
+REPLIES = "replies.orders.test"
+FEW_LINES = 80
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[str]:
+    program("node", "nodejs")
+    program("npm", "npm")
+    node.install()
+    with nats.running() as server:
+        yield server.address
+
+
+class Shop:
+    """The application without its mail Agent, and that one in Node."""
+
+    def __init__(
+        self,
+        client: Client,
+        queues: Queues,
+        tap: Tap,
+        mail: ServiceProcess,
+        agent: asyncio.subprocess.Process,
+    ) -> None:
+        self.client = client
+        self.tap = tap
+        self.mail = mail
+        self.agent = agent
+        self._queues = queues
+        self._events = queues.events(REPLIES)
+
+    async def order(self, id: str) -> None:
+        await self._queues.post(submission.QUEUE, BODY, id=id, reply_to=REPLIES)
+
+    async def completed(self, id: str) -> None:
+        async with asyncio.timeout(BOUND):
+            async for event in self._events:
+                if (event.subject, event.type) == (id, "stepward.task.completed"):
+                    return
+
+    async def mail_is_served(self) -> None:
+        async def is_served() -> bool:
+            return any("mail" in each.serves for each in await self.client.instances() if each.alive)
+
+        await until(is_served)
+
+    def said(self) -> list[dict[str, Any]]:
+        """What the Agent answered."""
+        batches = [json.loads(tapped.body) for tapped in self.tap if ".queue.replies." in tapped.address]
+        return [event for batch in batches for event in batch if event["step"].startswith("mail.")]
+
+
+async def until(look: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(BOUND):
+        while not await look():  # noqa: ASYNC110  nobody tells the test
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def node_agent(broker: str, mail: ServiceProcess) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The Agent as a process."""
+    agent = await asyncio.create_subprocess_exec(
+        program("node", "nodejs"),
+        "index.mjs",
+        cwd=node.FOLDER,
+        env={**os.environ, "STEPWARD_TRANSPORT": broker, "ORDERS_MAIL_URL": mail.url},
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        yield agent
+    finally:
+        if agent.returncode is None:
+            agent.kill()
+        await agent.wait()
+
+
+@pytest.fixture
+async def shop(broker: str, services: dict[str, ServiceProcess], tmp_path: Path) -> AsyncIterator[Shop]:
+    store = f"sqlite:///{tmp_path}/orders.db"
+    app = App(
+        "orders", workflows=WORKFLOWS.values(), agents=AGENTS, store=store, transport=broker, supervisor_every="50ms"
+    )
+    app.submission(submission.QUEUE, accept=submission.accept)
+    async with (
+        tapped_nats(broker, "orders") as tap,
+        app.running(agents=["stock", "payment", "parcel"], drain="100ms"),
+        app.client() as client,
+        Queues(broker, app="orders") as queues,
+        node_agent(broker, services["mail"]) as agent,
+    ):
+        async with client.transaction() as transaction:
+            await database.create_table(transaction)
+        shop = Shop(client, queues, tap, services["mail"], agent)
+        await shop.mail_is_served()
+        yield shop
+
+
+async def test_an_order_goes_through(shop: Shop) -> None:
+    await shop.order("order-1")
+    await shop.completed("order-1")
+    (letter,) = await shop.mail.ledger()
+    (key,) = await shop.mail.deliveries()
+    assert (letter["order_id"], letter["details"], letter["key"]) == ("order-1", {"template": "on-its-way"}, key)
+    (step,) = [step for step in await shop.client.task("order-1").steps() if step.name == "mail.send"]
+    assert (key.endswith("/1/mail.send/1"), step.attempt) == (True, 1)
+
+
+async def test_it_says_what_the_wire_is_described_to_be(shop: Shop) -> None:
+    await shop.mail.put_faults([{"kind": "flaky", "times": 1, "rate": 1}])
+    await shop.order("order-2")
+    await shop.completed("order-2")
+    described = Described("nats")
+    assert [complaint for tapped in shop.tap for complaint in described.complaints(tapped)] == []
+    assert [(event["outcome"], event["attempt"]) for event in shop.said()] == [("gave_up", 1), ("completed", 2)]
+    assert {"nats.told stepward.capacity", "nats.replies stepward.reply"} <= described.seen
+
+
+async def test_past_the_complete_by_it_says_nothing_and_the_step_is_repeated(shop: Shop) -> None:
+    await shop.mail.put_faults([{"kind": "hang", "times": 1}])
+    await shop.order("order-3")
+    await shop.completed("order-3")
+    assert [(event["outcome"], event["attempt"]) for event in shop.said()] == [("completed", 2)]
+    assert list((await shop.mail.deliveries()).values()) == [2], "both attempts under one key"
+
+
+async def test_what_it_cannot_read_does_not_end_it(broker: str, shop: Shop) -> None:
+    for body in (b"?", b"[null,5,{}]", b'[{"type":"stepward.request"}]', b'[{"type":"stepward.request","data":1}]'):
+        await NatsDoor(broker).put("orders", "agents.mail", body)
+    await shop.order("order-4")
+    await shop.completed("order-4")
+
+
+async def test_told_to_end_it_says_goodbye(shop: Shop) -> None:
+    shop.agent.terminate()
+    async with asyncio.timeout(BOUND):
+        assert await shop.agent.wait() == 0
+
+    async def has_no_room() -> bool:
+        (mail,) = [each for each in await shop.client.instances() if each.alive and each.serves == ["mail"]]
+        return [health.room for health in mail.health] == [0]
+
+    await until(has_no_room)
+
+
+def test_it_is_short() -> None:
+    lines = (Path(agents.__file__).parent / "node-agent" / "index.mjs").read_text(encoding="utf-8").splitlines()
+    assert len(lines) < FEW_LINES

@@ -1,0 +1,47 @@
+"""What goes over a broker is noted by kind, once however often it comes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from examples.orders.brokers.traffic import Kind, Traffic
+
+
+def noted(*bodies: object) -> dict[Kind, set[str]]:
+    """What is noted of messages, kinds of which there were none left out."""
+    traffic = Traffic()
+    for body in bodies:
+        traffic.note(body if isinstance(body, bytes) else json.dumps(body).encode())
+    return {kind: ids for kind, ids in traffic.ids.items() if ids}
+
+
+def test_each_event_of_a_batch_is_noted() -> None:
+    batch = [{"type": "stepward.request", "id": "1"}, {"type": "stepward.request", "id": "2"}]
+    posted = {"type": "stepward.submission", "id": "order-1"}
+    assert noted(batch, {"type": "stepward.reply", "id": "3"}, posted) == {
+        Kind.REQUEST: {"1", "2"},
+        Kind.REPLY: {"3"},
+        Kind.SUBMISSION: {"order-1"},
+    }
+
+
+def test_one_that_comes_again_counts_once() -> None:
+    event = {"type": "stepward.reply", "id": "1"}
+    assert noted(event, [event, event]) == {Kind.REPLY: {"1"}}
+
+
+@pytest.mark.parametrize("type_", ["stepward.request.received", "stepward.task.undone", "stepward.step.completed"])
+def test_what_is_told_of_a_task_is_no_request(type_: str) -> None:
+    assert noted({"type": type_, "id": "1"}) == {Kind.EVENT: {"1"}}
+
+
+@pytest.mark.parametrize("type_", ["stepward.revocation", "stepward.requests", "com.else", ""])
+def test_what_is_none_of_them_does_not_count(type_: str) -> None:
+    assert noted({"type": type_, "id": "1"}) == {}
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff", b"[1]", b"{}", [[]], {"type": "stepward.reply"}])
+def test_what_is_no_cloudevent_does_not_count(body: object) -> None:
+    assert noted(body) == {}

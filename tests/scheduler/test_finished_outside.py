@@ -1,0 +1,476 @@
+"""Steps whose end is somebody else's: a person who approves, a webhook that calls back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from stepward import (
+    Agent,
+    CompletionRefused,
+    Retry,
+    StepFailed,
+    Supervision,
+    Unrecoverable,
+    current_step,
+    workflow,
+)
+from stepward.errors import StepwardError
+from stepward.model.messages import Request
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.tokens import signer
+from tests.scheduler.world import Service, World, in_state, states, until
+
+MINUTE = 60.0
+
+
+class Approvals:
+    """An Agent whose steps are finished from outside; ``tokens`` are those that it handed out, in order."""
+
+    def __init__(self, complete_by: str = "1h") -> None:
+        self.agent = Agent("approvals", retry=Retry(attempts=1))
+        self.tokens: list[str] = []
+        self.undone: list[Any] = []
+        self.undo_later = False
+
+        @self.agent.operation(complete_by=complete_by)
+        async def ask(order: str) -> bool:
+            self.tokens.append(current_step().completion_token)
+            current_step().finish_later()
+
+        @ask.undo
+        async def withdraw(answer: bool | None, order: str) -> None:
+            self.undone.append(answer)
+            if self.undo_later:
+                self.tokens.append(current_step().completion_token)
+                current_step().finish_later()
+
+        self.ask = ask
+
+    async def token(self, count: int = 1) -> str:
+        """The last of so many tokens, once they are out and what gave them out has ended."""
+
+        async def look() -> bool:
+            return len(self.tokens) >= count
+
+        await until(look)
+        await asyncio.sleep(0.1)
+        return self.tokens[count - 1]
+
+
+@pytest.fixture
+def approvals() -> Approvals:
+    return Approvals()
+
+
+def approved(approvals: Approvals, **policy: Any) -> Any:
+    @workflow(name="approved", supervision=Supervision(**{"then": "alert", **policy}))
+    async def body(order: str) -> str:
+        return "approved" if await approvals.ask(order) else "refused"
+
+    return body
+
+
+async def refusal(doing: Awaitable[None]) -> str:
+    with pytest.raises(CompletionRefused) as caught:
+        await doing
+    return caught.value.reason
+
+
+async def test_the_workflow_gets_what_the_completion_says(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    for answer, wanted in ((True, "approved"), (False, "refused")):
+        task = await client.submit("approved", "o1")
+        token = await approvals.token(len(approvals.tokens) + 1)
+        await asyncio.sleep(2 * MINUTE)
+        (step,) = await task.steps()
+        assert (step.state, step.attempt) == (StepState.RUNNING, 1)
+        assert step.started_at is not None
+        assert step.complete_by == pytest.approx(step.started_at + 60 * MINUTE)
+        assert step.deferred_at == pytest.approx(step.started_at, abs=1)
+        status = await task.status()
+        assert (status.state, status.waits_for) == (TaskState.WAITING, "approvals.ask/1")
+        await client.complete(token, answer, by="alice@example.org")
+        assert await task.result(timeout="1m") == wanted
+        (entry,) = await client.audits(task.id)
+        assert (entry.actor, entry.act, entry.step) == ("alice@example.org", "complete", "approvals.ask/1")
+
+
+async def test_nothing_waits_meanwhile(world: World) -> None:
+    """Neither a slot of the Agent, nor its window, nor the Scheduler's room, nor its memory."""
+    approvals = Approvals()
+    approvals.agent.concurrency = 2
+    app = world.app([approved(approvals)], [approvals.agent], tasks_in_flight=2, tasks_in_memory=3, evict_after="5s")
+    running = await world.run(app)
+    client = await world.client(app)
+    tasks = [await client.submit("approved", f"o{n}") for n in range(20)]
+    await approvals.token(20)
+
+    async def all_let_go() -> bool:
+        assert running.host.scheduler is not None
+        return running.host.scheduler.held == 0
+
+    await until(all_let_go)
+    for token in approvals.tokens:
+        await client.complete(token, True)
+    assert [await task.result(timeout="1m") for task in tasks] == ["approved"] * 20
+    assert len(approvals.tokens) == 20
+
+
+async def test_the_agents_room_is_for_others_meanwhile(world: World) -> None:
+    approvals = Approvals()
+    approvals.agent.concurrency = 1
+    client = await world.start([approved(approvals)], [approvals.agent], evict_after="never")
+    for n in range(3):
+        await client.submit("approved", f"o{n}")
+    await approvals.token(3)
+
+
+async def test_an_undo_that_somebody_is_to_finish_leaves_its_schedulers_room(world: World) -> None:
+    approvals = Approvals()
+    approvals.undo_later = True
+    client = await world.start([approved(approvals)], [approvals.agent], tasks_in_flight=1)
+    task = await client.submit("approved", "o1")
+    await approvals.token()
+    await task.undo()
+    await approvals.token(2)
+    await client.submit("approved", "o2")
+    await approvals.token(3)
+
+
+async def test_a_failure_reaches_the_workflow_as_a_step_that_failed(world: World, approvals: Approvals) -> None:
+    @workflow
+    async def careful(order: str) -> list[Any]:
+        try:
+            await approvals.ask(order)
+        except StepFailed as error:
+            return [str(error), error.data]
+        return []
+
+    client = await world.start([careful], [approvals.agent])
+    task = await client.submit(careful, "o1")
+    await client.fail(await approvals.token(), "out of office", until="monday")
+    assert await task.result(timeout="1m") == ["out of office", {"until": "monday"}]
+
+
+async def test_a_token_is_good_once(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    await client.complete(token, True)
+    assert await refusal(client.complete(token, False)) == "used"
+    assert await task.result(timeout="1m") == "approved"
+    assert await refusal(client.fail(token, "late")) == "used"
+    acts = [entry.act for entry in await client.audits(task.id)]
+    assert sorted(acts) == ["complete", "refused_completion", "refused_completion"]
+
+
+async def test_past_its_complete_by_the_step_is_repeated_with_a_new_token(world: World) -> None:
+    approvals = Approvals(complete_by="1m")
+    client = await world.start([approved(approvals, threshold=1)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    first = await approvals.token()
+    await asyncio.sleep(MINUTE + 10)
+    second = await approvals.token(2)
+    assert second != first
+    (step,) = await task.steps()
+    assert (step.attempt, step.failure_count) == (2, 1)
+    assert await refusal(client.complete(first, True)) == "repeated"
+    await client.complete(second, True)
+    assert await task.result(timeout="1m") == "approved"
+
+
+async def test_nobody_who_finishes_it_is_what_the_policy_is_for(world: World) -> None:
+    approvals = Approvals(complete_by="1m")
+    client = await world.start([approved(approvals, threshold=0, then="undo")], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    await in_state(task, TaskState.UNDONE, within=3 * MINUTE)
+    assert approvals.undone == [None]
+    assert await refusal(client.complete(token, True)) == "undone"
+
+
+async def test_who_comes_after_the_step_failed_of_its_complete_by_is_late(world: World) -> None:
+    approvals = Approvals(complete_by="1m")
+
+    @workflow(supervision=Supervision(threshold=0, then="raise"))
+    async def asked(order: str) -> str:
+        try:
+            await approvals.ask(order)
+        except StepFailed:
+            return "nobody"
+        return "somebody"
+
+    client = await world.start([asked], [approvals.agent])
+    task = await client.submit(asked, "o1")
+    token = await approvals.token()
+    assert await task.result(timeout="5m") == "nobody"
+    assert await states(task) == {"approvals.ask/1": "failed"}
+    assert await refusal(client.complete(token, True)) == "late"
+
+
+async def test_whatever_dies_the_request_is_not_made_again(world: World, approvals: Approvals) -> None:
+    """With queues in memory a new process knows of no request that was out; this one has been answered."""
+
+    @workflow
+    async def both(order: str) -> bool:
+        answer, _ = await asyncio.gather(approvals.ask(order), asyncio.sleep(MINUTE))
+        return answer
+
+    app = world.app([both], [approvals.agent])
+    async with app.running(), app.client() as client:
+        task = await client.submit(both, "o1")
+        token = await approvals.token()
+    again = world.app([both], [approvals.agent], evict_after="5s")
+    running = await world.run(again)
+    client = await world.client(again)
+    await asyncio.sleep(MINUTE + 3)
+    assert running.host.scheduler is not None
+    assert running.host.scheduler.held == 1
+    await asyncio.sleep(MINUTE)
+    assert running.host.scheduler.held == 0
+    assert approvals.tokens == [token]
+    assert (await client.task(task.id).status()).state is TaskState.WAITING
+    first, _ = await client.task(task.id).steps()
+    assert (first.state, first.attempt) == (StepState.RUNNING, 1)
+    await client.complete(token, True)
+    assert await client.task(task.id).result(timeout="1m") is True
+
+
+async def test_who_is_faster_than_the_operation_is_heard_too(world: World) -> None:
+    agent = Agent("payments")
+    given: list[str] = []
+
+    @agent.operation(complete_by="1h")
+    async def transfer() -> str:
+        given.append(current_step().completion_token)
+        await asyncio.sleep(5)
+        current_step().finish_later()
+
+    @workflow
+    async def pay() -> str:
+        done = await transfer()
+        await asyncio.sleep(20)
+        return done
+
+    client = await world.start([pay], [agent])
+    task = await client.submit(pay)
+
+    async def look() -> bool:
+        return bool(given)
+
+    await until(look)
+    await client.complete(given[0], "tx-1")
+    assert await task.result(timeout="1m") == "tx-1"
+    step, _ = await task.steps()
+    assert (step.state, step.output) == (StepState.COMPLETED, "tx-1")
+    # The Agent's own word came too late to say anything, and said no outcome.
+    assert [entry.act for entry in await client.audits(task.id)] == ["complete"]
+
+
+async def test_undo_does_not_wait_for_whom_it_refuses(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    await task.cancel()
+    await in_state(task, TaskState.CANCELLED, within=60)
+    assert approvals.undone == [None]
+    assert await refusal(client.complete(token, True)) == "undone"
+
+
+async def test_a_completion_that_undo_overtook_is_refused(world: World, approvals: Approvals, service: Service) -> None:
+    approvals.undo_later = True
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    await task.undo()
+    undo = await approvals.token(2)
+    assert await refusal(client.complete(token, True)) == "undone"
+    # The undo itself is finished from outside; until then its task only waits.
+    await asyncio.sleep(2 * MINUTE)
+    assert await states(task) == {"approvals.ask/1": "running", "approvals.ask/1~undo": "running"}
+    await client.complete(undo)
+    await in_state(task, TaskState.UNDONE)
+    assert await states(task) == {"approvals.ask/1": "undone", "approvals.ask/1~undo": "completed"}
+
+
+async def test_undo_that_is_finished_from_outside_may_fail_for_good(world: World, approvals: Approvals) -> None:
+    approvals.undo_later = True
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    await approvals.token()
+    await task.undo()
+    await client.fail(await approvals.token(2), "the bank is closed")
+    await in_state(task, TaskState.ERROR)
+    (alert,) = await client.alerts()
+    assert alert.kind == "undo_failed"
+
+
+async def test_what_the_workflow_gave_up_is_not_finished(world: World, approvals: Approvals) -> None:
+    @workflow
+    async def impatient(order: str) -> str:
+        try:
+            async with asyncio.timeout(60):
+                await approvals.ask(order)
+        except TimeoutError:
+            return "too late"
+        return "in time"
+
+    client = await world.start([impatient], [approvals.agent])
+    task = await client.submit(impatient, "o1")
+    token = await approvals.token()
+    assert await task.result(timeout="5m") == "too late"
+    assert approvals.undone == [None]
+    assert await refusal(client.complete(token, True)) == "undone"
+
+
+async def test_two_are_waited_for_at_once_and_one_of_them_fails(world: World, approvals: Approvals) -> None:
+    @workflow
+    async def both(order: str) -> list[Any]:
+        return list(await asyncio.gather(approvals.ask(order), approvals.ask("other"), return_exceptions=False))
+
+    client = await world.start([both], [approvals.agent])
+    task = await client.submit(both, "o1")
+    await approvals.token(2)
+    status = await task.status()
+    assert (status.state, status.waits_for) == (TaskState.WAITING, "approvals.ask/1, +1 more")
+    await client.complete(approvals.tokens[1], True)
+    await asyncio.sleep(1)
+    assert await states(task) == {"approvals.ask/1": "running", "approvals.ask/2": "completed"}
+    await client.complete(approvals.tokens[0], False)
+    assert await task.result(timeout="1m") == [False, True]
+
+
+async def test_a_task_in_error_keeps_what_is_said_for_its_resubmission(
+    world: World, approvals: Approvals, service: Service
+) -> None:
+    @workflow(supervision=Supervision(then="alert"))
+    async def both(order: str) -> list[Any]:
+        return list(await asyncio.gather(approvals.ask(order), service.note("n")))
+
+    mended: list[bool] = []
+
+    async def refuse() -> None:
+        if not mended:
+            await approvals.token()
+            raise Unrecoverable("no")
+
+    service.plan("note n", refuse)
+    client = await world.start([both], [approvals.agent, service.agent])
+    task = await client.submit(both, "o1")
+    await in_state(task, TaskState.ERROR)
+    await client.complete(approvals.tokens[0], True)
+    mended.append(True)
+    await task.resubmit()
+    assert await task.result(timeout="1m") == [True, "n done"]
+    assert len(approvals.tokens) == 1
+
+
+async def test_a_suspended_task_keeps_what_is_said_until_it_goes_on(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    await task.suspend()
+    await in_state(task, TaskState.SUSPENDED)
+    await client.complete(token, True)
+    await asyncio.sleep(60)
+    assert (await task.status()).state is TaskState.SUSPENDED
+    await task.resume()
+    assert await task.result(timeout="1m") == "approved"
+
+
+async def test_the_result_is_typed_where_the_workflow_reads_it(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    await client.complete(await approvals.token(), "perhaps")
+    await in_state(task, TaskState.ERROR)
+    assert "result of approvals.ask" in ((await task.status()).error or {})["message"]
+
+
+async def test_a_result_that_is_too_large_is_refused_and_the_token_stays_good(
+    world: World, approvals: Approvals
+) -> None:
+    app = world.app([approved(approvals)], [approvals.agent], payload_bytes="1KiB")
+    await world.run(app)
+    client = await world.client(app)
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    with pytest.raises(StepwardError, match="expected at most 1,024 bytes"):
+        await client.complete(token, "x" * 2_000)
+    await client.complete(token, True)
+    assert await task.result(timeout="1m") == "approved"
+
+
+Change = Callable[[str], str]
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (lambda token: token[:-9], "forged"),
+        (lambda token: token.partition(".")[0], "forged"),
+        (lambda token: f"{token.partition('.')[0]}.AAAA", "forged"),
+        (lambda token: token[:20], "unreadable"),
+        (lambda token: "", "unreadable"),
+    ],
+    ids=["cut", "unsigned", "signed otherwise", "torn", "nothing"],
+)
+async def test_a_token_that_is_not_ours_changes_nothing(
+    world: World, approvals: Approvals, changed: Change, reason: str
+) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    before = await task.steps(), await task.status()
+    assert await refusal(client.complete(changed(token), True)) == reason
+    assert (await task.steps(), await task.status()) == before
+    acts = [(entry.act, entry.step) for entry in await client.audits(task.id)]
+    assert acts == ([("refused_completion", "approvals.ask/1")] if reason == "forged" else [])
+
+
+async def test_a_token_of_another_app_is_refused(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    await approvals.token()
+    request = Request(
+        task=(await task.status()).uid,
+        task_id=task.id,
+        run=1,
+        key="approvals.ask/1",
+        attempt=1,
+        agent="approvals",
+        operation="approvals.ask",
+        undo=False,
+        input=b"[]",
+        complete_by=0.0,
+        idempotency_key="",
+        undoes=None,
+        reply_to="",
+        priority=5,
+    )
+    assert await refusal(client.complete(signer("warehouse", b"w" * 32)(request), True)) == "foreign"
+    assert await refusal(client.complete(signer("shop", b"w" * 32)(request), True)) == "forged"
+    assert await states(task) == {"approvals.ask/1": "running"}
+
+
+async def test_a_workflow_cannot_finish_steps(world: World, approvals: Approvals) -> None:
+    clients: list[Any] = []
+
+    @workflow
+    async def odd(order: str) -> None:
+        await clients[0].complete("token", True)
+
+    clients.append(await world.start([odd], [approvals.agent]))
+    task = await clients[0].submit(odd, "o1")
+    await in_state(task, TaskState.ERROR)
+    assert "client.complete()" in ((await task.status()).error or {})["message"]
+
+
+async def test_the_steps_kind_is_told_apart(world: World, approvals: Approvals) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    task = await client.submit("approved", "o1")
+    await approvals.token()
+    assert [step.kind for step in await task.steps()] == [StepKind.OPERATION]

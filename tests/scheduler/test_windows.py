@@ -1,0 +1,96 @@
+"""How far the windows of Agents are open: at once at the start, step by step after an outage."""
+
+from __future__ import annotations
+
+from stepward.model.records import Step
+from stepward.model.states import StepKind, StepState
+from stepward.scheduler.desk import STARVED_AFTER, Desk
+from stepward.scheduler.sharing import Room
+
+NONE = Room(0)
+
+
+def step(number: int) -> Step:
+    return Step(
+        task=f"t{number}",
+        run=1,
+        key="pay/1",
+        number=1,
+        name="pay",
+        kind=StepKind.OPERATION,
+        state=StepState.NOT_STARTED,
+        agent="bank",
+    )
+
+
+def filled(desk: Desk, first: int = 0) -> int:
+    """Take places until there is none; how many there were."""
+    number = first
+    while desk.take(step(number), 5):
+        number += 1
+    return number - first
+
+
+def test_what_is_there_at_the_start_is_open_at_once() -> None:
+    assert filled(Desk({"bank": Room(10)})) == 10
+    desk = Desk({})
+    desk.set_rooms({"bank": Room(10)})
+    assert (filled(desk), desk.is_opening) == (10, False)
+
+
+def test_after_an_outage_a_window_opens_from_one_and_doubles_with_each_step() -> None:
+    desk = Desk({"bank": Room(10)})
+    desk.set_rooms({"bank": NONE})
+    assert (filled(desk), desk.is_opening) == (0, False)
+    opened, found = [], 0
+    desk.set_rooms({"bank": Room(10)})
+    for _ in range(5):
+        found += filled(desk, found)
+        opened.append(found)
+        # To be told once more what is known makes it no faster.
+        desk.set_rooms({"bank": Room(10)})
+        desk.widen()
+    assert (opened, desk.is_opening) == ([1, 2, 4, 8, 10], False)
+
+
+def test_each_answer_lets_one_more_out_while_it_opens() -> None:
+    desk = Desk({"bank": Room(10)})
+    desk.set_rooms({"bank": NONE})
+    desk.set_rooms({"bank": Room(4)})
+    assert filled(desk) == 1
+    desk.free(step(0))
+    desk.free(step(0))
+    assert filled(desk, 10) == 2
+    for number in (10, 11):
+        desk.free(step(number))
+    assert filled(desk, 20) == 4
+    desk.free(step(20))
+    assert filled(desk, 30) == 1
+
+
+def test_a_smaller_share_holds_at_once() -> None:
+    desk = Desk({"bank": Room(10)})
+    assert filled(desk) == 10
+    desk.set_rooms({"bank": Room(3)})
+    for number in range(7):
+        desk.free(step(number))
+    assert filled(desk, 10) == 0
+    desk.free(step(7))
+    assert filled(desk, 10) == 1
+
+
+def test_demand_is_what_is_out_and_what_waits() -> None:
+    desk = Desk({"bank": Room(2), "post": Room(2)})
+    filled(desk)
+    desk.wait(step(7), 5, None)
+    assert desk.demand() == {"bank": 3}
+
+
+def test_steps_behind_what_an_operator_or_a_breaker_closed_starve_nobody() -> None:
+    desk = Desk({"bank": Room(0, is_barred=True)})
+    desk.wait(step(1), 5, None)
+    assert list(desk.starved(0.0)) == []
+    assert list(desk.starved(STARVED_AFTER)) == []
+    desk.set_rooms({})
+    assert list(desk.starved(STARVED_AFTER)) == []
+    assert [agent for agent, _ in desk.starved(2 * STARVED_AFTER)] == ["bank"]

@@ -1,0 +1,303 @@
+"""Steps finished from outside: the first to finish one does, everybody else changes nothing and is told why."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from stepward.model.messages import Outcome, Recorded, Reply
+from stepward.model.records import InboxKind, Step, Task
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.store.contract import (
+    Change,
+    Completion,
+    Decision,
+    Deliver,
+    Dispatch,
+    Reason,
+    Refusal,
+    StepMove,
+    Store,
+    TaskMove,
+    Watch,
+)
+from tests.store.conformance.world import (
+    DONE,
+    FAILED,
+    SERVED,
+    START,
+    World,
+    add_steps,
+    audit,
+    claimed,
+    ids,
+    move,
+    read,
+    read_step,
+    scheduler,
+    step,
+)
+
+DEADLINE = START + 3600.0
+
+
+def completion(task: Task, **fields: Any) -> Completion:
+    usual: dict[str, Any] = {"run": 1, "key": "charge/1", "attempt": 1, "output": DONE, "actor": "alice"}
+    return Completion(task=task.uid, **usual | fields)
+
+
+async def waiting(world: World, store: Store, **fields: Any) -> Task:
+    """A task that ``s1`` holds, whose step was left to be finished from outside."""
+    task = await claimed(world, store)
+    await add_steps(store, task, step(task, **{"complete_by": DEADLINE, "watched": True} | fields))
+    return task
+
+
+async def let_go(store: Store, task: Task, after: TaskState = TaskState.WAITING, **fields: Any) -> Task:
+    task = await read(store, task)
+    change = Change(task=task.uid, move=move(task, after, release=True, **fields))
+    assert (await store.commit("s1", [change], None)).missed == {}
+    return await read(store, task)
+
+
+async def reason(store: Store, completion: Completion) -> Reason | None:
+    refused = await store.complete(completion)
+    return refused.reason if refused is not None else None
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["completed", "failed"])
+async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World, store: Store, fails: bool) -> None:
+    task = await waiting(world, store, in_doubt=True)
+    said = {"output": None, "error": FAILED} if fails else {"output": DONE}
+    assert await store.complete(completion(task, **said)) is None
+    found = await read_step(store, task)
+    assert (found.state, found.output, found.error) == (
+        ("failed", None, FAILED) if fails else ("completed", DONE, None)
+    )
+    # What an attempt before may have done is in doubt until one is known to have succeeded.
+    assert (found.ordinal, found.watched, found.in_doubt) == (None, False, fails)
+    (row,) = await store.read_inbox("s1", 0)
+    assert (row.kind, row.name, row.sender) == (InboxKind.REPLY, "1/charge/1", "alice")
+    told = msgspec.json.decode(row.body, type=Recorded)
+    assert (told.task, told.run, told.key, told.attempt) == (task.uid, 1, "charge/1", 1)
+    assert (told.outcome, told.output, told.error) == ("failed" if fails else "completed", found.output, found.error)
+    assert told.recorded_at == found.finished_at
+    assert (await read(store, task)).inbox == 1
+    # The owner has only to deliver it.
+    change = Change(task=task.uid, delivers=[Deliver(task.uid, 1, "charge/1", 1)], taken=[row.number])
+    assert (await store.commit("s1", [change], None)).missed == {}
+
+
+async def test_who_finished_it_is_audited_once(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    await store.complete(completion(task))
+    other = await waiting(world, store)
+    await store.complete(completion(other, output=None, error=FAILED, actor="bob"))
+    (entry,) = await store.audits(task.id, 9)
+    assert (entry.actor, entry.act, entry.step, entry.before, entry.after) == (
+        "alice",
+        "complete",
+        "charge/1",
+        "running",
+        "completed",
+    )
+    assert msgspec.json.decode(entry.details) == {"run": 1, "attempt": 1}
+    (entry,) = await store.audits(other.id, 9)
+    assert (entry.actor, entry.act, entry.after) == ("bob", "fail", "failed")
+
+
+async def test_a_second_use_changes_nothing(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    assert await store.complete(completion(task)) is None
+    refused = await store.complete(completion(task, output=b'"other"', actor="mallory"))
+    assert refused == Refusal(
+        Reason.USED,
+        f"completion of charge/1 of task {task.id}: expected it to run, found it completed already; "
+        "a token is good once",
+    )
+    assert (await read_step(store, task)).output == DONE
+    assert len(await store.read_inbox("s1", 0)) == 1
+    entry, _ = await store.audits(task.id, 9)
+    assert (entry.actor, entry.act, entry.step) == ("mallory", "refused_completion", "charge/1")
+    assert (entry.before, entry.after) == (None, None)
+    assert msgspec.json.decode(entry.details) == {"run": 1, "attempt": 1, "reason": "used"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"state": StepState.FAILED, "finished_at": START}, Reason.USED),
+        ({"state": StepState.TO_REPEAT}, Reason.REPEATED),
+        ({"attempt": 2}, Reason.REPEATED),
+        ({"state": StepState.ABANDONED}, Reason.OVER),
+        ({"state": StepState.UNDONE}, Reason.UNDONE),
+        ({"state": StepState.FAILED, "finished_at": START, "error": b'{"type":"StepExpired"}'}, Reason.LATE),
+        ({"state": StepState.FAILED, "finished_at": START, "error": b'{"type":"Unrecoverable"}'}, Reason.USED),
+        ({"complete_by": START - 1}, Reason.LATE),
+    ],
+)
+async def test_an_attempt_that_is_over_is_not_finished(
+    world: World, store: Store, fields: dict[str, Any], wanted: Reason
+) -> None:
+    task = await waiting(world, store, **fields)
+    before = await read_step(store, task), await read(store, task)
+    assert await reason(store, completion(task)) is wanted
+    assert (await read_step(store, task), await read(store, task)) == before
+    assert await store.read_inbox("s1", 0) == []
+    assert [entry.act for entry in await store.audits(task.id, 9)] == ["refused_completion"]
+
+
+async def test_the_complete_by_is_the_last_moment(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    world.clock.advance(DEADLINE - store.now() - 0.5)
+    other = await waiting(world, store)
+    assert await reason(store, completion(task)) is None
+    world.clock.advance(0.6)
+    assert await reason(store, completion(other)) is Reason.LATE
+
+
+@pytest.mark.parametrize("fields", [{"task": "none"}, {"key": "none/1"}, {"run": 2}])
+async def test_what_is_not_there_is_not_finished(world: World, store: Store, fields: dict[str, Any]) -> None:
+    task = await waiting(world, store)
+    wanted = msgspec.structs.replace(completion(task), **fields)
+    assert await reason(store, wanted) is Reason.GONE
+    (entry,) = await store.audits(None, 9)
+    assert entry.act == "refused_completion"
+
+
+async def test_nothing_goes_forward_once_undo_began_but_an_undo_may_be_finished(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    undo = step(task, "charge/1~undo", kind=StepKind.UNDO, complete_by=DEADLINE)
+    turned = TaskMove(before=TaskState.PROCESSING, after=TaskState.UNDOING, undo_to=TaskState.UNDONE, at=START)
+    change = Change(task=task.uid, inserts=[undo], move=turned)
+    assert (await store.commit("s1", [change], None)).missed == {}
+    assert await reason(store, completion(task)) is Reason.UNDONE
+    assert (await read_step(store, task)).state is StepState.RUNNING
+    assert await reason(store, completion(task, key="charge/1~undo")) is None
+    assert (await read_step(store, task, "charge/1~undo")).state is StepState.COMPLETED
+
+
+@pytest.mark.parametrize("after", [TaskState.WAITING, TaskState.SUSPENDED, TaskState.ERROR])
+async def test_a_task_that_nobody_holds_keeps_the_outcome(world: World, store: Store, after: TaskState) -> None:
+    task = await waiting(world, store)
+    task = await let_go(store, task, after, error=FAILED if after is TaskState.ERROR else None)
+    assert await reason(store, completion(task)) is None
+    assert (await read_step(store, task)).state is StepState.COMPLETED
+    # Only who waits is woken; a row for somebody who ended would be read by nobody.
+    assert ids(await store.claim("s1", SERVED, 9)) == ([task.id] if after is TaskState.WAITING else [])
+    assert (await read(store, task)).inbox == (0 if after is TaskState.ERROR else 1)
+
+
+async def test_its_owner_misses_who_acts_on_what_it_no_longer_is(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    assert await reason(store, completion(task)) is None
+    row = await read_step(store, task)
+    late: list[Change] = [
+        Change(task=task.uid, watches=[Watch(task.uid, 1, "charge/1", 1, DEADLINE, None, False)]),
+        Change(
+            task=task.uid,
+            step_moves=[StepMove(task.uid, 1, "charge/1", StepState.RUNNING, StepState.ABANDONED, START)],
+        ),
+        Change(task=task.uid, move=move(task, TaskState.WAITING, release=True)),
+    ]
+    for change in late:
+        assert list((await store.commit("s1", [change], None)).missed) == [task.uid]
+    assert await read_step(store, task) == row
+
+
+async def test_a_decision_on_what_is_finished_comes_too_late(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    await scheduler(store, "sup")
+    term = await store.lead("sup", 10)
+    assert term is not None
+    assert await reason(store, completion(task)) is None
+    decision = Decision(
+        task=task.uid,
+        run=1,
+        key="charge/1",
+        attempt=1,
+        state=StepState.TO_REPEAT,
+        repeat_at=START,
+        error=None,
+        posts=(),
+        audit=audit(task),
+    )
+    assert await store.decide(term, [decision]) == 0
+    assert (await read_step(store, task)).state is StepState.COMPLETED
+
+
+async def test_of_many_at_once_one_finishes_it(world: World, store: Store) -> None:
+    stores = [store, await world.open(), await world.open()]
+    task = await waiting(world, store)
+    tries = [completion(task, output=b"%d" % number, actor=f"a{number}") for number in range(9)]
+    found = await asyncio.gather(*[stores[n % 3].complete(each) for n, each in enumerate(tries)])
+    assert sorted((refused.reason if refused else "accepted") for refused in found) == ["accepted"] + ["used"] * 8
+    assert (await read_step(store, task)).output == b"%d" % found.index(None)
+    acts = [entry.act for entry in await store.audits(task.id, 20)]
+    assert sorted(acts) == ["complete"] + ["refused_completion"] * 8
+
+
+async def test_a_forged_token_changes_nothing_and_is_audited(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    before = await read_step(store, task), await read(store, task)
+    await store.refuse_completion(completion(task, actor="mallory"), Refusal(Reason.FORGED, "forged"))
+    assert (await read_step(store, task), await read(store, task)) == before
+    (entry,) = await store.audits(task.id, 9)
+    assert (entry.actor, entry.act, entry.step) == ("mallory", "refused_completion", "charge/1")
+    assert msgspec.json.decode(entry.details)["reason"] == "forged"
+    await store.refuse_completion(completion(world.task(), actor="mallory"), Refusal(Reason.FORGED, "forged"))
+    assert [entry.task for entry in await store.audits(None, 1)] == [None]
+
+
+async def test_the_key_of_the_tokens_is_made_once(world: World, store: Store) -> None:
+    other = await world.open()
+    keys = await asyncio.gather(*[each.completion_key(bytes([n] * 32)) for n, each in enumerate([store, other] * 3)])
+    assert len(set(keys)) == 1
+    assert len(keys[0]) == 32
+    assert await (await world.open()).completion_key(b"x" * 32) == keys[0]
+
+
+@pytest.mark.parametrize("holds", [True, False], ids=["held elsewhere", "free"])
+async def test_word_that_an_agent_has_done_its_part_finds_its_step(world: World, store: Store, holds: bool) -> None:
+    task = await claimed(world, store)
+    await add_steps(store, task, step(task, complete_by=DEADLINE))
+    deferred = Reply(task=task.uid, run=1, key="charge/1", attempt=1, outcome=Outcome.DEFERRED)
+    if holds:
+        await store.stray([deferred])
+        (row,) = await store.read_inbox("s1", 0)
+        assert msgspec.json.decode(row.body, type=Recorded).outcome is Outcome.DEFERRED
+        return
+    task = await let_go(store, task)
+    await store.stray([msgspec.structs.replace(deferred, attempt=2)])
+    assert (await read_step(store, task)).deferred_at is None
+    await store.stray([deferred])
+    found = await read_step(store, task)
+    assert (found.state, found.watched) == (StepState.RUNNING, True)
+    assert found.deferred_at == pytest.approx(store.now(), abs=1)
+    # It tells no outcome: who comes too late with it is no late reply.
+    assert await store.audits(task.id, 9) == []
+
+
+async def test_a_deferral_stays_until_the_next_attempt(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    row = step(task, complete_by=DEADLINE)
+    await add_steps(store, task, row)
+    await commit(store, task, watches=[Watch(task.uid, 1, "charge/1", 1, DEADLINE, None, False, START + 1)])
+    assert (await read_step(store, task)).deferred_at == START + 1
+    await commit(store, task, watches=[Watch(task.uid, 1, "charge/1", 1, DEADLINE, None, False)])
+    assert (await read_step(store, task)).deferred_at == START + 1
+    await commit(
+        store,
+        task,
+        step_moves=[StepMove(task.uid, 1, "charge/1", StepState.RUNNING, StepState.TO_REPEAT, START)],
+    )
+    await commit(store, task, dispatches=[Dispatch(task.uid, 1, "charge/1", 2, START, DEADLINE)])
+    found: Step = await read_step(store, task)
+    assert (found.attempt, found.deferred_at) == (2, None)
+
+
+async def commit(store: Store, task: Task, **parts: Any) -> None:
+    assert (await store.commit("s1", [Change(task=task.uid, **parts)], None)).missed == {}

@@ -1,0 +1,119 @@
+"""Where the applications' own queues may stand, each empty at first and gone with its test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+from servers.postgres import versions
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.store.address import postgres_place
+from stepward.store.contract import Store
+from stepward.store.postgres import PostgresStore
+from stepward.transport.graves import Letter
+from stepward.transport.opening import broker_queues
+from stepward.transport.queues import AppQueues, StoreQueues
+from tests.programs import program
+from tests.store.postgres.server import Servers
+from tests.transport.brokers import SERVERS, clear, new_app
+from tests.transport.conformance.conftest import POLL, sqlite
+from tests.transport.small_store import SmallStore
+
+POSTGRES = Servers()
+
+
+class Yard:
+    """Queues, more of them at the same place, and what was buried there."""
+
+    def __init__(
+        self,
+        make: Callable[[], AppQueues],
+        letters: Callable[[], Awaitable[list[tuple[bytes, str]]]],
+        now: Callable[[], float],
+    ) -> None:
+        self._make = make
+        self._made: list[AppQueues] = []
+        self.letters = letters
+        self.now = now
+        self.queues = self.another()
+
+    def another(self) -> AppQueues:
+        """What another process would have."""
+        queues = self._make()
+        self._made.append(queues)
+        return queues
+
+    async def close(self) -> None:
+        for queues in self._made:
+            await queues.close()
+
+
+def _in(store: Store) -> Yard:
+    async def letters() -> list[tuple[bytes, str]]:
+        return [(letter.body, letter.reason) for letter in reversed(await store.dead_letters(99))]
+
+    return Yard(lambda: StoreQueues(store.messages, poll=POLL), letters, store.now)
+
+
+async def small(path: Path) -> AsyncIterator[Yard]:
+    store = SmallStore(asyncio.get_running_loop().time)
+
+    async def letters() -> list[tuple[bytes, str]]:
+        return store.buried
+
+    yield Yard(lambda: StoreQueues(store, poll=POLL), letters, store.now)
+
+
+async def sqlite_file(path: Path) -> AsyncIterator[Yard]:
+    async with sqlite(path) as store:
+        yield _in(store)
+
+
+async def postgres(path: Path) -> AsyncIterator[Yard]:
+    address = await POSTGRES.emptied(max(versions()))
+    store = PostgresStore(postgres_place(address), app="shop", environment=Environment())
+    await store.open()
+    yield _in(store)
+    await store.close()
+
+
+async def nats(path: Path) -> AsyncIterator[Yard]:
+    async for yard in _brokered(await asyncio.to_thread(SERVERS.nats)):
+        yield yard
+
+
+async def nats3(path: Path) -> AsyncIterator[Yard]:
+    async for yard in _brokered(await asyncio.to_thread(SERVERS.nats3)):
+        yield yard
+
+
+async def rabbitmq(path: Path) -> AsyncIterator[Yard]:
+    program("rabbitmq-server", "rabbitmq-server")
+    async for yard in _brokered(await asyncio.to_thread(SERVERS.rabbitmq)):
+        yield yard
+
+
+async def _brokered(address: str) -> AsyncIterator[Yard]:
+    app, buried = new_app(), list[tuple[bytes, str]]()
+
+    async def bury(queue: str, letters: Sequence[Letter]) -> None:
+        buried.extend((letter.body, letter.reason) for letter in letters)
+
+    async def letters() -> list[tuple[bytes, str]]:
+        return buried
+
+    def make() -> AppQueues:
+        loop = asyncio.get_running_loop()
+        return broker_queues(
+            address, app=app, now=loop.time, environment=Environment(), observers=Observers(), bury=bury
+        )
+
+    yield Yard(make, letters, asyncio.get_running_loop().time)
+    await clear(address, app)
+
+
+Open = Callable[[Path], AsyncIterator[Yard]]
+LEAPING: Sequence[Open] = (small, sqlite_file)
+REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq)

@@ -1,0 +1,31 @@
+"""What is said of a broker that cannot be reached."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import pytest
+
+from stepward.transport.lasting import told
+
+UNKNOWN = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
+def wrapped(cause: Exception) -> Exception:
+    """As a client's own kind of error, which takes the arguments and not the words."""
+    error = ConnectionError(*cause.args)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize("error", [UNKNOWN, wrapped(UNKNOWN)], ids=["itself", "wrapped"])
+def test_a_name_that_is_not_known_is_said_to_be_so(error: Exception) -> None:
+    assert told(error) == "Name or service not known"
+
+
+def test_others_are_told_as_the_system_does() -> None:
+    assert told(ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)")) == "Connection refused"
+    assert told(TimeoutError()) == told(None) == "no answer"
+    assert told(ValueError("two\nlines")) == "two lines"
+    assert told(ValueError()) == "ValueError"

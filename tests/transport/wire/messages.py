@@ -1,0 +1,89 @@
+"""One message of each kind, as the golden files hold it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stepward.model.cloudevents import CloudEvent, encode_event, instant
+from stepward.model.messages import Outcome, Progress
+from stepward.model.records import Task
+from stepward.model.status import Told, ended_with, status_event
+from stepward.transport.contract import Message
+from stepward.transport.losses import encode_loss
+from stepward.transport.wire import Wire, encode_revocation, join
+from tests.transport.messages import reply, request
+from tests.virtual import START
+
+ONE, OTHER = "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5e", "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5f"
+ERROR = b'{"message":"no such card","type":"Unrecoverable","data":{"code":14}}'
+SOURCE = "/stepward/shop/process-1"
+BATCHES: dict[str, list[Message]] = {
+    "request": [request(ONE, complete_by=START + 10.5)],
+    "request-of-no-json": [request(ONE, complete_by=START + 10, input=b"\x00\xff")],
+    "request-of-an-undo": [
+        request(
+            ONE,
+            complete_by=START + 10,
+            key="payments.charge/1~undo",
+            attempt=2,
+            undo=True,
+            input=b'[null,"o1",5]',
+            idempotency_key=f"{ONE}/1/payments.charge/1~undo",
+            undoes=f"{ONE}/1/payments.charge/1",
+            priority=9,
+        )
+    ],
+    "request-of-a-next-attempt": [request(ONE, complete_by=START + 10, attempt=2, progress=b'{"done":7}')],
+    "requests": [
+        request(ONE, complete_by=START + 10),
+        request(OTHER, complete_by=START + 20, task_id="order-2", run=3),
+    ],
+    "reply-completed": [reply(ONE, output=b'"charge-1"')],
+    "reply-failed": [reply(ONE, outcome=Outcome.FAILED, output=None, error=ERROR, maybe_done=True)],
+    "reply-gave-up": [reply(ONE, outcome=Outcome.GAVE_UP, output=None, error=ERROR, calls=4)],
+    "reply-deferred": [reply(ONE, outcome=Outcome.DEFERRED, output=None)],
+    "progress": [Progress(task=ONE, run=1, key="payments.charge/1", attempt=1, progress=b'{"done":7}', at=START + 2.5)],
+    "replies": [reply(ONE, output=b"null"), reply(OTHER, attempt=2, output=b"[1.5,true]", calls=2)],
+}
+
+
+def written() -> dict[str, bytes]:
+    """The bytes of each message that we write."""
+    wire = Wire("shop")
+    batches = {name: join([wire.encode(each, START) for each in batch]) for name, batch in BATCHES.items()}
+    return batches | {
+        "revocation": encode_revocation(SOURCE, "agents.payments", ONE, 2, "payments.charge/1"),
+        "loss": encode_loss("shop", "0192f3a1", "agents.payments"),
+        "submission": _submission(),
+        "status-events": join(_status_events()),
+    }
+
+
+def _submission() -> bytes:
+    return encode_event(
+        CloudEvent(
+            id="A-4",
+            source="/stepward/shop",
+            type="stepward.submission",
+            time=instant(START),
+            replyto="replies.shop.web",
+            datacontenttype="application/json",
+            data=msgspec.Raw(b'{"product":"teapot"}'),
+            specversion="1.0",
+        )
+    )
+
+
+def _status_events() -> list[bytes]:
+    task = Task(uid=ONE, id="A-4", workflow="fulfil", version="1", reply_to="replies.shop.web")
+    step = {"step": "payments.charge/1", "name": "payments.charge"}
+    return [
+        status_event(task, Told.STARTED, 2, START + 0.25),
+        status_event(task, Told.STEP_DELAYED, 3, START + 1, **step, failures=1, repeat_at=START + 3, error=_error()),
+        status_event(task, Told.WAITING, 4, START + 4, waits_for="signal approval", until=None),
+        status_event(task, Told.COMPLETED, 5, START + 9, **ended_with(b'"parcel-1"', None)),
+    ]
+
+
+def _error() -> msgspec.Raw:
+    return msgspec.Raw(ERROR)
