@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from servers.ports import free_port
@@ -21,6 +21,8 @@ PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 START_SECONDS = 120
 LOOK_SECONDS = 0.05
 GREETING = b"AMQP\x00\x00\x09\x01"
+METHOD_FRAME = b"\x01"
+"""What its answer begins with; another program that has taken its port answers otherwise."""
 SETTINGS = """
 listeners.tcp.local = 127.0.0.1:{port}
 log.console = false
@@ -80,7 +82,8 @@ class Server:
     def kill(self) -> None:
         """End it as a crash would."""
         if self._process is not None:
-            self._signal(signal.SIGKILL)
+            with suppress(ProcessLookupError):  # It may have ended by itself.
+                self._signal(signal.SIGKILL)
             self._process.wait(START_SECONDS)
             self._process = None
 
@@ -145,7 +148,7 @@ class Server:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=2) as client:
                 client.sendall(GREETING)
-                return bool(client.recv(1))
+                return client.recv(1) == METHOD_FRAME
         except OSError:
             return False
 
