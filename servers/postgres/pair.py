@@ -60,7 +60,15 @@ class Pair:
 
     def fail_over(self) -> None:
         """Crash the primary, and make a primary of the standby; the other stays away until ``attach``."""
+        self.crash()
+        self.take_over()
+
+    def crash(self) -> None:
+        """End the primary at once; nobody serves until ``take_over``."""
         self.primary.stop(immediate=True)
+
+    def take_over(self) -> None:
+        """Make a primary of the standby after a ``crash``."""
         self.standby.promote()
         self.primary, self.standby = self.standby, self.primary
         # Nobody is left to wait for.

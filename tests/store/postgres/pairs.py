@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,11 @@ class Stage:
                 pass
             return found
 
-    async def fail_over(self) -> None:
-        """Crash the primary; the standby takes over."""
-        await asyncio.to_thread(self.pair.fail_over)
+    async def fail_over(self, between: Callable[[], None] = lambda: None) -> None:
+        """Crash the primary; the standby takes over. ``between`` is called while neither serves."""
+        await asyncio.to_thread(self.pair.crash)
+        between()
+        await asyncio.to_thread(self.pair.take_over)
 
     async def usurp(self) -> Server:
         """Make a primary of the standby while the old one goes on; the old one."""
