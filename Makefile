@@ -33,8 +33,8 @@ test: check programs ## run every check, every test and a short simulation
 	@$(RUN) -m pytest -n 4 --dist loadgroup
 	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
 
-faults: .venv/ready.stamp programs ## hurt real brokers, Agents and Schedulers over them, and play the example over both
-	@CI=true $(RUN) -m pytest -n 2 -m faults
+faults: .venv/ready.stamp programs ## kill processes everywhere, hurt real brokers, and play the example over them: what takes long
+	@CI=true $(RUN) -m pytest -n 3 -m faults
 
 programs:
 	@tests/install-programs

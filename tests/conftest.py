@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 import pytest
 
@@ -12,19 +12,27 @@ LONG = {
     "tests/appqueues/": ("rabbitmq",),
     "tests/benchmarks/": ("nats", "rabbitmq"),
     "tests/cli/": ("rabbitmq",),
+    "tests/crash/": ("postgresql", "random_kills", ":", ">"),
+    "tests/examples/test_demo.py": ("postgresql",),
+    "tests/examples/test_shop.py": ("nats", "postgresql"),
     "tests/longsteps/": ("nats", "rabbitmq"),
+    "tests/torture/": ("short_torture",),
     "tests/transport/nats/test_recovery.py": ("",),
 }
-"""Where tests over these brokers take longer than all that `make test` does may take: `make faults` runs them."""
+"""Words in the names of tests that take longer than all that `make test` does may take: `make faults` runs them.
+
+Those of `tests/crash/` die a second time, at a later visit, at random or over a server; the others die there, too.
+"""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> Generator[None, None, None]:
     """Keep tests that need the same servers together, and those that take long apart."""
     for item in items:
         for server in SHARED:
             if server in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(server))
-        for place, brokers in LONG.items():
-            if item.nodeid.startswith(place) and any(broker in item.nodeid for broker in brokers):
+        for place, words in LONG.items():
+            if item.nodeid.startswith(place) and any(word in item.name for word in words):
                 item.add_marker(pytest.mark.faults)
+    yield  # A wrapper goes first: these marks have to be there before any plugin acts on them.
