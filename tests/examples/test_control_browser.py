@@ -101,6 +101,28 @@ async def test_what_could_not_be_changed_stays_on_the_page(
     await expect(page.locator("#notices")).to_be_empty()
 
 
+async def test_a_look_does_not_take_the_word_from_a_change(panel: str, browser: Browser) -> None:
+    page = await browser.new_page()
+    await page.clock.install()
+    await page.goto(panel)
+    await expect(page.locator("#pulse")).to_have_text("live")
+    held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
+
+    async def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            release = asyncio.Event()
+            await held.put(release)
+            await release.wait()
+        await route.continue_()
+
+    await page.route("**", hold)
+    await page.locator("#mail-down").click()
+    release = await held.get()
+    await page.clock.run_for(3_000)
+    release.set()
+    await expect(page.locator("#notices")).to_contain_text("mail does not answer")
+
+
 async def test_a_late_look_does_not_turn_a_switch_back(panel: str, browser: Browser) -> None:
     page = await opened(browser, panel)
     held: asyncio.Queue[asyncio.Event] = asyncio.Queue()

@@ -6,6 +6,8 @@ const EVERY_MS = 1000;
 const PATIENCE_MS = 5000;
 
 let latest = 0;
+// Nothing is looked up while a change is on its way: its answer is the latest, and its notices come only once.
+let changing = 0;
 
 // The page as the answer to a request, or null if a later request has been made meanwhile.
 async function fetchPage(path, options) {
@@ -51,11 +53,13 @@ async function refresh(path, options, withNotices) {
 async function submit(event) {
   event.preventDefault();
   const form = event.target;
+  changing += 1;
   await refresh(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) }, true);
+  changing -= 1;
 }
 
 async function live() {
-  if (!document.hidden) await refresh("/", {}, false);
+  if (!document.hidden && !changing) await refresh("/", {}, false);
   setTimeout(live, EVERY_MS);
 }
 
