@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
-
-import jsonschema
-import msgspec
 
 from stepward.durations import LONGEST, Duration, seconds, shown
-from stepward.errors import InvalidArguments, InvalidDuration, InvalidId, Refused, UnknownWorkflow
-from stepward.model.records import PRIORITIES, WorkflowRecord
-from stepward.payload import decode, encode
+from stepward.errors import InvalidDuration, InvalidId, Refused, UnknownWorkflow
+from stepward.model.records import PRIORITIES
+from stepward.payload import encode
 from stepward.workflow.definition import Workflow
 
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
@@ -26,15 +20,6 @@ LABEL_LENGTH = 200
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, of which PostgreSQL refuses NUL, and halves of characters, which are no UTF-8."""
 MOST_LISTED = 10_000
-FORMATS: dict[str, type] = {
-    "date": date,
-    "date-time": datetime,
-    "decimal": Decimal,
-    "duration": timedelta,
-    "time": time,
-    "uuid": UUID,
-}
-"""The formats that registered schemas use, and the types whose arguments they stand for."""
 
 
 def task_id(id: str) -> str:
@@ -152,33 +137,6 @@ def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: 
     return data
 
 
-def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
-    """The argument array, checked against the JSON Schema that a Scheduler registered."""
-    if kwargs:
-        raise InvalidArguments(
-            f"arguments of {record.name}: expected positional ones, found {', '.join(kwargs)}; "
-            "a client without the application's code knows no parameter names"
-        )
-    schema = decode(record.schema, f"schema of {record.name}")
-    data = encode([*args, *_defaults(schema, len(args))], f"arguments of {record.name}", limit=limit)
-    try:
-        jsonschema.validate(msgspec.json.decode(data), schema, cls=_Validator, format_checker=_formats)
-    except jsonschema.ValidationError as error:
-        where = "".join(f"[{part!r}]" for part in error.absolute_path)
-        raise InvalidArguments(
-            f"arguments of {record.name}: expected what its registered schema allows, found {error.message[:200]}"
-            + (f" at {where}" if where else "")
-        ) from None
-    return data
-
-
-def _defaults(schema: dict[str, Any], given: int) -> list[Any]:
-    """What the parameters that are left out stand at: a client with the code would send the same array."""
-    array = schema.get("$defs", {}).get(schema.get("$ref", "").rpartition("/")[2], schema)
-    left = itertools.takewhile(lambda place: "default" in place, array.get("prefixItems", [])[given:])
-    return [place["default"] for place in left]
-
-
 def _short_text(value: str | None, what: str) -> str | None:
     if value is None:
         return None
@@ -191,31 +149,6 @@ def _short_text(value: str | None, what: str) -> str | None:
 
 def _is_short(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= LABEL_LENGTH
-
-
-def _is_integer(_checker: object, value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _checked_formats() -> jsonschema.FormatChecker:
-    checker = jsonschema.FormatChecker(formats=())
-    for name, kind in FORMATS.items():
-        checker.checks(name, raises=msgspec.ValidationError)(lambda value, kind=kind: _fits(value, kind))
-    return checker
-
-
-def _fits(value: object, kind: type) -> bool:
-    if isinstance(value, str):
-        msgspec.convert(value, kind)
-    return True
-
-
-_formats = _checked_formats()
-# JSON Schema takes 1.0 for an integer, the workflow's own signature does not.
-_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]  # its stubs leave it untyped
-    jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
-)
 
 
 def unknown(name: str, known: list[str]) -> UnknownWorkflow:

@@ -127,7 +127,9 @@ class Preparation:
     def _pack(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
         if isinstance(known, Workflow):
             return accept.by_declaration(known, args, kwargs, self._limit)
-        return accept.by_schema(known, args, kwargs, self._limit)
+        from stepward.client.registered import by_schema  # noqa: PLC0415  slow to import, and few need it
+
+        return by_schema(known, args, kwargs, self._limit)
 
 
 def _plan_of(known: Known) -> Plan | None:
