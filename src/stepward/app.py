@@ -33,7 +33,6 @@ from stepward.sync import SyncClient
 from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.contract import Transport
 from stepward.transport.graves import burying
-from stepward.transport.letters import DeadLetters
 from stepward.transport.memory import MemoryTransport
 from stepward.transport.opening import broker_queues, is_broker, open_broker
 from stepward.transport.queues import AppQueues, StoreQueues
@@ -281,7 +280,7 @@ class App:
                 now=store.now,
                 environment=self.environment,
                 observers=self.observers,
-                bury=DeadLetters(store.messages).bury,
+                bury=burying(store.messages),
             )
         except BaseException:
             await store.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepward import Agent, App, SyncClient, current_step, workflow
+from stepward import Agent, App, SyncClient, TaskHandle, current_step, workflow
 from stepward.errors import CompletionRefused
 from stepward.model.states import TaskState
 
@@ -42,8 +42,12 @@ async def _wait(store: Path) -> None:
     async with app.running(), app.client() as client:
         task = await client.submit(approved, "o1", id="o1")
         async with asyncio.timeout(20):
-            while (await task.status()).state is not TaskState.WAITING or not (await task.steps())[0].progress:  # noqa: ASYNC110
+            while not await _waits(task):  # noqa: ASYNC110 - no event tells of it
                 await asyncio.sleep(0.05)
+
+
+async def _waits(task: TaskHandle) -> bool:
+    return (await task.status()).state is TaskState.WAITING and bool((await task.steps())[0].progress)
 
 
 async def _result(store: Path) -> Any:
@@ -56,7 +60,7 @@ async def _ended(store: Path) -> None:
     app = application(store)
     async with app.running(), app.client() as client:
         async with asyncio.timeout(20):
-            while (await client.task("o1").status()).state is not TaskState.ERROR:  # noqa: ASYNC110
+            while (await client.task("o1").status()).state is not TaskState.ERROR:  # noqa: ASYNC110 - no event tells of it
                 await asyncio.sleep(0.05)
 
 

@@ -17,8 +17,8 @@ from servers import nats, rabbitmq
 from stepward.clock import Environment
 from stepward.events import Event, Observers
 from stepward.transport.brokered import BrokerTransport
+from stepward.transport.graves import Letter
 from stepward.transport.opening import open_broker
-from stepward.transport.wire import Spoilt
 
 _numbers = itertools.count(1)
 
@@ -59,10 +59,10 @@ class Buried:
     """What was buried, in place of the store's dead letters."""
 
     def __init__(self) -> None:
-        self.letters: list[tuple[str, Spoilt]] = []
+        self.letters: list[tuple[str, Letter]] = []
         self.is_down = False
 
-    async def bury(self, queue: str, letters: Sequence[Spoilt]) -> None:
+    async def bury(self, queue: str, letters: Sequence[Letter]) -> None:
         self.letters += [(queue, letter) for letter in letters]
 
 

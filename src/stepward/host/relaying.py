@@ -12,8 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from zlib import crc32
 
 from stepward.errors import StoreError, StoreUnusable, TransportError
-from stepward.host.carrying import Carrier
+from stepward.host.carrying import Carrier, Outlet
 from stepward.host.parts import Parts, Roles
+from stepward.host.returned import Returned
+from stepward.model.messages import request_queue
 from stepward.model.records import Instance, Role
 from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.graves import burying, letters_queue, opened
@@ -29,6 +31,8 @@ REST_SECONDS = 0.02
 """After a look that found nothing: hints tell of every change of the store."""
 FINISH_SECONDS = 2.0
 LETTERS, LETTERS_LEASE, PAUSE = 100, 15.0, 1.0
+REQUESTS = request_queue("")
+"""What the names of Agents' queues begin with."""
 
 
 Way = Callable[[Carrier], Awaitable[int]]
@@ -42,6 +46,7 @@ class Relay:
         self._parts = parts
         self._messages = parts.store.messages
         self._queues = queues
+        self._returned = Returned(parts.transport, parts.app)
         self._instance = instance
         self._letters = letters_queue(parts.app)
         self._instances: Sequence[Instance] = ()
@@ -112,12 +117,14 @@ class Relay:
         found = [
             queue
             for queue in await self._messages.standing(f"replies.{app}.", MOST_QUEUES)
-            if self._is_ours(queue) and self._begin(queue, lambda each: each.carry_events(), self._is_ours)
+            if self._is_ours(queue)
+            and self._begin(queue, self._queues, lambda each: each.carry_events(), self._is_ours)
         ]
         if now >= self._posted_at + self._parts.settings.poll:
             self._posted_at = now
-            for queue in await self._messages.standing(f"submissions.{app}.", MOST_QUEUES):
-                self._begin(queue, lambda each: each.carry_posted(), lambda _: True)
+            for prefix, outlet in ((f"submissions.{app}.", self._queues), (REQUESTS, self._returned)):
+                for queue in await self._messages.standing(prefix, MOST_QUEUES):
+                    self._begin(queue, outlet, lambda each: each.carry_posted(), lambda _: True)
         return bool(found)
 
     async def _look(self, now: float) -> None:
@@ -127,13 +134,13 @@ class Relay:
             self._instances = await self._parts.store.instances()
             self._looked_at = now
 
-    def _begin(self, queue: str, way: Way, is_ours: Callable[[str], bool]) -> bool:
+    def _begin(self, queue: str, outlet: Outlet, way: Way, is_ours: Callable[[str], bool]) -> bool:
         if queue in self._carried or len(self._carried) >= MOST_CARRIED:
             return False
         carrier = Carrier(
             queue,
             self._messages,
-            self._queues,
+            outlet,
             is_ours=lambda: is_ours(queue),
             environment=self._parts.environment,
             observers=self._parts.observers,

@@ -9,7 +9,8 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.announcing import decode_capacity
 from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
-from stepward.transport.intake import Bury, Intake, Source
+from stepward.transport.graves import Bury
+from stepward.transport.intake import Intake, Source
 from stepward.transport.losses import decode_loss
 from stepward.transport.outgoing import Packer, Parcel
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation

@@ -1,4 +1,4 @@
-"""Dead letters of the applications' queues over brokers: they lie in the store, where operators look.
+"""Dead letters of what came over brokers: they lie in the store, where operators look.
 
 A process that has no store, such as a storefront that knows the broker alone, sends them through a queue of the
 broker, from which a Scheduler's process buries them.

@@ -11,7 +11,8 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.boxes import Box, Boxes, Handle
 from stepward.transport.contract import Delivery, Message
-from stepward.transport.wire import Spoilt, Wire
+from stepward.transport.graves import Bury, Letter
+from stepward.transport.wire import Wire
 
 PATIENCE = 0.02
 """How long what came may wait for room here before somebody else is offered it.
@@ -23,8 +24,6 @@ Told_contra = TypeVar("Told_contra", contravariant=True)
 
 Put = Callable[[str, Sequence[Message]], Awaitable[None]]
 """Appends messages to a queue."""
-Bury = Callable[[str, Sequence[Spoilt]], Awaitable[None]]
-"""Keeps what came over a queue and nobody can use for an operator."""
 
 
 class Source(Protocol[Told_contra]):
@@ -199,7 +198,7 @@ class Intake(Generic[Handle]):
             self._boxes.settle_place(box, place)
         await self._acknowledge()
 
-    async def _bury_spoilt(self, box: Box[Handle], spoilt: Sequence[Spoilt]) -> None:
+    async def _bury_spoilt(self, box: Box[Handle], spoilt: Sequence[Letter]) -> None:
         for letter in spoilt:
             start = letter.body[:SHOWN].decode(errors="replace")
             self._observers.tell("transport.dead_letter", queue=self._queue, error=letter.reason, start=start)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from stepward.clock import Environment
 from stepward.errors import SettingsError
@@ -13,8 +14,9 @@ from stepward.readers import BROKER
 from stepward.transport.appqueues import BrokerQueues, Depot
 from stepward.transport.brokered import Broker, BrokerTransport
 from stepward.transport.contract import Lost
-from stepward.transport.graves import Bury as BuryLetters
-from stepward.transport.intake import Bury
+from stepward.transport.graves import Bury
+
+Made_co = TypeVar("Made_co", covariant=True)
 
 
 async def open_broker(
@@ -27,8 +29,8 @@ async def open_broker(
     bury: Bury,
 ) -> BrokerTransport:
     """A transport over the broker of that address, connected. Raises SettingsError or TransportError."""
-    opened = _rabbitmq if address.startswith("amqp") else _nats
-    broker = opened(address, app=app, now=now, environment=environment, observers=observers)
+    make, _ = _makers(address)
+    broker = make(app=app, now=now, environment=environment, observers=observers)
     transport = BrokerTransport(broker, app=app, ident=environment.new_uid(), now=now, observers=observers, bury=bury)
     try:
         await broker.open(transport.told, transport.lost)
@@ -50,11 +52,11 @@ def broker_queues(
     now: Callable[[], float],
     environment: Environment,
     observers: Observers,
-    bury: BuryLetters | None,
+    bury: Bury | None,
 ) -> BrokerQueues:
     """The applications' own queues at that broker, over a connection of their own. Raises SettingsError."""
-    opened = _rabbitmq_depot if address.startswith("amqp") else _nats_depot
-    depot = opened(address, app=app, now=now, environment=environment, observers=observers)
+    _, make = _makers(address)
+    depot = make(app=app, now=now, environment=environment, observers=observers)
     return BrokerQueues(depot, app=app, new_uid=environment.new_uid, bury=bury)
 
 
@@ -66,42 +68,31 @@ class Opening(Broker, Protocol):
         ...
 
 
-def _nats(
-    address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
-) -> Opening:
+class Makes(Protocol[Made_co]):
+    """Makes what knows a broker's address already."""
+
+    def __call__(
+        self, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
+    ) -> Made_co:
+        """One for that application, not connected yet."""
+        ...
+
+
+def _makers(address: str) -> tuple[Makes[Opening], Makes[Depot]]:
+    """What makes the transport's side and the applications' queues at that address. Raises SettingsError."""
+    if address.startswith("amqp"):
+        _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
+        from stepward.transport.rabbitmq.broker import RabbitBroker  # noqa: PLC0415  an extra's
+        from stepward.transport.rabbitmq.depot import RabbitDepot  # noqa: PLC0415  an extra's
+
+        return partial(RabbitBroker, address), partial(RabbitDepot, address)
     _check_client("nats", "nats-py for a nats:// address", "nats")
     from stepward.transport.nats.address import nats_address  # noqa: PLC0415  an extra's
     from stepward.transport.nats.broker import NatsBroker  # noqa: PLC0415  an extra's
-
-    return NatsBroker(nats_address(address), app=app, now=now, environment=environment, observers=observers)
-
-
-def _rabbitmq(
-    address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
-) -> Opening:
-    _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
-    from stepward.transport.rabbitmq.broker import RabbitBroker  # noqa: PLC0415  an extra's
-
-    return RabbitBroker(address, app=app, now=now, environment=environment, observers=observers)
-
-
-def _nats_depot(
-    address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
-) -> Depot:
-    _check_client("nats", "nats-py for a nats:// address", "nats")
-    from stepward.transport.nats.address import nats_address  # noqa: PLC0415  an extra's
     from stepward.transport.nats.depot import NatsDepot  # noqa: PLC0415  an extra's
 
-    return NatsDepot(nats_address(address), app=app, now=now, environment=environment, observers=observers)
-
-
-def _rabbitmq_depot(
-    address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
-) -> Depot:
-    _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
-    from stepward.transport.rabbitmq.depot import RabbitDepot  # noqa: PLC0415  an extra's
-
-    return RabbitDepot(address, app=app, now=now, environment=environment, observers=observers)
+    place = nats_address(address)
+    return partial(NatsBroker, place), partial(NatsDepot, place)
 
 
 def _check_client(module: str, expected: str, extra: str) -> None:

@@ -14,6 +14,7 @@ from stepward.model.current import PROGRESS_BYTES, SHORTEN
 from stepward.model.messages import Outcome, Progress, Reply, Request, traceparent
 from stepward.payload import check_size
 from stepward.transport.contract import Message
+from stepward.transport.graves import Letter
 
 BATCH = "application/cloudevents-batch+json"
 """The content type of a broker message."""
@@ -127,13 +128,6 @@ class Revocation(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", 
     """The step's key."""
 
 
-class Spoilt(Struct, frozen=True):
-    """What a broker gave and nobody can use, with the reason in one line."""
-
-    body: bytes
-    reason: str
-
-
 class Wire:
     """Encodes and decodes the messages of one application."""
 
@@ -153,25 +147,25 @@ class Wire:
         event = self._answered(message, now) if isinstance(message, Reply) else self._told(message)
         return self._encoder.encode(event)
 
-    def decode(self, body: bytes) -> tuple[list[Message], list[Spoilt]]:
+    def decode(self, body: bytes) -> tuple[list[Message], list[Letter]]:
         """The messages of a batch, and what in it is none: that does not spoil its neighbours."""
         try:
             return [_message(event) for event in self._events.decode(body)], []
         except FOREIGN:
             return self._decode_apart(body)
 
-    def _decode_apart(self, body: bytes) -> tuple[list[Message], list[Spoilt]]:
+    def _decode_apart(self, body: bytes) -> tuple[list[Message], list[Letter]]:
         try:
             parts = self._raws.decode(body)
         except FOREIGN as error:
-            return [], [Spoilt(body, f"expected a batch of CloudEvents, found: {error}")]
+            return [], [Letter(body, f"expected a batch of CloudEvents, found: {error}")]
         messages: list[Message] = []
-        spoilt: list[Spoilt] = []
+        spoilt: list[Letter] = []
         for part in parts:
             try:
                 messages.append(_message(self._event.decode(part)))
             except FOREIGN as error:
-                spoilt.append(Spoilt(bytes(part), f"expected a request or a reply, found: {error}"))
+                spoilt.append(Letter(bytes(part), f"expected a request or a reply, found: {error}"))
         return messages, spoilt
 
     def _asked(self, request: Request, now: float) -> RequestEvent:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
 from nats.js import JetStreamContext
 
 from servers.ports import free_port
-from stepward import Agent, App, workflow
+from stepward import Agent, App, Client, workflow
 from stepward.errors import TransportError
 from stepward.model.records import DeadLetter
+from stepward.transport.wire import Wire
 from tests.transport.brokers import Heard
+from tests.transport.messages import request
 
 payments = Agent("payments")
 
@@ -42,13 +43,39 @@ async def test_tasks_are_done_and_what_is_foreign_reaches_the_operator(
         tasks = [await client.submit(fulfil, f"o{number}", id=f"o{number}") for number in range(20)]
         assert [await task.result(timeout="30s") for task in tasks] == [f"charge-o{number}" for number in range(20)]
         await events.of("transport.dead_letter")
-        letters: Sequence[DeadLetter] = []
+        letter = await _letter(client)
+        assert (letter.queue, letter.body) == ("agents.payments", b"?")
+        assert "expected a batch of CloudEvents" in letter.reason
+        assert await client.put_back(letter.number) == [letter.number]
+        again = await _letter(client)
+        assert (again.queue, again.body) == ("agents.payments", b"?"), "it may not stand where nobody looks"
+        assert "put back into agents.payments: expected a batch of CloudEvents" in again.reason
+
+
+async def test_a_request_put_back_reaches_its_agent(address: str, app: str, tmp_path: Path) -> None:
+    stock, reserved = Agent("stock"), asyncio.get_running_loop().create_future()
+
+    @stock.operation(complete_by="30s")
+    async def reserve(order: str) -> None:
+        reserved.set_result(order)
+
+    store = f"sqlite:///{tmp_path}/shop.db"
+    shop = App(app, workflows=[fulfil], agents=[payments, stock], store=store, transport=address)
+    body = Wire(app).encode(request(agent="stock", operation="stock.reserve", input=b'["o1"]'), 0.0)
+    async with shop.running(), shop.client() as client:
+        await client.store.messages.bury_bodies("agents.stock", [(body, "an older version did not know it", 1)])
+        await client.put_back((await _letter(client)).number)
         async with asyncio.timeout(30):
-            while not letters:
-                letters = await client.dead_letters(10)
-        (letter,) = letters
-    assert (letter.queue, letter.body) == ("agents.payments", b"?")
-    assert "expected a batch of CloudEvents" in letter.reason
+            assert await reserved == "o1"
+        assert await client.dead_letters(10) == []
+
+
+async def _letter(client: Client) -> DeadLetter:
+    async with asyncio.timeout(30):
+        while not (letters := await client.dead_letters(10)):
+            pass
+    (letter,) = letters
+    return letter
 
 
 async def test_a_broker_out_of_reach_ends_the_start(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from stepward.errors import TransportError
 from stepward.events import Event
 from stepward.model.messages import Outcome, Reply
 from stepward.transport.contract import Delivery
-from stepward.transport.wire import Spoilt
+from stepward.transport.graves import Letter
 from tests.transport.brokers import Buried, brokered, opened
 from tests.transport.messages import reply, request
 
@@ -161,7 +161,7 @@ async def test_what_nobody_can_use_is_buried_and_its_neighbours_arrive(
 class Refusing(Buried):
     """A grave that takes nothing the first time."""
 
-    async def bury(self, queue: str, letters: Sequence[Spoilt]) -> None:
+    async def bury(self, queue: str, letters: Sequence[Letter]) -> None:
         if not self.is_down:
             self.is_down = True
             raise TransportError("expected a store, found none")

@@ -1,0 +1,22 @@
+"""Dead letters that an operator puts back and that are a broker's: the store is not where Agents look for requests."""
+
+from __future__ import annotations
+
+from stepward.errors import Refused
+from stepward.transport.contract import Transport
+from stepward.transport.wire import Wire, join
+
+
+class Returned:
+    """Takes what is carried to the Agents' queues; ``app`` is the application's name."""
+
+    def __init__(self, transport: Transport, app: str) -> None:
+        self._transport = transport
+        self._wire = Wire(app)
+
+    async def carry(self, queue: str, body: bytes, id: str) -> None:
+        """Publish the request again, as a double if it comes twice. Raises TransportError, Refused for what is none."""
+        messages, spoilt = self._wire.decode(join([body]))
+        if spoilt:
+            raise Refused(f"put back into {queue}: {spoilt[0].reason}")
+        await self._transport.publish(queue, messages)
