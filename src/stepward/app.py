@@ -16,27 +16,19 @@ from stepward.client.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
 from stepward.errors import DeclarationError
-from stepward.events import AlertSink, Hints, Observers
+from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
 from stepward.model.action import Action
-from stepward.observers.logs import LogObserver, LogSink
-from stepward.observers.webhook import WebhookSink
+from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
+from stepward.running import Reach, Running, sinks_of
 from stepward.schedules import CatchUp
 from stepward.settings import Settings
-from stepward.store.contract import Store
 from stepward.store.opening import open_store
 from stepward.submission import Submission
 from stepward.submission.declaration import Accept
 from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
-from stepward.transport.appqueues import BrokerQueues
-from stepward.transport.contract import Transport
-from stepward.transport.graves import burying
-from stepward.transport.memory import MemoryTransport
-from stepward.transport.opening import broker_queues, is_broker, open_broker
-from stepward.transport.queues import AppQueues, StoreQueues
-from stepward.transport.store import StoreTransport
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -241,9 +233,14 @@ class App:
         await store.open()
         hints = Hints()
         endings = Endings()
-        transport = await self._transport(settings, store, hints)
-        brokered = self._broker_queues(settings, store)
-        queues = brokered or self._store_queues(settings, store, hints)
+        reach = Reach(self.name, settings, self.environment, self.observers, store, hints)
+        try:
+            transport = await reach.transport()
+        except BaseException:
+            await store.close()
+            raise
+        brokered = reach.broker_queues()
+        queues = brokered or reach.store_queues()
         parts = Parts(
             app=self.name,
             registry=self.registry,
@@ -263,46 +260,6 @@ class App:
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles))
 
-    async def _transport(self, settings: Settings, store: Store, hints: Hints) -> Transport:
-        if settings.transport == "local":
-            return MemoryTransport(store.now)
-        if settings.transport != "store":
-            return await self._brokered(settings.transport, store)
-        transport = StoreTransport(store.messages, poll=settings.poll, hint=None, observers=self.observers)
-        hints.listen(transport.wake)
-        return transport
-
-    async def _brokered(self, address: str, store: Store) -> Transport:
-        try:
-            return await open_broker(
-                address,
-                app=self.name,
-                now=store.now,
-                environment=self.environment,
-                observers=self.observers,
-                bury=burying(store.messages),
-            )
-        except BaseException:
-            await store.close()
-            raise
-
-    def _store_queues(self, settings: Settings, store: Store, hints: Hints) -> AppQueues:
-        queues = StoreQueues(store.messages, poll=settings.poll)
-        hints.listen(queues.wake)
-        return queues
-
-    def _broker_queues(self, settings: Settings, store: Store) -> BrokerQueues | None:
-        if not is_broker(settings.transport):
-            return None
-        return broker_queues(
-            settings.transport,
-            app=self.name,
-            now=store.now,
-            environment=self.environment,
-            observers=self.observers,
-            bury=burying(store.messages),
-        )
-
     def _chosen(self, agents: bool | Iterable[str]) -> frozenset[str] | None:
         if isinstance(agents, bool):
             return None if agents else frozenset()
@@ -312,41 +269,6 @@ class App:
             unknown = ", ".join(sorted(chosen - known))
             raise DeclarationError(f"agents: expected some of {', '.join(sorted(known))}, found {unknown}")
         return chosen
-
-
-class Running:
-    """An application at work in this process."""
-
-    def __init__(
-        self,
-        store: Store,
-        transport: Transport,
-        queues: AppQueues,
-        hints: Hints,
-        endings: Endings,
-        host: Host,
-    ) -> None:
-        self.store = store
-        self.transport = transport
-        self.queues = queues
-        self.hints = hints
-        self.endings = endings
-        self.host = host
-
-    async def wait(self) -> None:
-        """Wait until an actor ends by a bug, and raise it."""
-        await self.host.wait()
-
-    async def stop(self) -> None:
-        """End every actor in good order, then the transport and the store."""
-        await self.host.stop()
-        await self.close()
-
-    async def close(self) -> None:
-        """Let go of the transport and the store."""
-        await self.queues.close()
-        await self.transport.close()
-        await self.store.close()
 
 
 def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
@@ -360,11 +282,3 @@ def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
         if names.count(name) > 1:
             raise DeclarationError(f"Agent {name!r}: expected one declaration, found {names.count(name)}")
     return [operation for agent in agents for operation in agent.operations.values()]
-
-
-def sinks_of(settings: Settings) -> list[AlertSink]:
-    """Where alerts go; raises SettingsError for a receiver or a secret that cannot be."""
-    sinks: list[AlertSink] = [LogSink()]
-    if settings.webhook_url is not None and settings.webhook_secret is not None:
-        sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret))
-    return sinks

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from stepward import StepFailed, Supervision, TaskUndone, Unrecoverable, workflow
-from stepward.app import Running
 from stepward.model.messages import Outcome, Reply, reply_queue
 from stepward.model.records import Role
 from stepward.model.states import TaskState
+from stepward.running import Running
 from tests.scheduler.test_instances import declare_dead
 from tests.scheduler.world import Service, World, hang, in_state, refuse, states, take, until, until_set
 

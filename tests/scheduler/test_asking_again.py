@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from stepward import App, workflow
-from stepward.app import Running
 from stepward.errors import TransportError
 from stepward.model.messages import Request
+from stepward.running import Running
 from stepward.transport.contract import Lost, Message
 from tests.scheduler.world import Service, World, take, until
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from stepward import Backoff, Supervision, TaskCancelled, TaskFailed, step, wait_for, workflow
-from stepward.app import Running
 from stepward.errors import IllegalTransition
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.running import Running
 from tests.scheduler.world import Service, World, hang, in_state, states, take, until
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from stepward import wait_for, workflow
-from stepward.app import Running
 from stepward.model.states import TaskState
+from stepward.running import Running
 from tests.scheduler.world import Service, World, hang, in_state, states, until, until_set
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stepward import Agent, Client, workflow
-from stepward.app import Running
 from stepward.model.states import TaskState
+from stepward.running import Running
 from tests.scheduler.hearing import BEGUN, QUEUE, Hearing
 from tests.scheduler.world import World, in_state, until
 

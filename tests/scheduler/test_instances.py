@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from stepward import Client, Supervision, step, workflow
-from stepward.app import Running
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Role
 from stepward.model.states import TaskState
+from stepward.running import Running
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, fault, hang, in_state, take, until, until_set
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepward import workflow
-from stepward.app import Running
+from stepward.running import Running
 from stepward.store.contract import Change, Committed
 from tests.scheduler.world import Service, World, until, until_set
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from stepward import Agent, App, Client, Retry, TaskHandle, Unrecoverable, current_step
-from stepward.app import Running
 from stepward.clock import Environment
 from stepward.errors import StepwardError
 from stepward.events import Event
 from stepward.model.records import Alert
 from stepward.model.states import TaskState
+from stepward.running import Running
 
 T = TypeVar("T")
 Act = Callable[[], Awaitable[Any]]

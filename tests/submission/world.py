@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 import apsw
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
-from stepward.app import Running
 from stepward.clock import Environment, no_failpoint
 from stepward.events import Event
 from stepward.model.messages import submission_queue
 from stepward.model.records import DeadLetter
 from stepward.model.states import TaskState
+from stepward.running import Running
 from stepward.store.contract import Transaction
 from tests.scheduler.world import VirtualClock
 

@@ -9,7 +9,7 @@ from msgspec import Struct, structs, to_builtins
 from rich.console import Console
 from rich.text import Text
 
-from stepward.app import App, sinks_of
+from stepward.app import App
 from stepward.cli import drift, server
 from stepward.cli.cells import clean
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
@@ -21,6 +21,7 @@ from stepward.cli.table import Cell, Column
 from stepward.cli.targets import load_app
 from stepward.errors import StoreError
 from stepward.model.records import Instance
+from stepward.running import sinks_of
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward import durations
-from stepward.app import App, Running
+from stepward.app import App
 from stepward.cli.cells import clean, cut
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.screen import screen
 from stepward.cli.signals import Signals
 from stepward.cli.tether import Tether
 from stepward.host import tune_process
+from stepward.running import Running
 from stepward.settings import Settings
 from stepward.store.address import shown
 

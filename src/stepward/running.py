@@ -1,0 +1,114 @@
+"""An application at work in a process: what its actors reach, and how all of it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stepward.client import Endings
+from stepward.clock import Environment
+from stepward.events import AlertSink, Hints, Observers
+from stepward.host import Host
+from stepward.observers.logs import LogSink
+from stepward.observers.webhook import WebhookSink
+from stepward.settings import Settings
+from stepward.store.contract import Store
+from stepward.transport.appqueues import BrokerQueues
+from stepward.transport.contract import Transport
+from stepward.transport.graves import burying
+from stepward.transport.memory import MemoryTransport
+from stepward.transport.opening import broker_queues, is_broker, open_broker
+from stepward.transport.queues import AppQueues, StoreQueues
+from stepward.transport.store import StoreTransport
+
+
+class Running:
+    """An application at work in this process."""
+
+    def __init__(
+        self,
+        store: Store,
+        transport: Transport,
+        queues: AppQueues,
+        hints: Hints,
+        endings: Endings,
+        host: Host,
+    ) -> None:
+        self.store = store
+        self.transport = transport
+        self.queues = queues
+        self.hints = hints
+        self.endings = endings
+        self.host = host
+
+    async def wait(self) -> None:
+        """Wait until an actor ends by a bug, and raise it."""
+        await self.host.wait()
+
+    async def stop(self) -> None:
+        """End every actor in good order, then the transport and the store."""
+        await self.host.stop()
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the transport and the store."""
+        await self.queues.close()
+        await self.transport.close()
+        await self.store.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Opens the queues that the settings name: those between the actors, and the application's own."""
+
+    app: str
+    settings: Settings
+    environment: Environment
+    observers: Observers
+    store: Store
+    hints: Hints
+
+    async def transport(self) -> Transport:
+        """What carries requests and replies. Raises SettingsError or TransportError."""
+        if self.settings.transport == "local":
+            return MemoryTransport(self.store.now)
+        if self.settings.transport == "store":
+            transport = StoreTransport(
+                self.store.messages, poll=self.settings.poll, hint=None, observers=self.observers
+            )
+            self.hints.listen(transport.wake)
+            return transport
+        return await open_broker(
+            self.settings.transport,
+            app=self.app,
+            now=self.store.now,
+            environment=self.environment,
+            observers=self.observers,
+            bury=burying(self.store.messages),
+        )
+
+    def store_queues(self) -> AppQueues:
+        """The application's own queues in the store."""
+        queues = StoreQueues(self.store.messages, poll=self.settings.poll)
+        self.hints.listen(queues.wake)
+        return queues
+
+    def broker_queues(self) -> BrokerQueues | None:
+        """The application's own queues at the broker, if there is one."""
+        if not is_broker(self.settings.transport):
+            return None
+        return broker_queues(
+            self.settings.transport,
+            app=self.app,
+            now=self.store.now,
+            environment=self.environment,
+            observers=self.observers,
+            bury=burying(self.store.messages),
+        )
+
+
+def sinks_of(settings: Settings) -> list[AlertSink]:
+    """Where alerts go; raises SettingsError for a receiver or a secret that cannot be."""
+    sinks: list[AlertSink] = [LogSink()]
+    if settings.webhook_url is not None and settings.webhook_secret is not None:
+        sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret))
+    return sinks
