@@ -141,6 +141,23 @@ async def test_an_undo_that_somebody_is_to_finish_leaves_its_schedulers_room(wor
     await approvals.token(3)
 
 
+async def test_undos_that_somebody_is_to_finish_fill_no_memory_without_a_bound(world: World) -> None:
+    approvals = Approvals()
+    approvals.undo_later = True
+    app = world.app([approved(approvals)], [approvals.agent], tasks_in_flight=1, tasks_in_memory=3)
+    running = await world.run(app)
+    client = await world.client(app)
+    for n in range(5):
+        task = await client.submit("approved", f"o{n}")
+        if n < 3:
+            await approvals.token(2 * n + 1)
+            await task.undo()
+            await approvals.token(2 * n + 2)
+    await asyncio.sleep(MINUTE)
+    assert running.host.scheduler is not None
+    assert (running.host.scheduler.held, len(approvals.tokens)) == (3, 6)
+
+
 async def test_a_failure_reaches_the_workflow_as_a_step_that_failed(world: World, approvals: Approvals) -> None:
     @workflow
     async def careful(order: str) -> list[Any]:

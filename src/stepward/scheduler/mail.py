@@ -15,6 +15,10 @@ from stepward.transport.contract import Delivery, Transport
 
 TAKE = 5000
 """Replies taken from the queue at once."""
+MOST_UNSETTLED = 2 * TAKE
+"""While no commit comes through, as the store is away, the rest waits in the queue."""
+
+ReplyId = tuple[str, int, str, int, str]
 
 
 class Mail:
@@ -41,6 +45,9 @@ class Mail:
         self._progress = progress
         self._replies: deque[tuple[Reply, float | None]] = deque()
         self._deliveries: list[Delivery] = []
+        self._unsettled: set[ReplyId] = set()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
 
     def __len__(self) -> int:
         return len(self._replies)
@@ -72,12 +79,14 @@ class Mail:
     def heard(self) -> list[Delivery]:
         """The deliveries of what was taken, to be settled after the commit."""
         heard, self._deliveries = self._deliveries, []
+        self._has_room.set()
         return heard
 
     async def settle(self, heard: list[Delivery]) -> None:
         """The turn that heard these is committed."""
         if not heard:
             return
+        self._unsettled.difference_update(_id_of(each.message) for each in heard if isinstance(each.message, Reply))
         self._environment.failpoint("W7.before")
         try:
             await self._transport.settle(self._queue, heard)
@@ -88,6 +97,7 @@ class Mail:
     async def pump(self) -> None:
         """Bring replies from the queue until cancelled; the turn drains them."""
         while True:
+            await self._has_room.wait()
             try:
                 deliveries = await self._transport.take(self._queue, TAKE, self._settings.lease)
             except TransportError as error:
@@ -96,9 +106,22 @@ class Mail:
                 continue
             for delivery in deliveries:
                 if isinstance(delivery.message, Reply):
-                    self._replies.append((delivery.message, None))
+                    self._hear(delivery.message)
                 elif isinstance(delivery.message, Progress):
                     self._progress(delivery.message)
             self._deliveries += deliveries
+            if len(self._deliveries) >= MOST_UNSETTLED:
+                self._has_room.clear()
             self._ahead()
             self._stir()
+
+    def _hear(self, reply: Reply) -> None:
+        """A reply from the queue; what comes again while its turn waits for its commit tells nothing."""
+        ident = _id_of(reply)
+        if ident not in self._unsettled:
+            self._unsettled.add(ident)
+            self._replies.append((reply, None))
+
+
+def _id_of(reply: Reply) -> ReplyId:
+    return (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)

@@ -59,11 +59,16 @@ class Residence:
         self._most = settings.tasks_in_memory
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
+        self._for_others: set[str] = set()
+        """Tasks that are undoing and wait for nothing but somebody outside."""
 
     @property
     def active(self) -> int:
-        """About how many do not just wait: one Agent that is out of order keeps nobody from the others."""
-        held_up = self._desk.held_up if len(self.tasks) < self._most else 0
+        """About how many do not just wait: one Agent that is out of order keeps nobody from the others.
+
+        Neither do undos that somebody outside has to finish, as long as there is memory for them.
+        """
+        held_up = self._desk.held_up + len(self._for_others) if len(self.tasks) < self._most else 0
         return max(0, len(self.tasks) - len(self.waiting) - len(self._for_children) - held_up)
 
     def admit(
@@ -204,6 +209,7 @@ class Residence:
         self.waiting.leave(resident)
         self._agenda.leave(uid)
         self._for_children.discard(uid)
+        self._for_others.discard(uid)
         for step in resident.open.values():
             self._desk.free(step)
         if resident.execution is not None:
@@ -344,10 +350,14 @@ class Residence:
 
     def _count_children(self, resident: Resident) -> None:
         """Whoever only waits for children leaves their claim room, or they would wait for one another."""
-        if resident.only_children_left:
-            self._for_children.add(resident.task.uid)
-        else:
-            self._for_children.discard(resident.task.uid)
+        for waiting, is_one in (
+            (self._for_children, resident.only_children_left),
+            (self._for_others, resident.only_others_left),
+        ):
+            if is_one:
+                waiting.add(resident.task.uid)
+            else:
+                waiting.discard(resident.task.uid)
 
     def _face(self, resident: Resident, now: float) -> None:
         task, execution = resident.task, resident.execution

@@ -185,10 +185,13 @@ class Resident:
 
     @property
     def only_children_left(self) -> bool:
-        """Whether an undoing task waits for a child to be undone, or for somebody outside: nothing is under way beside
-        an undo."""
-        undos = (step for step in self.open.values() if step.kind is StepKind.UNDO)
-        return any(undo.agent is None or is_deferred(undo) for undo in undos)
+        """Whether an undoing task waits for a child to be undone: nothing is under way beside an undo."""
+        return any(step.kind is StepKind.UNDO and step.agent is None for step in self.open.values())
+
+    @property
+    def only_others_left(self) -> bool:
+        """Whether an undoing task waits for somebody outside: nothing is under way beside an undo."""
+        return any(step.kind is StepKind.UNDO and is_deferred(step) for step in self.open.values())
 
     @property
     def is_undoing(self) -> bool:
