@@ -112,6 +112,14 @@ def test_a_damaged_last_error_stops_no_judgement(damaged: bytes) -> None:
     assert error_of(judge(expired(Supervision(threshold=0), error=damaged), NOW))["data"] == {}
 
 
+@pytest.mark.parametrize("data", [b'{"a":' * 150 + b"1" + b"}" * 150, b'{"a":"' + b"x" * 2**20 + b'"}'])
+def test_data_of_an_agent_that_are_too_much_stop_no_judgement(data: bytes) -> None:
+    last = b'{"message":"no more","data":%b}' % data
+    error = error_of(judge(expired(Supervision(threshold=0, then="alert"), error=last), NOW))
+    assert error["data"] == {}
+    assert "no more" in error["message"]
+
+
 def test_a_long_last_error_is_cut() -> None:
     last = msgspec.json.encode({"message": "x" * 100_000})
     assert len(error_of(judge(expired(Supervision(threshold=0), error=last), NOW))["message"]) == 1000

@@ -105,6 +105,13 @@ def test_a_request_without_arguments_or_with_a_local_time_is_none() -> None:
     assert ["data" in letters[0].reason, "expirytime" in letters[1].reason] == [True, True]
 
 
+def test_an_error_that_is_nested_too_deeply_is_none() -> None:
+    deep = b'{"message":"no","data":' + b'{"a":' * 150 + b"1" + b"}" * 151
+    messages, letters = WIRE.decode(join([WIRE.encode(reply(outcome=Outcome.GAVE_UP, error=deep), START)]))
+    assert messages == []
+    assert "nested" in letters[0].reason
+
+
 def test_foreign_events_do_not_spoil_their_neighbours() -> None:
     messages, letters = WIRE.decode(join([WIRE.encode(reply("a"), START), b"5", WIRE.encode(reply("b"), START)]))
     assert messages == [reply("a"), reply("b")]

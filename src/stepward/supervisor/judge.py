@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.errors import InvalidPayload
+from stepward.errors import InvalidPayload, Refused
 from stepward.model.records import Audit, InboxKind
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.payload import decode, encode
@@ -109,7 +109,7 @@ def _repeat(step: ExpiredStep, now: float, actor: str, delay: float) -> Decision
 
 
 def _fail(step: ExpiredStep, now: float, actor: str, kind: InboxKind, act: str) -> Decision:
-    error = encode(_step_error(step), "error of an expired step")
+    error = _encoded(_step_error(step))
     return Decision(
         task=step.task,
         run=step.run,
@@ -121,6 +121,14 @@ def _fail(step: ExpiredStep, now: float, actor: str, kind: InboxKind, act: str) 
         posts=(_post(step, kind, b"null" if kind is InboxKind.STEP else error, actor),),
         audit=_audit(step, now, actor, act, StepState.FAILED),
     )
+
+
+def _encoded(error: dict[str, Any]) -> bytes:
+    """An error as it is kept; data of an Agent that are too large or too deep keep the judge from nothing."""
+    try:
+        return encode(error, "error of an expired step")
+    except Refused:
+        return encode({**error, "data": {}}, "error of an expired step")
 
 
 def _post(step: ExpiredStep, kind: InboxKind, body: bytes, actor: str) -> Post:

@@ -315,6 +315,7 @@ def _reply(event: ReplyEvent, data: bytes | None) -> Reply:
     is_done = event.outcome is Outcome.COMPLETED
     if event.outcome in NEGATIVE and data is not None:
         msgspec.json.decode(data, type=Complaint)
+        check_size(data, "error", limit=len(data))  # How deep it is: how large it may be is the application's to set.
     return Reply(
         task=event.correlationid,
         run=event.run,
