@@ -18,7 +18,7 @@ from tests.programs import program
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.orders.demo"]
 WIDTH = 80
-LONGEST_SECONDS = 200
+LONGEST_SECONDS = 260
 KILLED = ("submission", "agents", "scheduler", "supervisor")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from examples.orders.demo.plots import Plot
 from examples.orders.demo.processes import Processes
@@ -25,6 +26,14 @@ DECIDES = "supervisor/"
 
 Found = Mapping[Process, str]
 """Processes, each with the id of the instance that is at work in it."""
+
+
+class Chosen(NamedTuple):
+    """Who is killed together."""
+
+    leader: Sequence[Process]
+    """One, or nobody."""
+    schedulers: Found
 
 
 class Kills:
@@ -70,12 +79,16 @@ class Kills:
         await self._processes.start_worker(another)
         self._teller.tell(f"{another.name} is started in its place, as infrastructure would do", "green")
 
-    async def kill_schedulers(self) -> None:
-        """Kill the Schedulers that have most to do, and who leads the Supervisors; see others free their orders."""
+    async def choose(self) -> Chosen:
+        """Who leads the Supervisors, and the Schedulers that have most to do, once they have enough."""
         leader = [await self._leader()] if self._plot.kills_leader else []
-        schedulers = await self._waits.until(
-            f"{self._plot.killed_schedulers} Schedulers with {self._plot.enough_tasks} orders in flight", self._busiest
-        )
+        enough = count(self._plot.enough_tasks, "order")
+        wanted = f"{self._plot.killed_schedulers} Schedulers with {enough} in flight"
+        return Chosen(leader, await self._waits.until(wanted, self._busiest))
+
+    async def kill(self, chosen: Chosen) -> None:
+        """Kill them all at once; see others free their orders."""
+        leader, schedulers = chosen.leader, chosen.schedulers
         await asyncio.gather(*(worker.kill() for worker in (*leader, *schedulers)))
         await self._see_killed(schedulers, leader)
         await self._see_freed(schedulers, leader)

@@ -96,8 +96,11 @@ class Play:
         if self.outage is not None:
             self._teller.tell(f"Placing {len(self._held_back)} orders more")
             await asyncio.gather(*(self._door.order(order) for order, _ in self._held_back))
+        # Chosen before, as orders may be too few for that while the broker is away.
+        chosen = await self._kills.choose()
+        if self.outage is not None:
             await self.outage.strike(self._client, self._waits, self._teller)
-        await self._kills.kill_schedulers()
+        await self._kills.kill(chosen)
         if self.outage is not None:
             await self.outage.recover(self._waits, self._teller)
         if self.crash is not None:

@@ -91,7 +91,7 @@ def plot_of(stage: Stage) -> Plot:
 def _over_broker(plot: Plot) -> Plot:
     """More is hurt, so less is left to be hit each time: the Schedulers die while the broker is away."""
     held_back = {StoreKind.SQLITE: 10, StoreKind.POSTGRESQL: 7}[plot.stage.store]
-    return replace(plot, held_back_orders=held_back, enough_calls=1, enough_tasks=2, enough_in_flight=1)
+    return replace(plot, held_back_orders=held_back, enough_calls=1, enough_tasks=1, enough_in_flight=1)
 
 
 def _some(number: int, noun: str) -> str:
