@@ -10,9 +10,9 @@ SHARED = ("rabbitmq", "nats3")
 """Servers that take long to start: one process runs all tests that need one, and starts it once."""
 LONG = {
     "tests/appqueues/": ("rabbitmq",),
-    "tests/benchmarks/": ("nats", "rabbitmq"),
+    "tests/benchmarks/": ("nats", "postgresql", "rabbitmq"),
     "tests/cli/": ("rabbitmq",),
-    "tests/crash/": ("postgresql", "random_kills", ":", ">"),
+    "tests/crash/": ("one_of_three", "postgresql", "random_kills", ":", ">"),
     "tests/examples/test_demo.py": ("postgresql",),
     "tests/examples/test_shop.py": ("nats", "postgresql"),
     "tests/longsteps/": ("nats", "rabbitmq"),
@@ -21,7 +21,7 @@ LONG = {
 }
 """Words in the names of tests that take longer than all that `make test` does may take: `make faults` runs them.
 
-Those of `tests/crash/` die a second time, at a later visit, at random or over a server; the others die there, too.
+Those of `tests/crash/` die twice, at a later visit, at random, over a server or beside others; one dies alone.
 """
 
 
