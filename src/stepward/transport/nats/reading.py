@@ -37,6 +37,10 @@ class NatsReading:
         self._ledger: Ledger[int] = Ledger()
         self._puller = self._new_puller()
         self._consumer: str | None = None
+        self._asked_over: Client | None = None
+        """The connection that the consumer was made for: what it sent over another may never have come."""
+        self._counted = 0
+        """How many messages of the consumer came."""
         self._owed: list[int] = []
         """Places that are settled and still to be deleted."""
         self._seen = 0
@@ -84,22 +88,25 @@ class NatsReading:
         await self._puller.close()
 
     async def _begin_anew(self) -> None:
-        await self._puller.close()
-        self._puller = self._new_puller()
         self._consumer = None
         self._ledger.clear()
         self._seen = 0
 
     async def _fetch(self) -> str:
-        if self._consumer is None:
-            self._consumer = await self._begin()
+        client = await self._stream.link.client()
+        if self._consumer is None or client is not self._asked_over:
+            await self._renew(client)
         why = await self._puller.pull(f"{self._stream.name}.{self._consumer}", BATCH, LONGEST_PULL)
         if why:
             self._consumer = None
         return why
 
-    async def _begin(self) -> str:
-        await self._verify(await self._stream.link.client())
+    async def _renew(self, client: Client) -> None:
+        """Have a consumer that begins behind the last message that came; the old one counts nothing that it sent."""
+        self._consumer = None
+        await self._puller.close()
+        self._puller = self._new_puller()
+        await self._verify(client)
         name = self._new_uid()
         await self._stream.ensure_consumer(
             ConsumerConfig(
@@ -113,7 +120,7 @@ class NatsReading:
                 num_replicas=1,
             )
         )
-        return name
+        self._consumer, self._asked_over, self._counted = name, client, 0
 
     async def _verify(self, client: Client) -> None:
         """Places of a stream that was lost mean nothing in the one that was made in its stead."""
@@ -128,9 +135,17 @@ class NatsReading:
         return Puller(self._stream.link, self._queue, self._heard, self._stream.now)
 
     def _heard(self, message: Msg) -> None:
-        # $JS.ACK.…: how often it was given, its place in the stream, its place here, when it was put, how many follow
+        # …: the consumer, how often it was given, its place in the stream, its place there, when it was put, how many
+        # follow; of newer servers one more, at random.
         parts = message.reply.split(".")
-        place = int(parts[5 if len(parts) == 9 else 7])
-        self._seen = place
+        consumer, _, place, counted = parts[3:7] if len(parts) == 9 else parts[5:9]
+        if consumer != self._consumer:
+            return
+        self._counted += 1
+        if int(counted) != self._counted:
+            # Those before it were lost on the way: whoever settled this one would delete them unread.
+            self._consumer = None
+            return
+        self._seen = int(place)
         if not is_expired(message.headers, self._stream.now()):
-            self._ledger.add(str(place), place, message.data)
+            self._ledger.add(place, self._seen, message.data)
