@@ -54,6 +54,13 @@ async def test_nobody_there_is_one_line() -> None:
     assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("dead", [1, 2, 3])
+async def test_servers_that_are_down_are_passed_over(address: str, app: str, dead: int) -> None:
+    hosts = ",".join(f"127.0.0.1:{free_port()}" for _ in range(dead))
+    async with brokered(f"nats://{hosts},{address.removeprefix('nats://')}", app=app) as transport:
+        await transport.publish(QUEUE, [request("a")])
+
+
 async def test_a_port_that_says_nothing_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]

@@ -82,11 +82,11 @@ class Link:
 
     async def _connect_to_next(self) -> Client:
         server = self.address.servers[self._next % len(self.address.servers)]
+        self._next += 1
         client = Client()
         try:
             await self._connect_to(server, client)
         except BaseException as error:
-            self._next += 1
             await _close(client)
             if isinstance(error, NatsError) and self._erred is not None:
                 # The client tells the cause aside, and raises that no server is left.
@@ -121,7 +121,6 @@ class Link:
         self._erred = error
 
     async def _closed(self, client: Client) -> None:
-        self._next += 1
         await self._lasting.lost(client, self._erred)
 
 
