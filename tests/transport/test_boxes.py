@@ -77,6 +77,35 @@ def test_what_could_not_be_given_back_waits_on_in_front() -> None:
     assert tasks(held.take(9, 0.0)) == ["a", "b", "c"]
 
 
+def test_what_comes_again_while_it_is_given_back_is_given_out_no_more() -> None:
+    held = boxes("a", "b")
+    back = held.take_back()
+    held.again("1", "second", 20.0)
+    (box, place, _), _ = back
+    held.settle_place(box, place)
+    assert [message.task for _, _, message in held.take_back()] == ["b"]
+    held.again("1", "third", 20.0)
+    held.settle_place(box, 1)
+    assert (held.take(9, 0.0), held.done) == ([], ["third"])
+
+
+def test_what_comes_again_while_it_cannot_be_given_back_is_given_out_once() -> None:
+    held = boxes("a", "b")
+    back = held.take_back()
+    held.again("1", "second", 20.0)
+    assert tasks(held.take(1, 0.0)) == ["a"]
+    held.keep((box, place) for box, place, _ in back)
+    assert tasks(held.take(9, 0.0)) == ["b"]
+
+
+def test_one_place_that_was_settled_while_its_box_waits_is_passed_over() -> None:
+    held = boxes("a", "b")
+    (box, place, _), _ = held.take_back()
+    held.again("1", "second", 20.0)
+    held.settle_place(box, place)
+    assert tasks(held.take(9, 0.0)) == ["b"]
+
+
 def test_a_spoilt_box_is_done_once_that_is_buried() -> None:
     held: Boxes[str] = Boxes()
     box = held.add("1", "first", 10.0, [], is_spoilt=True)

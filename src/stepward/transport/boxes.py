@@ -85,7 +85,7 @@ class Boxes(Generic[Handle]):
         found: list[Delivery] = []
         while self._waiting and len(found) < limit:
             box, place = self._waiting.popleft()
-            if box.is_over or box.leased_until <= now:
+            if box.leased_until <= now or not _is_there(box, place):
                 continue
             message = box.unsettled[place]
             if _is_late(message, now):
@@ -101,11 +101,13 @@ class Boxes(Generic[Handle]):
     def take_back(self) -> list[tuple[Box[Handle], int, Message]]:
         """Everything that waits, to be given back to the broker."""
         waiting, self._waiting = self._waiting, deque()
-        return [(box, place, box.unsettled[place]) for box, place in waiting if not box.is_over]
+        return [(box, place, box.unsettled[place]) for box, place in waiting if _is_there(box, place)]
 
     def keep(self, places: Iterable[Place[Handle]]) -> None:
         """These were not given back: they wait on, in front."""
-        self._waiting.extendleft(reversed([(box, place) for box, place in places if place in box.unsettled]))
+        # What came again meanwhile waits or is given out already.
+        held = {*self._waiting, *self._given.values()}
+        self._waiting.extendleft(reversed([place for place in places if place not in held and _is_there(*place)]))
 
     def settle(self, tokens: Iterable[int]) -> None:
         """These were dealt with."""
@@ -173,6 +175,11 @@ class Boxes(Generic[Handle]):
         self._settled[box.ident] = None
         if len(self._settled) > REMEMBERED:
             del self._settled[next(iter(self._settled))]
+
+
+def _is_there(box: Box[Handle], place: int) -> bool:
+    """Whether it is still to be dealt with here: what waits may have been given back, or come again, meanwhile."""
+    return not box.is_over and place in box.unsettled
 
 
 def _is_late(message: Message, now: float) -> bool:
