@@ -70,7 +70,7 @@ def test_what_somebody_else_has_had_long_since_is_forgotten() -> None:
 
 def test_what_could_not_be_given_back_waits_on_in_front() -> None:
     held = boxes("a", "b")
-    back = held.take_back()
+    back = held.take_back(0.0)
     assert len(held) == 0
     held.add("2", "other", 10.0, [request("c")], is_spoilt=False)
     held.keep((box, place) for box, place, _ in back)
@@ -79,11 +79,11 @@ def test_what_could_not_be_given_back_waits_on_in_front() -> None:
 
 def test_what_comes_again_while_it_is_given_back_is_given_out_no_more() -> None:
     held = boxes("a", "b")
-    back = held.take_back()
+    back = held.take_back(0.0)
     held.again("1", "second", 20.0)
     (box, place, _), _ = back
     held.settle_place(box, place)
-    assert [message.task for _, _, message in held.take_back()] == ["b"]
+    assert [message.task for _, _, message in held.take_back(0.0)] == ["b"]
     held.again("1", "third", 20.0)
     held.settle_place(box, 1)
     assert (held.take(9, 0.0), held.done) == ([], ["third"])
@@ -91,7 +91,7 @@ def test_what_comes_again_while_it_is_given_back_is_given_out_no_more() -> None:
 
 def test_what_comes_again_while_it_cannot_be_given_back_is_given_out_once() -> None:
     held = boxes("a", "b")
-    back = held.take_back()
+    back = held.take_back(0.0)
     held.again("1", "second", 20.0)
     assert tasks(held.take(1, 0.0)) == ["a"]
     held.keep((box, place) for box, place, _ in back)
@@ -100,10 +100,16 @@ def test_what_comes_again_while_it_cannot_be_given_back_is_given_out_once() -> N
 
 def test_one_place_that_was_settled_while_its_box_waits_is_passed_over() -> None:
     held = boxes("a", "b")
-    (box, place, _), _ = held.take_back()
+    (box, place, _), _ = held.take_back(0.0)
     held.again("1", "second", 20.0)
     held.settle_place(box, place)
     assert tasks(held.take(9, 0.0)) == ["b"]
+
+
+def test_what_waited_longer_than_its_lease_is_not_given_back() -> None:
+    held = boxes("a")
+    assert held.take_back(10.0) == []
+    assert len(held) == 0
 
 
 def test_a_spoilt_box_is_done_once_that_is_buried() -> None:

@@ -98,10 +98,14 @@ class Boxes(Generic[Handle]):
             found.append(Delivery(message, self._token, box.leased_until))
         return found
 
-    def take_back(self) -> list[tuple[Box[Handle], int, Message]]:
-        """Everything that waits, to be given back to the broker."""
+    def take_back(self, now: float) -> list[tuple[Box[Handle], int, Message]]:
+        """Everything that waits, to be given back to the broker; what is somebody else's by now is forgotten."""
         waiting, self._waiting = self._waiting, deque()
-        return [(box, place, box.unsettled[place]) for box, place in waiting if _is_there(box, place)]
+        return [
+            (box, place, box.unsettled[place])
+            for box, place in waiting
+            if box.leased_until > now and _is_there(box, place)
+        ]
 
     def keep(self, places: Iterable[Place[Handle]]) -> None:
         """These were not given back: they wait on, in front."""

@@ -19,6 +19,8 @@ PATIENCE = 0.02
 
 Room that is there in a moment is worth the wait: a Scheduler hears of an end before the Agent's slot is free.
 """
+REST_SECONDS = 1.0
+"""After it could not be given back."""
 SHOWN = 200
 Told_contra = TypeVar("Told_contra", contravariant=True)
 
@@ -170,9 +172,9 @@ class Intake(Generic[Handle]):
             # One of them may be what ended its last taker: it must not take its neighbours along again.
             self._spawn(self._give_back(apart=True))
 
-    def _be_patient(self) -> None:
+    def _be_patient(self, seconds: float = PATIENCE) -> None:
         if self._patience is None and len(self._boxes) and not self._closed:
-            self._patience = asyncio.get_running_loop().call_later(PATIENCE, self._lose_patience)
+            self._patience = asyncio.get_running_loop().call_later(seconds, self._lose_patience)
 
     def _lose_patience(self) -> None:
         self._patience = None
@@ -180,7 +182,7 @@ class Intake(Generic[Handle]):
             self._spawn(self._give_back(apart=False))
 
     async def _give_back(self, *, apart: bool) -> None:
-        back = self._boxes.take_back()
+        back = self._boxes.take_back(self._now())
         if not back:
             return
         messages = [message for _, _, message in back]
@@ -192,7 +194,7 @@ class Intake(Generic[Handle]):
         except TransportError:
             self._boxes.keep((box, place) for box, place, _ in back)
             self.stir()
-            self._be_patient()
+            self._be_patient(REST_SECONDS)
             raise
         for box, place, _ in back:
             self._boxes.settle_place(box, place)
