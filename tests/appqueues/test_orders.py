@@ -183,3 +183,15 @@ async def test_nothing_is_left_in_the_store_once_it_is_with_the_broker(shop: Sho
 
     await until(is_empty)
     assert await nothing_comes(shop.queues.events(shop.replies), 0) in (True, False)
+
+
+async def test_a_letter_that_the_store_would_not_take_ends_nothing(shop: Shop) -> None:
+    """Whoever posts may write to the queue of letters, too."""
+    bad = b'{"queue":"%b","body":"eA==","reason":"no","tries":10000000000000000000}' % shop.submissions.encode()
+    letters = f"letters.{shop.name}.store"
+    await shop.run()
+    await shop.put(bad, to=letters)
+    (letter,) = await shop.buried()
+    assert (letter.queue, letter.body) == (letters, bad)
+    await shop.post("A-1")
+    assert await shop.has_placed("A-1") == ["A-1"]

@@ -18,7 +18,7 @@ from stepward.host.returned import Returned
 from stepward.model.messages import request_queue
 from stepward.model.records import Instance, Role
 from stepward.transport.appqueues import BrokerQueues
-from stepward.transport.graves import burying, letters_queue, opened
+from stepward.transport.graves import bury_sealed, letters_queue
 
 MOST_QUEUES = 1000
 """Queues that are looked at in one round."""
@@ -102,8 +102,7 @@ class Relay:
     async def _bury(self) -> None:
         found = await self._queues.take(self._letters, LETTERS, LETTERS_LEASE)
         for stored in found:
-            queue, letter = opened(stored.body, self._letters)
-            await burying(self._messages)(queue, [letter])
+            await bury_sealed(self._messages, stored.body, self._letters)
         await self._queues.settle(self._letters, [stored.token for stored in found])
 
     def _wake(self) -> None:

@@ -7,17 +7,19 @@ broker, from which a Scheduler's process buries them.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from stepward.errors import StoreError, TransportError
+from stepward.errors import Refused, StoreError, TransportError
 
 LARGEST = 64 * 1024 * 1024
 """Of what is larger the store keeps the beginning: no setting lets a message be larger than this."""
 IN_TEXT = 7 / 10
 """How much fits into a message where bytes are written as text."""
+LONGEST_REASON = 2000
+"""Of a longer one the beginning travels: it may quote what is foreign."""
 
 
 class Letter(Struct, frozen=True, gc=False):
@@ -29,12 +31,12 @@ class Letter(Struct, frozen=True, gc=False):
 
 
 class Sealed(Struct, frozen=True):
-    """A letter on its way to the store."""
+    """A letter on its way to the store: with what whoever can post there writes, only what every store takes."""
 
-    queue: str
+    queue: Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\A[^\x00]*\Z")]
     body: bytes
     reason: str
-    tries: int
+    tries: Annotated[int, Meta(ge=0, lt=2**31)]
 
 
 class Graveyard(Protocol):
@@ -68,12 +70,22 @@ def letters_queue(app: str) -> str:
 
 def sealed(queue: str, letter: Letter, limit: int) -> bytes:
     """A letter as it travels; of a large one its beginning."""
-    body = letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(letter.reason)]
-    return msgspec.json.encode(Sealed(queue, body, letter.reason, letter.tries))
+    reason = letter.reason[:LONGEST_REASON]
+    body = letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(reason)]
+    return msgspec.json.encode(Sealed(queue, body, reason, letter.tries))
 
 
-def opened(body: bytes, queue: str) -> tuple[str, Letter]:
-    """The letter that travelled, and the queue that it came from; what is none lies under ``queue`` itself."""
+async def bury_sealed(store: Graveyard, body: bytes, queue: str) -> None:
+    """Bury the letter that travelled where it came from; what is none, or is refused, lies under ``queue`` itself."""
+    bury = burying(store)
+    origin, letter = _opened(body, queue)
+    try:
+        await bury(origin, [letter])
+    except Refused as error:
+        await bury(queue, [Letter(body, str(error))])
+
+
+def _opened(body: bytes, queue: str) -> tuple[str, Letter]:
     try:
         found = msgspec.json.decode(body, type=Sealed)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
