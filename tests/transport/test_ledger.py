@@ -59,7 +59,7 @@ def test_what_is_forgotten_comes_again_under_other_tokens() -> None:
 
 def test_whoever_watches_keeps_nothing_that_it_was_given() -> None:
     ledger = filled(b"1", b"2", b"3")
-    ledger.pass_over(2)
+    assert ledger.pass_over(2) == ["h1", "h2"]
     assert bodies(ledger) == [b"3"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -48,7 +49,7 @@ class StatusEvents:
     ) -> None:
         self._queues = queues
         self._queue = queue
-        self._watches = watches
+        self._watching = queues.watch(queue) if watches else None
         self._last = 0
         """The token that was given last; 0 begins with what no reader has settled."""
         self._ready: deque[tuple[int, StatusEvent]] = deque()
@@ -69,7 +70,7 @@ class StatusEvents:
                     raise
                 await asyncio.sleep(PAUSE)
         token, event = self._ready.popleft()
-        if not self._watches:
+        if self._watching is None:
             self._dealt_with.append(token)
         return event
 
@@ -89,8 +90,7 @@ class StatusEvents:
             self._after = None
         await self._settle(self._dealt_with + self._doubles)
         self._dealt_with, self._doubles = [], []
-        look = self._queues.watch if self._watches else self._queues.read
-        stored = await look(self._queue, self._last, BATCH)
+        stored = await self._look()
         events: list[tuple[int, StatusEvent]] = []
         foreign: list[tuple[int, str]] = []
         for item in stored:
@@ -98,17 +98,22 @@ class StatusEvents:
                 events.append((item.token, _read(item)))
             except InvalidPayload as error:
                 foreign.append((item.token, str(error)))
-        if foreign and not self._watches:
+        if foreign and self._watching is None:
             await self._queues.bury(self._queue, foreign)
         # Only now: what could not be buried is read again.
         self._take(events)
         self._last = stored[-1].token
 
+    async def _look(self) -> Sequence[Stored]:
+        if self._watching is not None:
+            return await self._watching.read(self._last, BATCH)
+        return await self._queues.read(self._queue, self._last, BATCH)
+
     def _take(self, events: list[tuple[int, StatusEvent]]) -> None:
         for token, event in events:
             if self._seen.is_new(event.id.removesuffix(f"/{event.sequence}"), event.sequence):
                 self._ready.append((token, event))
-            elif not self._watches:
+            elif self._watching is None:
                 self._doubles.append(token)
 
 

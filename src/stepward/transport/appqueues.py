@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import contextlib
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.transport.graves import Bury, Letter, letters_queue, sealed
-from stepward.transport.queues import Given, Stored
+from stepward.transport.queues import Given, Stored, Watching
 
 R = TypeVar("R")
 RESPONSES = "replies."
@@ -115,8 +117,11 @@ class BrokerQueues:
         self._bury_in_store = bury
         self._work: dict[str, WorkQueue] = {}
         self._readers: dict[str, ResponseQueue] = {}
-        self._watchers: dict[str, ResponseQueue] = {}
+        self._watched: set[ResponseQueue] = set()
+        """One for each who watches: what one was given is gone for that one alone."""
+        self._leaving: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._opening = asyncio.Lock()
         self._is_open = False
         self._over = asyncio.Event()
@@ -131,6 +136,7 @@ class BrokerQueues:
             except BaseException:
                 await self._depot.close()
                 raise
+            self._loop = asyncio.get_running_loop()
             self._is_open = True
 
     @property
@@ -178,12 +184,12 @@ class BrokerQueues:
             self._readers[queue] = self._depot.responses(queue, watches=False)
         return await self._while_open(queue, self._readers[queue].read(after, limit))
 
-    async def watch(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+    def watch(self, queue: str) -> Watching:
         """See ``AppQueues.watch``."""
-        await self._reach(queue)
-        if queue not in self._watchers:
-            self._watchers[queue] = self._depot.responses(queue, watches=True)
-        return await self._while_open(queue, self._watchers[queue].read(after, limit))
+        part = self._depot.responses(queue, watches=True)
+        watching = BrokerWatching(lambda after, limit: self._watch(queue, part, after, limit))
+        weakref.finalize(watching, self._let_go, part).atexit = False
+        return watching
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
         """See ``AppQueues.settle``."""
@@ -216,11 +222,18 @@ class BrokerQueues:
             return
         self._over.set()
         parts: list[WorkQueue | ResponseQueue] = [*self._work.values()]
-        for part in [*parts, *self._readers.values(), *self._watchers.values()]:
+        for part in [*parts, *self._readers.values(), *self._watched]:
             await part.close()
+        if self._leaving:
+            await asyncio.wait(self._leaving)
         async with self._opening:
             if self._is_open:
                 await self._depot.close()
+
+    async def _watch(self, queue: str, part: ResponseQueue, after: int, limit: int) -> Sequence[Stored]:
+        await self._reach(queue)
+        self._watched.add(part)
+        return await self._while_open(queue, part.read(after, limit))
 
     async def _bury(self, queue: str, letters: Sequence[Letter]) -> None:
         if self._bury_in_store is not None:
@@ -254,6 +267,19 @@ class BrokerQueues:
     def _part(self, queue: str) -> WorkQueue | ResponseQueue | None:
         return self._readers.get(queue) if queue.startswith(RESPONSES) else self._work.get(queue)
 
+    def _let_go(self, part: ResponseQueue) -> None:
+        """Nobody has that watcher any more: this may be told in any thread, and when the loop is gone."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._leave, part)
+
+    def _leave(self, part: ResponseQueue) -> None:
+        if part in self._watched and not self._over.is_set():
+            self._watched.remove(part)
+            task = asyncio.ensure_future(part.close())
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
     async def _while_open(self, queue: str, verb: Coroutine[Any, Any, R]) -> R:
         """Wait for what a queue gives, or until all of this is closed."""
         waiting = asyncio.ensure_future(verb)
@@ -265,6 +291,17 @@ class BrokerQueues:
             await _ended(waiting)
         self._check_open(queue)
         return waiting.result()
+
+
+class BrokerWatching:
+    """See ``Watching``."""
+
+    def __init__(self, read: Callable[[int, int], Awaitable[Sequence[Stored]]]) -> None:
+        self._read = read
+
+    async def read(self, after: int, limit: int) -> Sequence[Stored]:
+        """See ``Watching.read``."""
+        return await self._read(after, limit)
 
 
 async def _ended(task: asyncio.Future[Any]) -> None:

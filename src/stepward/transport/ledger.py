@@ -51,9 +51,9 @@ class Ledger(Generic[Handle]):
         behind = ((token, body) for token, (_, body) in self._parts.items() if token > after)
         return [Given(token, body) for token, body in itertools.islice(behind, limit)]
 
-    def pass_over(self, last: int) -> None:
-        """Whoever only watches settles nothing, and need not keep what it was given up to the token ``last``."""
-        self.settle([token for token in self._parts if token <= last])
+    def pass_over(self, last: int) -> list[Handle]:
+        """Whoever only watches need not keep what it was given up to the token ``last``; see ``settle``."""
+        return self.settle([token for token in self._parts if token <= last])
 
     def given(self, token: int) -> Given | None:
         """One that is not settled."""

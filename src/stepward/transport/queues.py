@@ -45,8 +45,16 @@ class Given(Struct, frozen=True, gc=False):
     taken_until: float = float("inf")
 
 
+class Watching(Protocol):
+    """A queue that has one reader, as one who only watches sees it; another who watches has another of these."""
+
+    async def read(self, after: int, limit: int) -> Sequence[Stored]:
+        """See ``AppQueues.read``; what came before it began may be missed."""
+        ...
+
+
 class AppQueues(Protocol):
-    """Queues that outlive every process; ``take``, ``read`` and ``watch`` wait. All raise TransportError.
+    """Queues that outlive every process; ``take`` and ``read`` wait. All raise TransportError.
 
     ``submissions.APP.NAME`` is taken from by many, ``replies.APP.NAME`` has one reader.
     """
@@ -80,8 +88,8 @@ class AppQueues(Protocol):
         """
         ...
 
-    async def watch(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
-        """The same for one who stands beside the reader, settles nothing, and may miss what came before it began."""
+    def watch(self, queue: str) -> Watching:
+        """For one who stands beside the reader and settles nothing; whoever lets go of it watches no more."""
         ...
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
@@ -187,9 +195,9 @@ class StoreQueues:
         """See ``AppQueues.read``."""
         return await self._wait(queue, lambda: self._messages.read(queue, after, limit))
 
-    async def watch(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+    def watch(self, queue: str) -> Watching:
         """See ``AppQueues.watch``: reading marks nothing."""
-        return await self.read(queue, after, limit)
+        return StoreWatching(self, queue)
 
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
         """See ``AppQueues.bury``."""
@@ -225,3 +233,15 @@ class StoreQueues:
             raise TransportError(
                 f"queue {queue}: expected the store to take or give messages, found: {error}"
             ) from error
+
+
+class StoreWatching:
+    """See ``Watching``."""
+
+    def __init__(self, queues: StoreQueues, queue: str) -> None:
+        self._queues = queues
+        self._queue = queue
+
+    async def read(self, after: int, limit: int) -> Sequence[Stored]:
+        """See ``Watching.read``."""
+        return await self._queues.read(self._queue, after, limit)

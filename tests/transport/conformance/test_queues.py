@@ -290,13 +290,27 @@ async def test_expired_messages_are_not_read(yard: Yard, queues: AppQueues, pace
 
 
 async def test_whoever_watches_takes_nothing_from_the_reader(queues: AppQueues, pace: Pace) -> None:
-    watching = asyncio.create_task(queues.watch(REPLIES, 0, 1))
+    watching = queues.watch(REPLIES)
+    waiting = asyncio.create_task(watching.read(0, 1))
     await pace.settle()
     await put(queues, b"1", b"2", to=REPLIES)
-    (seen,) = await watching
-    (also,) = await queues.watch(REPLIES, seen.token, 1)
+    (seen,) = await waiting
+    (also,) = await watching.read(seen.token, 1)
     assert bodies([seen, also]) == [b"1", b"2"]
     assert bodies(await read(queues, 0, 2)) == [b"1", b"2"]
+
+
+async def test_those_who_watch_side_by_side_see_the_same(queues: AppQueues, pace: Pace) -> None:
+    one, other = queues.watch(REPLIES), queues.watch(REPLIES)
+    waiting = [asyncio.create_task(each.read(0, 1)) for each in (one, other)]
+    await pace.settle()
+    await put(queues, b"1", b"2", b"3", to=REPLIES)
+    (first,), (slow,) = await asyncio.gather(*waiting)
+    (second,) = await one.read(first.token, 1)
+    (third,) = await one.read(second.token, 1)
+    (behind,) = await other.read(slow.token, 1)
+    assert bodies([first, second, third]) == [b"1", b"2", b"3"]
+    assert bodies([slow, behind]) == [b"1", b"2"]
 
 
 # ---------------------------------------------------------------- the end
@@ -308,7 +322,7 @@ async def test_whoever_watches_takes_nothing_from_the_reader(queues: AppQueues, 
         lambda queues: queues.put(QUEUE, [(b"1", None)]),
         lambda queues: queues.take(QUEUE, 1, 30),
         lambda queues: queues.read(REPLIES, 0, 1),
-        lambda queues: queues.watch(REPLIES, 0, 1),
+        lambda queues: queues.watch(REPLIES).read(0, 1),
         lambda queues: queues.settle(QUEUE, [1]),
         lambda queues: queues.extend(QUEUE, [1], 30),
         lambda queues: queues.bury(QUEUE, [(1, "no")]),
@@ -327,7 +341,7 @@ async def test_closing_ends_what_waits(queues: AppQueues, pace: Pace, waits: str
     verbs = {
         "take": lambda: queues.take(QUEUE, 1, 30),
         "read": lambda: queues.read(REPLIES, 0, 1),
-        "watch": lambda: queues.watch(REPLIES, 0, 1),
+        "watch": lambda: queues.watch(REPLIES).read(0, 1),
     }
     waiting = asyncio.ensure_future(verbs[waits]())
     await pace.settle()

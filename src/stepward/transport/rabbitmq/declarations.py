@@ -56,9 +56,9 @@ class Declarations:
         )
 
     async def declare_copy(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
-        """A queue of one's own that gets a copy of what is told from now on."""
+        """A queue of one's own that gets a copy of what is told from now on, and goes with its consumer."""
         arguments: dict[str, FieldValue] = {"x-max-length": MOST_COPIES}
-        own = await channel.declare_queue(exclusive=True, arguments=arguments, timeout=ANSWER_SECONDS)
+        own = await channel.declare_queue(exclusive=True, auto_delete=True, arguments=arguments, timeout=ANSWER_SECONDS)
         await own.bind(await self.copies(channel), queue, timeout=ANSWER_SECONDS)
         return own
 

@@ -44,7 +44,7 @@ class RabbitReading:
                 await self._leave()
                 self._ledger.clear()
             if self._watches:
-                self._ledger.pass_over(after)
+                await self._pass_over(after)
             while True:
                 self._stirred.clear()
                 if found := self._ledger.follows(after, limit):
@@ -76,12 +76,16 @@ class RabbitReading:
             await self._leave()
             channel = await line.connection.channel(publisher_confirms=False)
             self._line, self._channel = line, channel
-            if self._watches:
-                consumed = await self._declarations.declare_copy(self._queue, channel)
-            else:
-                await channel.set_qos(prefetch_count=PREFETCHED, timeout=ANSWER_SECONDS)
-                consumed = await self._declarations.declare(self._queue, channel)
-            self._tag = await consumed.consume(self._heard, no_ack=self._watches, timeout=ANSWER_SECONDS)
+            await channel.set_qos(prefetch_count=PREFETCHED, timeout=ANSWER_SECONDS)
+            declare = self._declarations.declare_copy if self._watches else self._declarations.declare
+            consumed = await declare(self._queue, channel)
+            self._tag = await consumed.consume(self._heard, timeout=ANSWER_SECONDS)
+
+    async def _pass_over(self, last: int) -> None:
+        # One whose connection is lost gets nothing of that again.
+        with contextlib.suppress(*FAULTS):
+            for handle in self._ledger.pass_over(last):
+                await handle.ack()
 
     async def _leave(self) -> None:
         channel, self._channel, self._tag = self._channel, None, None
@@ -91,8 +95,7 @@ class RabbitReading:
 
     async def _heard(self, message: AbstractIncomingMessage) -> None:
         if self._declarations.is_expired(message):
-            if not self._watches:
-                await message.ack()
+            await message.ack()
             return
         ident = message.message_id or f"{id(self._channel)}/{message.delivery_tag}"
         self._ledger.add(ident, message, message.body)

@@ -1,0 +1,52 @@
+"""One who watches and reads no more, on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from servers.rabbitmq import Server
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.transport.appqueues import BrokerQueues
+from stepward.transport.opening import broker_queues
+from stepward.transport.rabbitmq.reading import PREFETCHED, RabbitReading
+from tests.appqueues.shop import until
+from tests.transport.brokers import new_app
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
+MORE = 2 * PREFETCHED
+
+
+def part_of(queues: BrokerQueues) -> RabbitReading:
+    (part,) = queues._watched
+    assert isinstance(part, RabbitReading)
+    return part
+
+
+async def is_watched(queues: BrokerQueues) -> bool:
+    return bool(queues._watched) and part_of(queues)._tag is not None
+
+
+async def test_what_nobody_reads_stays_with_the_broker(server: Server) -> None:
+    app = new_app()
+    queue, now = f"replies.{app}.web", asyncio.get_running_loop().time
+    queues = broker_queues(
+        server.address, app=app, now=now, environment=Environment(), observers=Observers(), bury=None
+    )
+    watching = queues.watch(queue)
+    waiting = asyncio.create_task(watching.read(0, 1))
+    await until(lambda: is_watched(queues))
+    await queues.put(queue, [(b"0", None)])
+    (last,) = await waiting
+    await queues.put(queue, [(b"%d" % number, None) for number in range(1, MORE + 1)])
+    found: list[bytes] = []
+    async with asyncio.timeout(60):
+        while len(found) < MORE:
+            assert len(part_of(queues)._ledger.follows(0, 10 * MORE)) <= PREFETCHED
+            given = await watching.read(last.token, 50)
+            last = given[-1]
+            found += [each.body for each in given]
+    assert found == [b"%d" % number for number in range(1, MORE + 1)]
+    await queues.close()

@@ -1,0 +1,67 @@
+"""What a process holds at a broker for those who watch goes with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from stepward.transport.appqueues import BrokerQueues, Posted, ResponseQueue, WorkQueue
+from stepward.transport.queues import Given
+
+REPLIES = "replies.shop.web"
+
+
+class Part:
+    """A queue that gives one message, and knows when it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = asyncio.Event()
+
+    async def read(self, after: int, limit: int) -> Sequence[Given]:
+        return [Given(after + 1, b"1")]
+
+    def given(self, token: int) -> Given | None:
+        return None
+
+    async def settle(self, tokens: Sequence[int]) -> None: ...
+
+    async def close(self) -> None:
+        assert not self.closed.is_set()
+        self.closed.set()
+
+
+class Parts:
+    """A depot of these."""
+
+    name, limit = "none", 1000
+
+    def __init__(self) -> None:
+        self.made: list[Part] = []
+
+    async def open(self) -> None: ...
+
+    async def append(self, queue: str, posted: Posted) -> None: ...
+
+    def work(self, queue: str) -> WorkQueue:
+        raise AssertionError("nobody takes")
+
+    def responses(self, queue: str, *, watches: bool) -> ResponseQueue:
+        self.made.append(Part())
+        return self.made[-1]
+
+    async def close(self) -> None: ...
+
+
+async def test_one_who_watches_no_more_is_sent_no_more() -> None:
+    parts = Parts()
+    queues = BrokerQueues(parts, app="shop", new_uid=str, bury=None)
+    gone, stays = queues.watch(REPLIES), queues.watch(REPLIES)
+    for watching in (gone, stays):
+        await watching.read(0, 9)
+    del gone, watching
+    queues.watch(REPLIES)
+    await parts.made[0].closed.wait()
+    assert [part.closed.is_set() for part in parts.made] == [True, False, False]
+    await stays.read(1, 9)
+    await queues.close()
+    assert [part.closed.is_set() for part in parts.made] == [True, True, False]
