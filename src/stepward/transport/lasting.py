@@ -20,6 +20,8 @@ GRACE_SECONDS = 1.0
 BACKOFF, LONGEST_BACKOFF = 0.05, 5.0
 DOUBLINGS = 10
 SHOWN = 300
+BARE = (Exception, RuntimeError)
+"""Classes that clients raise themselves, and not only those derived from them, where a connection is over."""
 
 Connection = TypeVar("Connection")
 Faults = tuple[type[Exception], ...]
@@ -41,7 +43,6 @@ class Lasting(Generic[Connection]):
         self._connect = connect
         self._what = f"{broker} at {shown}"
         self._faults = faults
-        self._failures: Faults = (*faults, TransportError)
         self._random = random
         self._observers = observers
         self._connection: Connection | None = None
@@ -96,7 +97,9 @@ class Lasting(Generic[Connection]):
             if is_cancelled():
                 raise
             raise self._unanswered(what, None) from error
-        except self._faults as error:
+        except Exception as error:
+            if not self._is_fault(error):
+                raise
             raise self._unanswered(what, error) from error
 
     async def _keep(self) -> None:
@@ -104,11 +107,21 @@ class Lasting(Generic[Connection]):
             async with self._changed:
                 await self._changed.wait_for(lambda: self._connection is None)
             failures = 0
-            while not await self._try():
+            while not await self._try_again():
                 delay = min(LONGEST_BACKOFF, BACKOFF * 2**failures)
                 failures = min(failures + 1, DOUBLINGS)
                 await asyncio.sleep(delay * (0.5 + self._random.random() / 2))
             self._observers.tell("transport.connected", broker=self._what)
+
+    async def _try_again(self) -> bool:
+        try:
+            return await self._try()
+        except Exception as error:
+            # Nobody else would ever connect again: what nobody foresaw ends no keeper.
+            if type(error) is not type(self._why):
+                self._observers.tell("transport.broke", broker=self._what, error=repr(error))
+            self._why = error
+            return False
 
     async def _try(self) -> bool:
         try:
@@ -118,7 +131,9 @@ class Lasting(Generic[Connection]):
                 raise
             self._why = None
             return False
-        except self._failures as error:
+        except Exception as error:
+            if not isinstance(error, TransportError) and not self._is_fault(error):
+                raise
             self._why = error
             return False
         await self._change(connection)
@@ -128,6 +143,9 @@ class Lasting(Generic[Connection]):
         async with self._changed:
             self._connection = connection
             self._changed.notify_all()
+
+    def _is_fault(self, error: Exception) -> bool:
+        return isinstance(error, self._faults) or type(error) in BARE
 
     def _unanswered(self, what: str, error: Exception | None) -> TransportError:
         return TransportError(
@@ -143,7 +161,7 @@ class Lasting(Generic[Connection]):
 
 def told(error: Exception | None) -> str:
     """What a client says, in one line."""
-    if error is None or isinstance(error, TimeoutError):
+    if error is None or isinstance(error, TimeoutError) or (type(error) is Exception and not error.args):
         return "no answer"
     if isinstance(error, OSError) and error.errno is not None:
         if isinstance(error, socket.gaierror) or isinstance(error.__cause__, socket.gaierror):

@@ -16,7 +16,7 @@ from stepward.transport.contract import Lost
 from stepward.transport.intake import Intake
 from stepward.transport.losses import encode_loss
 from stepward.transport.outgoing import Parcel
-from stepward.transport.rabbitmq.link import FAULTS, Line, Link
+from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
 from stepward.transport.rabbitmq.source import Handle, RabbitSource
 from stepward.transport.wire import SINGLE
@@ -119,7 +119,7 @@ class RabbitBroker:
     async def _forget_own(self) -> None:
         line = self._link.now
         if line is not None and self._was_here:
-            with contextlib.suppress(*FAULTS):
+            with contextlib.suppress(TransportError), self._link.reaching("revocation"):
                 own = await line.channel.get_queue(self._own, ensure=False)
                 await own.cancel(self._tag, timeout=ANSWER_SECONDS)
                 await own.delete(if_unused=False, if_empty=False, timeout=ANSWER_SECONDS)

@@ -12,10 +12,11 @@ from aio_pika.abc import AbstractExchange
 from aio_pika.exceptions import DeliveryError, PublishError
 
 from stepward.clock import Environment
+from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.appqueues import RESPONSES, Posted
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, EXPIRES, Declarations
-from stepward.transport.rabbitmq.link import FAULTS, Line, Link
+from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.reading import RabbitReading
 from stepward.transport.rabbitmq.taking import RabbitTaking
 from stepward.transport.wire import BATCH, SINGLE
@@ -62,7 +63,7 @@ class RabbitDepot:
                 continue
         if queue.startswith(RESPONSES) and self._copies is not None:
             # The message itself is safe: who watches may miss one.
-            with contextlib.suppress(*FAULTS):
+            with contextlib.suppress(TransportError), self._link.reaching(f"queue {queue}"):
                 await self._copies.publish(Message(posted.body), queue, mandatory=False)
 
     def work(self, queue: str) -> RabbitTaking:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
+from stepward.errors import TransportError
 from stepward.transport.cancellation import heed_cancellation
 from stepward.transport.ledger import Ledger
 from stepward.transport.queues import Given
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, Declarations, is_served
-from stepward.transport.rabbitmq.link import FAULTS, Line
+from stepward.transport.rabbitmq.link import Line
 
 LOOK_SECONDS = 1.0
 """How often whoever waits looks whether its channel still stands."""
@@ -90,7 +91,7 @@ class RabbitReading:
     async def _leave(self) -> None:
         channel, self._channel, self._tag = self._channel, None, None
         if channel is not None:
-            with contextlib.suppress(*FAULTS):
+            with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
                 await channel.close()
 
     async def _heard(self, message: AbstractIncomingMessage) -> None:

@@ -13,7 +13,7 @@ from aiormq.abc import AbstractChannel as Carrying
 
 from stepward.errors import TransportError
 from stepward.transport.intake import Intake
-from stepward.transport.rabbitmq.link import FAULTS, Line, Link
+from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
 
 LOOK_SECONDS = 5.0
@@ -104,7 +104,7 @@ class RabbitSource:
         async with self._asking:
             channel, self._channel, self._tag = self._channel, None, None
             if channel is not None:
-                with contextlib.suppress(*FAULTS):
+                with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
                     await channel.close()
 
     async def _open(self, line: Line) -> AbstractChannel:

@@ -17,7 +17,7 @@ from stepward.transport.cancellation import heed_cancellation
 from stepward.transport.holdings import Holdings
 from stepward.transport.queues import Given
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, Declarations, is_served
-from stepward.transport.rabbitmq.link import FAULTS, Line
+from stepward.transport.rabbitmq.link import Line
 
 LOOK_SECONDS = 1.0
 """How often whoever waits looks whether its channel still stands."""
@@ -98,7 +98,7 @@ class RabbitTaking:
         self._holdings.clear()
         channel, self._channel = self._channel, None
         if channel is not None:
-            with contextlib.suppress(*FAULTS):
+            with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
                 await channel.close()
 
     async def _make_room(self, window: int) -> None:

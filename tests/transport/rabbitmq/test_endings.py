@@ -1,0 +1,87 @@
+"""Connections to RabbitMQ that end at an inconvenient moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from servers.rabbitmq import Server
+from stepward.errors import TransportError
+from tests.faults.wires import CHUNK, Pump, Wire
+from tests.transport.brokers import Heard, brokered, new_app, opened
+from tests.transport.messages import reply, request
+
+QUEUE = "agents.payments"
+BOUND = 30.0
+
+pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
+
+
+class HoldingWire(Wire):
+    """Can hold what the server says, lose what it is told, and let all of it end in a burst."""
+
+    def __init__(self, server_port: int) -> None:
+        super().__init__(server_port)
+        self.is_holding = False
+        self.held = b""
+        self.dropped = b""
+        self._to: asyncio.StreamWriter | None = None
+
+    def pumps(self) -> tuple[Pump, Pump]:
+        return self._there, self._back
+
+    def burst(self) -> None:
+        """Pass on what is held, at once, with the end of the connection right behind."""
+        assert self._to is not None
+        self._to.write(self.held)
+        self._to.write_eof()
+        self.is_holding = False
+
+    async def _there(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while chunk := await reader.read(CHUNK):
+            if self.is_holding:
+                self.dropped += chunk
+            else:
+                await self.forward(writer, chunk)
+
+    async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while chunk := await reader.read(CHUNK):
+            if self.is_holding:
+                self.held += chunk
+                self._to = writer
+            else:
+                await self.forward(writer, chunk)
+
+
+async def until(look: Callable[[], bool]) -> None:
+    async with asyncio.timeout(BOUND):
+        while not look():  # noqa: ASYNC110  who brings it about is another program
+            await asyncio.sleep(0.01)
+
+
+async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_other(server: Server) -> None:
+    """The client's reader is held up by the burst, finds the end, and rejects what waits with a bare Exception."""
+    app, events = new_app(), Heard()
+    async with HoldingWire(server.port) as wire, brokered(server.address, app=app) as other:
+        one = await opened(f"amqp://guest:guest@127.0.0.1:{wire.port}/", app=app, events=events)
+        await one.publish("replies.me", [reply("warm")])
+        await one.publish(QUEUE, [request("warm")])
+        await one.settle(QUEUE, await one.take(QUEUE, 200, 30.0))
+        wire.is_holding = True
+        for number in range(60):
+            await other.publish(QUEUE, [request(f"burst-{number}")])
+        await until(lambda: b"burst-59" in wire.held)
+        publishing = [
+            asyncio.create_task(one.publish("replies.me", [reply("late")])),
+            asyncio.create_task(one.publish("agents.new", [request("late")])),
+        ]
+        await until(lambda: b"stepward" in wire.dropped and b"agents.new" in wire.dropped)
+        wire.burst()
+        async with asyncio.timeout(BOUND):
+            ended = await asyncio.gather(*publishing, return_exceptions=True)
+        assert [type(outcome) for outcome in ended] == [TransportError, TransportError]
+        await events.of("transport.connected")
+        await one.publish(QUEUE, [request("after")])
+        await one.close()

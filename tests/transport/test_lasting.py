@@ -1,0 +1,102 @@
+"""What keeps a connection to a broker: clients may say anything while one is made, and it goes on."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.transport.lasting import Lasting
+from tests.transport.brokers import Heard
+
+
+class Connection:
+    """One that a client has made."""
+
+
+class Client:
+    """Makes connections; each of ``acts`` happens at one attempt, before it would give one."""
+
+    def __init__(self, *acts: Callable[[], Awaitable[None]]) -> None:
+        self.acts = list(acts)
+        self.told = Heard()
+        self.lasting: Lasting[Connection] = Lasting(
+            self._connect,
+            broker="NATS",
+            shown="one:4222",
+            faults=(OSError,),
+            random=random.Random(1),
+            observers=Observers(self.told.append),
+        )
+
+    async def _connect(self) -> Connection:
+        connection = Connection()
+        if self.acts:
+            await self.acts.pop(0)()
+        return connection
+
+    async def lose(self) -> None:
+        """The connection that there is ends."""
+        await self.lasting.lost(await self.lasting.connection(), OSError("gone"))
+
+
+def raising(error: Exception) -> Callable[[], Awaitable[None]]:
+    async def act() -> None:
+        raise error
+
+    return act
+
+
+async def nothing() -> None:
+    return
+
+
+@pytest.mark.parametrize("error", [Exception(), RuntimeError("Connection closed"), OSError("reset")])
+async def test_what_clients_raise_of_a_lost_connection_is_one_error(error: Exception) -> None:
+    with (
+        pytest.raises(TransportError, match="queue q: expected NATS at one:4222 to do its part, found: "),
+        Client().lasting.reaching("queue q"),
+    ):
+        raise error
+
+
+@pytest.mark.parametrize("error", [KeyError("a bug"), NotImplementedError()])
+async def test_a_bug_is_no_answer_of_the_broker(error: Exception) -> None:
+    with pytest.raises(type(error)), Client().lasting.reaching("queue q"):
+        raise error
+
+
+@pytest.mark.parametrize("error", [Exception(), RuntimeError("Connection closed")])
+async def test_a_connection_that_ends_bare_while_it_is_made_was_not_made(error: Exception) -> None:
+    with pytest.raises(TransportError, match="expected NATS at one:4222 to answer, found: "):
+        await Client(raising(error)).lasting.open()
+
+
+@pytest.mark.parametrize("error", [Exception(), KeyError("a bug")])
+async def test_nothing_ends_the_keeper(error: Exception) -> None:
+    client = Client(nothing, raising(error), raising(error))
+    await client.lasting.open()
+    await client.lose()
+    await client.told.of("transport.connected")
+    assert await client.lasting.connection()
+    broke = [event.fields["error"] for event in client.told if event.name == "transport.broke"]
+    assert broke == ([repr(error)] if isinstance(error, KeyError) else [])
+    await client.lasting.close()
+
+
+async def test_a_bug_is_told_each_time_it_is_another() -> None:
+    bugs = [KeyError("one"), KeyError("one"), ZeroDivisionError("two")]
+    client = Client(nothing, *[raising(bug) for bug in bugs])
+    await client.lasting.open()
+    await client.lose()
+    await client.told.of("transport.connected")
+    assert [event.name for event in client.told] == [
+        "transport.lost",
+        "transport.broke",
+        "transport.broke",
+        "transport.connected",
+    ]
+    await client.lasting.close()
