@@ -19,7 +19,13 @@ def lasting(connect: object = None) -> Lasting[object]:
         return await gives_up() if connect is None else object()
 
     return Lasting(
-        connected, broker="NATS", shown="one:4222", faults=(OSError,), random=random.Random(1), observers=Observers()
+        connected,
+        broker="NATS",
+        shown="one:4222",
+        faults=(OSError,),
+        is_closed=lambda _: False,
+        random=random.Random(1),
+        observers=Observers(),
     )
 
 

@@ -16,6 +16,9 @@ from tests.transport.brokers import Heard
 class Connection:
     """One that a client has made."""
 
+    def __init__(self) -> None:
+        self.is_closed = False
+
 
 class Client:
     """Makes connections; each of ``acts`` happens at one attempt, before it would give one."""
@@ -23,20 +26,23 @@ class Client:
     def __init__(self, *acts: Callable[[], Awaitable[None]]) -> None:
         self.acts = list(acts)
         self.told = Heard()
+        self.made = Connection()
+        """The last one."""
         self.lasting: Lasting[Connection] = Lasting(
             self._connect,
             broker="NATS",
             shown="one:4222",
             faults=(OSError,),
+            is_closed=lambda connection: connection.is_closed,
             random=random.Random(1),
             observers=Observers(self.told.append),
         )
 
     async def _connect(self) -> Connection:
-        connection = Connection()
+        self.made = Connection()
         if self.acts:
             await self.acts.pop(0)()
-        return connection
+        return self.made
 
     async def lose(self) -> None:
         """The connection that there is ends."""
@@ -99,4 +105,21 @@ async def test_a_bug_is_told_each_time_it_is_another() -> None:
         "transport.broke",
         "transport.connected",
     ]
+    await client.lasting.close()
+
+
+async def test_a_connection_that_ends_while_it_is_made_was_not_made() -> None:
+    client = Client()
+
+    async def end() -> None:
+        client.made.is_closed = True
+        await client.lasting.lost(client.made, OSError("gone"))
+
+    client.acts = [end, nothing, end, end]
+    with pytest.raises(TransportError, match="expected NATS at one:4222 to answer, found: no answer"):
+        await client.lasting.open()
+    await client.lasting.open()
+    await client.lose()
+    await client.told.of("transport.connected")
+    assert not (await client.lasting.connection()).is_closed
     await client.lasting.close()

@@ -28,7 +28,10 @@ Faults = tuple[type[Exception], ...]
 
 
 class Lasting(Generic[Connection]):
-    """Keeps one connection; ``connect`` makes it, or raises one of ``faults`` or TransportError."""
+    """Keeps one connection; ``connect`` makes it, or raises one of ``faults`` or TransportError.
+
+    Whoever makes it calls ``lost`` when it ends; ``is_closed`` tells of one that ended before anybody had it.
+    """
 
     def __init__(
         self,
@@ -37,12 +40,14 @@ class Lasting(Generic[Connection]):
         broker: str,
         shown: str,
         faults: Faults,
+        is_closed: Callable[[Connection], bool],
         random: Random,
         observers: Observers,
     ) -> None:
         self._connect = connect
         self._what = f"{broker} at {shown}"
         self._faults = faults
+        self._is_closed = is_closed
         self._random = random
         self._observers = observers
         self._connection: Connection | None = None
@@ -136,12 +141,16 @@ class Lasting(Generic[Connection]):
                 raise
             self._why = error
             return False
+        if self._is_closed(connection):
+            # ``lost`` was told of it before it was ours, and nobody tells it again.
+            self._why = None
+            return False
         await self._change(connection)
         return True
 
     async def _change(self, connection: Connection | None) -> None:
+        self._connection = connection
         async with self._changed:
-            self._connection = connection
             self._changed.notify_all()
 
     def _is_fault(self, error: Exception) -> bool:

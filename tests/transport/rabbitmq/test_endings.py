@@ -8,7 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from servers.rabbitmq import Server
+from stepward.clock import Environment
 from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.transport.rabbitmq.link import Line, Link
 from tests.faults.wires import CHUNK, Pump, Wire
 from tests.transport.brokers import Heard, brokered, new_app, opened
 from tests.transport.messages import reply, request
@@ -85,3 +88,22 @@ async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_othe
         await events.of("transport.connected")
         await one.publish(QUEUE, [request("after")])
         await one.close()
+
+
+@pytest.mark.parametrize("ends", ["connection", "channel"])
+async def test_what_ends_while_the_link_is_made_is_not_kept(server: Server, ends: str) -> None:
+    lines: list[Line] = []
+
+    async def end_the_first(line: Line) -> None:
+        lines.append(line)
+        if len(lines) == 1:
+            transport = line.connection.transport
+            assert transport is not None
+            await (transport.connection if ends == "connection" else line.channel).close()
+
+    link = Link(server.address, name="s", opened=end_the_first, environment=Environment(), observers=Observers())
+    with pytest.raises(TransportError, match="to answer, found: no answer"):
+        await link.open()
+    await link.open()
+    assert await link.line() is lines[-1]
+    await link.close()

@@ -47,6 +47,7 @@ class Link:
             broker="NATS",
             shown=address.shown,
             faults=FAULTS,
+            is_closed=lambda client: client.is_closed,
             random=environment.random,
             observers=observers,
         )

@@ -51,6 +51,7 @@ class Link:
             broker="RabbitMQ",
             shown=shown(address),
             faults=FAULTS,
+            is_closed=_is_closed,
             random=environment.random,
             observers=observers,
         )
@@ -80,12 +81,12 @@ class Link:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 line = Line(connection, await connection.channel(on_return_raises=True))
+                connection.close_callbacks.add(partial(self._closed, line))
+                line.channel.close_callbacks.add(partial(self._closed, line))
                 await self._opened(line)
         except BaseException:
             await _close(connection)
             raise
-        connection.close_callbacks.add(partial(self._closed, line))
-        line.channel.close_callbacks.add(partial(self._closed, line))
         return line
 
     async def _closed(self, line: Line, _: object, error: BaseException | None) -> None:
@@ -103,6 +104,12 @@ def shown(address: str) -> str:
     if not host:
         raise SettingsError("transport: expected amqp://USER:PASSWORD@HOST:5672/VHOST, found something else; change it")
     return f"{host}:{port or 5672}"
+
+
+def _is_closed(line: Line) -> bool:
+    """Whether it has ended; of the connection only what lies below the client's own knows."""
+    transport = line.connection.transport
+    return line.channel.is_closed or transport is None or transport.connection.is_closed
 
 
 async def _close(connection: AbstractConnection) -> None:
