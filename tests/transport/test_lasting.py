@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
@@ -123,3 +124,25 @@ async def test_a_connection_that_ends_while_it_is_made_was_not_made() -> None:
     await client.told.of("transport.connected")
     assert not (await client.lasting.connection()).is_closed
     await client.lasting.close()
+
+
+@pytest.mark.parametrize("end", [nothing, raising(OSError("refused"))])
+async def test_whoever_closes_waits_for_no_keeper_whose_cancellation_was_swallowed(
+    end: Callable[[], Awaitable[None]],
+) -> None:
+    connecting = asyncio.Event()
+
+    async def swallow() -> None:
+        connecting.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await end()
+
+    client = Client(nothing, swallow)
+    await client.lasting.open()
+    await client.lose()
+    await connecting.wait()
+    async with asyncio.timeout(60):
+        left = await client.lasting.close()
+    assert left is (client.made if end is nothing else None)

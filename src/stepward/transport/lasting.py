@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.cancellation import is_cancelled
+from stepward.transport.cancellation import heed_cancellation, is_cancelled
 
 GRACE_SECONDS = 1.0
 """How long after a loss verbs wait for the next connection before they fail."""
@@ -129,6 +129,12 @@ class Lasting(Generic[Connection]):
             return False
 
     async def _try(self) -> bool:
+        is_made = await self._make()
+        # One that was swallowed would leave a keeper behind for which ``close`` waits; what was made is closed there.
+        heed_cancellation()
+        return is_made
+
+    async def _make(self) -> bool:
         try:
             connection = await self._connect()
         except asyncio.CancelledError:
