@@ -57,8 +57,8 @@ class Queues:
         self._declared: set[str] = set()
         self._known: set[str] = set()
         """Declared over this connection or one before."""
-        self._silent: dict[str, float] = {}
-        """Since when a queue has confirmed nothing, by the loop's time."""
+        self._silences: dict[str, tuple[float, float]] = {}
+        """The first and the last of the timeouts since when a queue has confirmed nothing, by the loop's time."""
 
     def name(self, queue: str) -> str:
         """The name that a queue has at the broker."""
@@ -84,7 +84,7 @@ class Queues:
             except TimeoutError:
                 await self._replace_if_stuck(queue, line)
                 raise
-        self._silent.pop(queue, None)
+        self._silences.pop(queue, None)
 
     async def _ensure(self, queue: str, line: Line) -> None:
         if line is not self._line:
@@ -103,8 +103,7 @@ class Queues:
 
         RabbitMQ 3.10 may leave one behind that way: there, and led by nobody, when it dies just as the queue is made.
         """
-        now = asyncio.get_running_loop().time()
-        if now - self._silent.setdefault(queue, now) < STUCK_SECONDS:
+        if self._silence(queue) < STUCK_SECONDS:
             return
         channel = await line.connection.channel(publisher_confirms=False)
         try:
@@ -113,9 +112,18 @@ class Queues:
             await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
         finally:
             await channel.close()
-        del self._silent[queue]
+        del self._silences[queue]
         self._declared.discard(queue)
         await self.tell_loss(queue)
+
+    def _silence(self, queue: str) -> float:
+        """How long it has taken nothing that it was given; while nobody gave it anything, nobody knows."""
+        now = asyncio.get_running_loop().time()
+        first, last = self._silences.get(queue, (now, now))
+        if now - last > STUCK_SECONDS:
+            first = now
+        self._silences[queue] = first, now
+        return now - first
 
     async def _append(self, queue: str, parcels: Sequence[Parcel], line: Line) -> None:
         ended = await asyncio.gather(

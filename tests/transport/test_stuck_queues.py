@@ -1,0 +1,96 @@
+"""When a queue of RabbitMQ counts as one that takes nothing, and is made anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from stepward.clock import Environment
+from stepward.transport.outgoing import Parcel
+from stepward.transport.rabbitmq.queues import Queues
+
+HOUR = 3600.0
+
+
+class Channel:
+    """Every channel of a server, which declares and deletes; ``answers`` says whether it confirms."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        self.deleted: list[str] = []
+        self.connection = self.channel = self.default_exchange = self
+
+    async def __call__(self, **_: Any) -> Channel:
+        return self
+
+    async def publish(self, *_: Any, timeout: float, **__: Any) -> None:
+        if not self.answers:
+            await asyncio.sleep(timeout)
+            raise TimeoutError
+
+    async def declare_queue(self, *_: Any, **__: Any) -> None:
+        return
+
+    async def queue_delete(self, name: str, **_: Any) -> None:
+        self.deleted.append(name)
+
+    async def close(self) -> None:
+        return
+
+    async def line(self) -> Channel:
+        return self
+
+    @contextmanager
+    def reaching(self, _: str) -> Iterator[None]:
+        yield
+
+
+class Stage:
+    """Queues on such a server."""
+
+    def __init__(self) -> None:
+        self.server = Channel()
+        link: Any = self.server
+        self.queues = Queues(link, "shop", asyncio.get_running_loop().time, Environment(), self._tell_loss)
+
+    async def append(self) -> None:
+        await self.queues.append("agents.x", [Parcel(b"[]", float("inf"))])
+
+    async def time_out(self, times: int) -> None:
+        self.server.answers = False
+        for _ in range(times):
+            with pytest.raises(TimeoutError):
+                await self.append()
+            await asyncio.sleep(1)
+        self.server.answers = True
+
+    async def _tell_loss(self, _: str) -> None:
+        return
+
+
+async def test_a_queue_that_takes_nothing_for_a_while_is_deleted() -> None:
+    stage = Stage()
+    await stage.time_out(4)
+    assert stage.server.deleted == []
+    await stage.time_out(1)
+    assert stage.server.deleted == ["stepward.shop.agents.x"]
+
+
+async def test_timeouts_with_hours_between_them_are_no_silence() -> None:
+    stage = Stage()
+    for _ in range(5):
+        await stage.time_out(2)
+        await asyncio.sleep(HOUR)
+    assert stage.server.deleted == []
+
+
+async def test_a_confirmation_ends_a_silence() -> None:
+    stage = Stage()
+    for _ in range(5):
+        await stage.time_out(3)
+        await stage.append()
+    assert stage.server.deleted == []
