@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import aio_pika
 import pytest
 
 from servers.rabbitmq import Server
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.transport.brokered import BrokerTransport
+from stepward.transport.rabbitmq.broker import RabbitBroker
 from stepward.transport.rabbitmq.link import Line, Link
 from tests.faults.wires import CHUNK, Pump, Wire
 from tests.transport.brokers import Heard, brokered, new_app, opened
@@ -107,3 +110,34 @@ async def test_what_ends_while_the_link_is_made_is_not_kept(server: Server, ends
     await link.open()
     assert await link.line() is lines[-1]
     await link.close()
+
+
+async def test_a_process_whose_own_queue_was_deleted_listens_anew(server: Server) -> None:
+    """Its consumer alone is cancelled: whoever took no notice would never hear a revocation again."""
+    app, events = new_app(), Heard()
+    lost: list[str | None] = []
+    heard = asyncio.Event()
+    async with brokered(server.address, app=app) as other, brokered(server.address, app=app, events=events) as one:
+        one.on_lost(lost.append)
+        one.on_revoke(QUEUE, lambda *_: heard.set())
+        before = await delete_own(server, one)
+        await events.of("transport.connected")
+        assert lost == [None]
+        assert own(one) != before
+        await other.revoke(QUEUE, "uid-1", 1, "x/1")
+        async with asyncio.timeout(BOUND):
+            await heard.wait()
+
+
+def own(transport: BrokerTransport) -> str:
+    broker = transport._broker
+    assert isinstance(broker, RabbitBroker)
+    return broker._own
+
+
+async def delete_own(server: Server, transport: BrokerTransport) -> str:
+    name = own(transport)
+    connection = await aio_pika.connect(server.address)
+    await (await connection.channel()).queue_delete(name)
+    await connection.close()
+    return name

@@ -40,11 +40,11 @@ class RabbitBroker:
     ) -> None:
         self._app = app
         self._exchange = f"stepward.{app}.told"
-        self._own = f"{self._exchange}.{environment.new_uid()}"
+        self._environment = environment
+        self._own = self._new_name()
         """The queue in which this process is told: that it is gone tells that the broker has lost its data."""
         self._tag = ""
         self._was_here = False
-        self._environment = environment
         self._link = Link(
             address, name=f"stepward {app}", opened=self._listen, environment=environment, observers=observers
         )
@@ -108,13 +108,19 @@ class RabbitBroker:
 
     async def _listen(self, line: Line) -> None:
         is_lost = self._was_here and not await is_there(line, self._own)
+        # A cluster keeps the old name for a member that is away, and lets nobody declare it meanwhile.
+        name = self._new_name() if is_lost else self._own
         exchange = await line.channel.declare_exchange(self._exchange, ExchangeType.FANOUT, durable=True)
-        own = await line.channel.declare_queue(self._own, durable=True, arguments=OWN)
+        own = await line.channel.declare_queue(name, durable=True, arguments=OWN)
         await own.bind(exchange)
+        await self._link.follow(line)
         self._tag = await own.consume(self._heard, no_ack=True)
-        self._telling, self._was_here = exchange, True
+        self._own, self._telling, self._was_here = name, exchange, True
         if is_lost and self._lost is not None:
             self._lost(None)
+
+    def _new_name(self) -> str:
+        return f"{self._exchange}.{self._environment.new_uid()}"
 
     async def _forget_own(self) -> None:
         line = self._link.now

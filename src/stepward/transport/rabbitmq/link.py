@@ -46,6 +46,8 @@ class Link:
         self._address = address
         self._name = name
         self._opened = opened
+        self._leaving: asyncio.Task[None] | None = None
+        """Held here, as the loop holds none."""
         self._lasting: Lasting[Line] = Lasting(
             self._connect,
             broker="RabbitMQ",
@@ -63,6 +65,11 @@ class Link:
     def now(self) -> Line | None:
         """The connection, if there is one."""
         return self._lasting.now
+
+    async def follow(self, line: Line) -> None:
+        """Give the connection up once the broker cancels a consumer of the channel for publishing."""
+        channel = await line.channel.get_underlay_channel()
+        channel.on_consumer_cancel_callbacks.add(partial(self._cancelled, line))
 
     async def close(self) -> None:
         """Let go."""
@@ -88,6 +95,11 @@ class Link:
             await _close(connection)
             raise
         return line
+
+    async def _cancelled(self, line: Line, _: object) -> None:
+        await self._lasting.lost(line, ConnectionError("the queue in which this process is told is gone"))
+        # The channel's reader calls this, and closing would wait for that.
+        self._leaving = asyncio.get_running_loop().create_task(_close(line.connection))
 
     async def _closed(self, line: Line, _: object, error: BaseException | None) -> None:
         await self._lasting.lost(line, error if isinstance(error, Exception) else None)
