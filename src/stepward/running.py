@@ -46,8 +46,10 @@ class Running:
 
     async def stop(self) -> None:
         """End every actor in good order, then the transport and the store."""
-        await self.host.stop()
-        await self.close()
+        try:
+            await self.host.stop()
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Let go of the transport and the store."""

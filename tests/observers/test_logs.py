@@ -44,6 +44,8 @@ def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None
         ("submission.queue_failed", logging.DEBUG),
         ("agent.heartbeat", logging.DEBUG),
         ("agent.breaker_opened", logging.WARNING),
+        ("agent.close_failed", logging.WARNING),
+        ("transport.broke", logging.WARNING),
         ("supervisor.forgave", logging.WARNING),
         ("step.failed", logging.DEBUG),
         ("task.submitted", logging.INFO),

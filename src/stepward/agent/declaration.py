@@ -79,7 +79,7 @@ class Agent:
         return declare
 
     async def close(self) -> None:
-        """Let go of what the operations share; called once no call is left."""
+        """Let go of what the operations share; called once no call is left, and given three seconds."""
 
     def __repr__(self) -> str:
         return f"<Agent {self.name}: {', '.join(self._operations) or 'no operations'}>"

@@ -17,12 +17,15 @@ from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.messages import request_queue
 from stepward.model.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
+from stepward.transport.cancellation import is_cancelled
 from stepward.transport.contract import Delivery, Transport
 
 REQUEST_LEASE = 10.0
 PAUSE = 1.0
 LEASE_LOOK = 0.05
 """Seconds between looks whether the instance's own lease was renewed."""
+CLOSE_SECONDS = 3.0
+"""How long an Agent may take to let go of what its operations share."""
 PROBE_LOOK = 1.0
 """Seconds between looks whether the request that is to find out about the service has begun."""
 
@@ -139,11 +142,21 @@ class AgentRunner:
             await asyncio.wait([self._taker])
         await self._returning.finished()
         await self._calls.drain(grace)
-        await self.agent.close()
+        await self._close()
 
     def revoke(self, task: str, run: int, key: str) -> None:
         """Nobody waits for that step any more: stop working on it, and say nothing."""
         self._calls.revoke(task, run, key)
+
+    async def _close(self) -> None:
+        """What an application wrote must not keep everything else from ending in good order."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self.agent.close()
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            self._observers.tell("agent.close_failed", agent=self.agent.name, error=repr(error))
 
     async def _take(self) -> None:
         while True:

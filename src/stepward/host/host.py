@@ -112,11 +112,17 @@ class Host:
         grace = self._parts.settings.drain
         if self._scheduler is not None:
             self._scheduler.stop_taking()
-        await asyncio.gather(self._agents.drain(grace), *[actor.drain(grace) for actor in self._submitters])
-        if self._scheduler is not None:
-            await self._scheduler.settle()
-        if self._relay is not None:
-            await self._relay.finish()
+        try:
+            await asyncio.gather(self._agents.drain(grace), *[actor.drain(grace) for actor in self._submitters])
+            if self._scheduler is not None:
+                await self._scheduler.settle()
+            if self._relay is not None:
+                await self._relay.finish()
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        """Whatever went wrong before: let nothing run on, and give up the leases."""
         for task in reversed(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
