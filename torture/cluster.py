@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ class Cluster:
     def _tell_standby(self, number: signal.Signals) -> None:
         # The process that answers the primary is a child, which a signal to its parent does not reach.
         for pid in [self.pair.standby.pid, *_children(self.pair.standby.pid)]:
-            os.kill(pid, number)
+            with suppress(ProcessLookupError):  # A child may end at any time.
+                os.kill(pid, number)
 
 
 def _children(pid: int) -> list[int]:
