@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from stepward.errors import InstanceFenced, Refused, StoreUnavailable
-from stepward.model.states import StepState
-from stepward.store.contract import Store, TaskFilter
-from tests.store.conformance.world import DONE, World, add_steps, claimed, finish, read_step, scheduler, step
+from stepward.model.states import StepState, TaskState
+from stepward.store.contract import Change, Store, TaskFilter
+from tests.store.conformance.world import DONE, World, add_steps, claimed, finish, move, read_step, scheduler, step
 
 
 async def rows(store: Store) -> list[tuple[object, ...]]:
@@ -104,6 +104,17 @@ async def test_a_step_that_is_no_longer_at_that_attempt_is_not_finished(world: W
     async with cart.transaction() as transaction:
         assert not await transaction.finish("s1", finish(step(task, attempt=2)))
         assert not await transaction.finish("s2", finish(step(task)))
+    assert (await read_step(cart, task)).state is StepState.RUNNING
+
+
+async def test_a_step_of_a_task_that_is_undoing_is_not_finished(world: World, cart: Store) -> None:
+    """What commits then would be undone by nobody."""
+    task = await claimed(world, cart)
+    await add_steps(cart, task, step(task))
+    change = Change(task=task.uid, move=move(task, TaskState.UNDOING, undo_to=TaskState.CANCELLED))
+    assert (await cart.commit("s1", [change], None)).missed == {}
+    async with cart.transaction() as transaction:
+        assert not await transaction.finish("s1", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING
 
 

@@ -106,7 +106,8 @@ class Transaction(StepTransaction, Protocol):
         ...
 
     async def finish(self, instance: str, finish: Finish) -> bool:
-        """Record a step's outcome (ordinal None); False, with nothing changed, if the attempt is no longer it."""
+        """Record a step's outcome (ordinal None); False, with nothing changed, if the attempt is no longer it, or the
+        task's undo has begun."""
         ...
 
 

@@ -112,7 +112,7 @@ async def _finish(connection: Connection, instance: str, finish: Finish, seconds
     # From here on whoever would fence the instance waits for this transaction.
     await connection.bind_transaction(seconds)
     await prove(connection, instance, None, 0.0)
-    if not await connection.rows("turn.held", [finish.task], instance):
+    if not await connection.rows("turn.held_forward", finish.task, instance):
         return False
     values = columns_of([astuple(replace(finish, ordinal=None))])
     return await connection.change("turn.finish", *values) == 1

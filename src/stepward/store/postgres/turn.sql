@@ -7,6 +7,10 @@ select id from {schema}.instance where id = $1 and alive for share
 select 1 from unnest($1::text[]) as wanted (uid)
 where (select t.locked_by from {schema}.task as t where t.uid = wanted.uid) = $2
 
+-- name: held_forward
+-- The task, if the instance holds it and its undo has not begun; nor does it before the transaction has ended.
+select 1 from {schema}.task where uid = $1 and locked_by = $2 and undo_to is null for share
+
 -- name: lock
 -- Hold tasks until the transaction ends, always in one order: two that lock the same ones cannot wait for each other.
 select {task} from {schema}.task where uid = any($1::text[]) order by uid for update

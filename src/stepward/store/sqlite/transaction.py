@@ -70,8 +70,7 @@ class SqliteTransaction:
         """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
         self._check_open()
         check_alive(self._connection, instance)
-        held = self._connection.row(Q["held"], (msgspec.json.encode([finish.task]).decode(), instance))
-        if held is None or held[0] != 1:
+        if self._connection.row(Q["held_forward"], (finish.task, instance)) is None:
             return False
         return self._connection.change(Q["finish"], astuple(replace(finish, ordinal=None))) == 1
 

@@ -3,6 +3,10 @@
 select count(*) from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
 where t.locked_by = ?2
 
+-- name: held_forward
+-- The task, if the instance holds it and its undo has not begun.
+select 1 from stepward_task where uid = ?1 and locked_by = ?2 and undo_to is null
+
 -- name: insert_task
 -- A new task; misses nothing: an id or uid that exists is an error.
 insert into stepward_task ({task}) values ({task_places})
