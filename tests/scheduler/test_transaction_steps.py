@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from stepward import Backoff, Client, Supervision, TaskFailed, Unrecoverable, current_step, step, workflow
+from stepward.errors import CommitUnknown
+from stepward.store.contract import Transaction
+from stepward.store.sqlite import SqliteStore
 from tests.scheduler.world import World
 
 
@@ -95,6 +100,38 @@ async def test_one_that_runs_out_of_time_is_rolled_back_and_repeated(made: World
     client = await made.start([booking])
     handle = await client.submit(booking)
     await handle.result(timeout=30)
+    assert await ledger(client) == [7]
+
+
+@pytest.mark.parametrize("answer", ["late", "lost"])
+async def test_one_whose_commit_outlasts_its_complete_by_is_heard_of(
+    made: World, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """Its row is completed, which no Supervisor looks at."""
+    opened = SqliteStore.transaction
+
+    @asynccontextmanager
+    async def answered_late(store: SqliteStore) -> AsyncIterator[Transaction]:
+        await asyncio.sleep(2)  # so that the Supervisor is shown the row
+        async with opened(store) as transaction:
+            yield transaction
+        await asyncio.sleep(4)
+        raise CommitUnknown("no answer")
+
+    @step(transaction=True, complete_by="3s" if answer == "late" else "1h")
+    async def book(transaction: Any, entry: int) -> int:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        return entry * 10
+
+    @workflow
+    async def booking() -> int:
+        return await book(7)
+
+    client = await made.start([booking])
+    monkeypatch.setattr(SqliteStore, "transaction", answered_late)
+    handle = await client.submit(booking)
+    assert await handle.result(timeout=30) == 70
+    monkeypatch.undo()
     assert await ledger(client) == [7]
 
 

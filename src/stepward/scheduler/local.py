@@ -29,7 +29,7 @@ class StepSuperseded(Exception):
 
 
 class LocalSteps:
-    """Performs local steps under their deadlines; past the complete-by one stops and says nothing."""
+    """Performs local steps under their deadlines; past the complete-by one stops, and if it is plain says nothing."""
 
     def __init__(
         self,
@@ -73,7 +73,8 @@ class LocalSteps:
                     output = await self._call(action, *_arguments(request, action))
                     output = encode(output, f"result of {action.name}", limit=self._payload_bytes)
         except (TimeoutError, StepSuperseded):
-            if self._store.now() < request.complete_by:
+            # Past it the Supervisor decides; but a transaction may have committed, and then it is never asked.
+            if step.kind is StepKind.TRANSACTION or self._store.now() < request.complete_by:
                 self._answer(answers.gave_up(request, TimeoutError("timed out"), maybe_done=True), None)
         except REFUSED as error:
             self._answer(answers.failed(request, error, maybe_done=_maybe_done(error)), None)
