@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
 import pytest
 
-from stepward import Backoff, Supervision, step, workflow
+from stepward import Backoff, Supervision, current_step, step, workflow
+from stepward.store.contract import Change, Committed, Transaction
+from stepward.store.sqlite import SqliteStore
+from stepward.store.sqlite.scheduler import SqliteScheduler
 from tests.scheduler.world import Service, World, hang
+from tests.virtual import VirtualLoop
 
 
 @pytest.mark.parametrize("transaction", [False, True])
@@ -52,3 +61,71 @@ async def test_a_local_step_past_its_complete_by_is_repeated(world: World) -> No
     handle = await client.submit(order)
     assert await handle.result(timeout=10) == "thought"
     assert (await handle.status()).failure_count == 1
+
+
+def thinking(kind: str) -> tuple[Any, list[int]]:
+    """A step of that kind, and the attempts in which it was called."""
+    attempts: list[int] = []
+
+    async def think() -> str:
+        attempts.append(current_step().attempt)
+        return "thought"
+
+    def plain() -> str:
+        attempts.append(current_step().attempt)
+        return "thought"
+
+    async def transactional(connection: object) -> str:
+        return await think()
+
+    if kind == "transaction":
+        return step(transaction=True, complete_by="2s")(transactional), attempts
+    return step(complete_by="2s")(plain if kind == "plain" else think), attempts
+
+
+@pytest.mark.parametrize("kind", ["async", "plain", "transaction"])
+async def test_a_local_step_that_is_started_too_late_is_not_called(
+    world: World, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The commit that starts it takes longer than the step may."""
+    think, attempts = thinking(kind)
+    commit, outages = SqliteScheduler.commit, [3.0]
+
+    async def slow(store: SqliteScheduler, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        committed = await commit(store, instance, changes, renew)
+        if outages and any(change.inserts for change in changes):
+            await asyncio.sleep(outages.pop())
+        return committed
+
+    monkeypatch.setattr(SqliteScheduler, "commit", slow)
+    client = await world.start([_order_of(think)])
+    assert await (await client.submit("order")).result(timeout=30) == "thought"
+    assert attempts == [2]
+
+
+async def test_a_process_that_slept_until_the_complete_by_calls_no_function(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    think, attempts = thinking("transaction")
+    opened, naps = SqliteStore.transaction, [10.0]
+
+    @asynccontextmanager
+    async def slept(store: SqliteStore) -> AsyncIterator[Transaction]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        async with opened(store) as transaction:
+            loop.now += naps.pop() if naps else 0.0
+            yield transaction
+
+    monkeypatch.setattr(SqliteStore, "transaction", slept)
+    client = await world.start([_order_of(think)])
+    assert await (await client.submit("order")).result(timeout=30) == "thought"
+    assert attempts == [2]
+
+
+def _order_of(think: Any) -> Any:
+    @workflow(supervision=Supervision(backoff=Backoff("1s")))
+    async def order() -> Any:
+        return await think()
+
+    return order

@@ -64,13 +64,15 @@ class LocalSteps:
     async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
         CURRENT.set(CurrentStep(request, self._store.now, lambda request, progress: None))
         remaining = request.complete_by - self._store.now()
+        if remaining <= 0:
+            return
         committed_at: float | None = None
         try:
             async with asyncio.timeout(remaining):
                 if step.kind is StepKind.TRANSACTION:
                     output, committed_at = await self._in_transaction(request, action)
                 else:
-                    output = await self._call(action, *_arguments(request, action))
+                    output = await self._call(request, action, *_arguments(request, action))
                     output = encode(output, f"result of {action.name}", limit=self._payload_bytes)
         except (TimeoutError, StepSuperseded):
             # Past it the Supervisor decides; but a transaction may have committed, and then it is never asked.
@@ -86,7 +88,7 @@ class LocalSteps:
     async def _in_transaction(self, request: Request, action: Action[Any, Any]) -> tuple[bytes, float]:
         async with self._store.transaction() as transaction:
             args, kwargs = _arguments(request, action)
-            result = await self._call(action, (transaction, *args), kwargs)
+            result = await self._call(request, action, (transaction, *args), kwargs)
             output = encode(result, f"result of {action.name}", limit=self._payload_bytes)
             finish = Finish(
                 task=request.task,
@@ -105,17 +107,21 @@ class LocalSteps:
         self._environment.failpoint("T.after")
         return output, finish.finished_at
 
-    async def _call(self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if inspect.iscoroutinefunction(action.fn) or not self._threads or action.kind is StepKind.TRANSACTION:
+    async def _call(
+        self, request: Request, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        def call() -> Any:
+            """Call the function, unless this process was asleep until the complete-by."""
+            if self._store.now() >= request.complete_by:
+                raise TimeoutError
             with contained:
-                result = action.fn(*args, **kwargs)
+                return action.fn(*args, **kwargs)
+
+        if inspect.iscoroutinefunction(action.fn) or not self._threads or action.kind is StepKind.TRANSACTION:
+            result = call()
+            with contained:
                 return await result if inspect.isawaitable(result) else result
-        return await asyncio.to_thread(_contained, action.fn, args, kwargs)
-
-
-def _contained(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    with contained:
-        return fn(*args, **kwargs)
+        return await asyncio.to_thread(call)
 
 
 def _arguments(request: Request, action: Action[Any, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
