@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepward import Backoff, Supervision, current_step, step, workflow
+from stepward import Backoff, CircuitBreaker, Supervision, current_step, step, workflow
 from stepward.store.contract import Change, Committed, Transaction
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.scheduler import SqliteScheduler
@@ -61,6 +61,35 @@ async def test_a_local_step_past_its_complete_by_is_repeated(world: World) -> No
     handle = await client.submit(order)
     assert await handle.result(timeout=10) == "thought"
     assert (await handle.status()).failure_count == 1
+
+
+async def test_a_local_step_under_way_is_not_begun_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its task is read anew when the Supervisor decides on another step; whenever it ends, it was called once."""
+    commit, calls = SqliteScheduler.commit, list[int]()
+    service = Service(breaker=CircuitBreaker(1000), concurrency=100)
+
+    async def slow(store: SqliteScheduler, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        await asyncio.sleep(0.3)
+        return await commit(store, instance, changes, renew)
+
+    @step(complete_by="1h")
+    async def think(tenths: int) -> int:
+        calls.append(tenths)
+        await asyncio.sleep(tenths / 10)
+        return tenths
+
+    @workflow(supervision=Supervision(backoff=Backoff("1s")))
+    async def order(tenths: int) -> list[Any]:
+        return await asyncio.gather(think(tenths), service.do(str(tenths)))
+
+    monkeypatch.setattr(SqliteScheduler, "commit", slow)
+    client = await world.start([order], [service.agent])
+    lengths = range(95, 145)
+    for tenths in lengths:
+        service.plan(f"do {tenths}", hang())
+    handles = [await client.submit(order, tenths) for tenths in lengths]
+    assert [await handle.result(timeout=60) for handle in handles] == [[each, f"{each} done"] for each in lengths]
+    assert sorted(calls) == list(lengths)
 
 
 def thinking(kind: str) -> tuple[Any, list[int]]:

@@ -65,6 +65,10 @@ class Dispatcher:
         """The Agents to which nothing gets through; what is started for them only waits."""
         return self._departures.unreached
 
+    def is_beside(self, step: Step) -> bool:
+        """Whether that attempt of a local step is under way, for whoever remembered the task before."""
+        return self._local.is_running(step)
+
     def start(self, resident: Resident, step: Step) -> None:
         """Have the running step leave after the commit."""
         self._started.append((resident, step))
@@ -169,5 +173,6 @@ class Dispatcher:
     def _begin_local(self, resident: Resident, step: Step, request: Request) -> None:
         execution = resident.execution
         action = execution.pending_action(step.key) if execution is not None else None
-        if action is not None:
+        # An attempt that was under way may have been answered since its task was read anew.
+        if action is not None and resident.open.get((step.run, step.key)) is step:
             self._local.start(step, request, action)

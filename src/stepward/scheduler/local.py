@@ -21,6 +21,7 @@ from stepward.store.contract import Finish, SchedulerStore
 
 Answer = Callable[[Reply, float | None], None]
 """Told the reply, and since when its outcome is committed already, if it is."""
+Attempt = tuple[str, int, str, int]
 REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
 
 
@@ -47,19 +48,27 @@ class LocalSteps:
         self._instance = instance
         self._payload_bytes = payload_bytes
         self._threads = threads
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[Attempt, asyncio.Task[None]] = {}
 
     def start(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
-        """Begin a running step."""
+        """Begin a running step; an attempt that is under way is not begun again."""
+        if self.is_running(step):
+            return
+        attempt = _attempt(step)
         performing = asyncio.get_running_loop().create_task(self._perform(step, request, action))
-        self._running.add(performing)
-        performing.add_done_callback(self._running.discard)
+        self._running[attempt] = performing
+        performing.add_done_callback(lambda _: self._running.pop(attempt))
+
+    def is_running(self, step: Step) -> bool:
+        """Whether that attempt is under way; its answer comes, whoever remembers the task by then."""
+        return _attempt(step) in self._running
 
     async def stop(self) -> None:
         """Cancel what still runs; its attempts are taken over like those of a dead process."""
-        for task in list(self._running):
+        running = list(self._running.values())
+        for task in running:
             task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
         CURRENT.set(CurrentStep(request, self._store.now, lambda request, progress: None))
@@ -122,6 +131,10 @@ class LocalSteps:
             with contained:
                 return await result if inspect.isawaitable(result) else result
         return await asyncio.to_thread(call)
+
+
+def _attempt(step: Step) -> Attempt:
+    return step.task, step.run, step.key, step.attempt
 
 
 def _arguments(request: Request, action: Action[Any, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

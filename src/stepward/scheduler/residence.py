@@ -294,11 +294,17 @@ class Residence:
         if step.complete_by is not None and step.complete_by <= now:
             if not step.watched:
                 self._watch(resident, (step.run, step.key), step.attempt)
-        elif step.kind in BESIDE or (not resident.has_sent(step) and (not step.watched or is_lost)):
+        elif self._is_to_leave(resident, step, is_lost=is_lost):
             self._dispatcher.start(resident, step)
         elif not step.watched:
             # Its instant may have passed while the task was being read.
             self._agenda.sent(now, step.task, (step.run, step.key), step.attempt)
+
+    def _is_to_leave(self, resident: Resident, step: Step, *, is_lost: bool) -> bool:
+        """Whether what runs is asked for (again): nobody here has done so, or it is lost."""
+        if step.kind in BESIDE:
+            return not self._dispatcher.is_beside(step)
+        return not resident.has_sent(step) and (not step.watched or is_lost)
 
     def _due(self, resident: Resident, now: float) -> None:
         self._forward.due(resident, now)
