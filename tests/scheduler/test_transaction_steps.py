@@ -136,25 +136,43 @@ async def test_one_whose_commit_outlasts_its_complete_by_is_heard_of(
 
 
 async def test_a_superseded_one_is_rolled_back(made: World) -> None:
-    """Row 13: while one waits for its turn to write, its attempt is given to somebody else."""
-
-    @step(transaction=True)
-    async def supersede(transaction: Any) -> None:
-        await transaction.execute("update stepward_step set attempt = 2 where name = 'book'")
+    """Row 13: while it works, its attempt is given to somebody else."""
 
     @step(transaction=True)
     async def book(transaction: Any, entry: int) -> int:
-        await transaction.execute("insert into ledger values (?)", (entry * 10 + current_step().attempt,))
-        return current_step().attempt
+        attempt = current_step().attempt
+        await transaction.execute("insert into ledger values (?)", (entry * 10 + attempt,))
+        if attempt == 1:
+            await transaction.execute("update stepward_step set attempt = 2 where name = 'book'")
+        return attempt
 
-    @workflow
+    @workflow(supervision=Supervision(backoff=Backoff("1s")))
     async def booking() -> int:
-        return (await asyncio.gather(supersede(), book(7)))[1]
+        return await book(7)
 
     client = await made.start([booking])
     handle = await client.submit(booking)
     assert await handle.result(timeout=30) == 2
     assert await ledger(client) == [72]
+
+
+async def test_those_that_find_no_connection_wait_and_count_no_failure(made: World) -> None:
+    """One after the other they take longer than one is waited for, and longer than each of them may."""
+
+    @step(transaction=True, complete_by="4s")
+    async def book(transaction: Any, entry: int) -> int:
+        await transaction.execute("insert into ledger values (?)", (entry,))
+        await asyncio.sleep(1)
+        return current_step().attempt
+
+    @workflow
+    async def booking() -> list[int]:
+        return await asyncio.gather(*[book(entry) for entry in range(20)])
+
+    client = await made.start([booking])
+    handle = await client.submit(booking)
+    assert await handle.result(timeout=120) == [1] * 20
+    assert await ledger(client) == list(range(20))
 
 
 async def test_submitting_from_a_step_happens_once_with_it(made: World) -> None:

@@ -79,7 +79,7 @@ async def test_a_local_step_under_way_is_not_begun_again(world: World, monkeypat
         return tenths
 
     @workflow(supervision=Supervision(backoff=Backoff("1s")))
-    async def order(tenths: int) -> list[Any]:
+    async def order(tenths: int) -> tuple[int, str]:
         return await asyncio.gather(think(tenths), service.do(str(tenths)))
 
     monkeypatch.setattr(SqliteScheduler, "commit", slow)
@@ -88,7 +88,7 @@ async def test_a_local_step_under_way_is_not_begun_again(world: World, monkeypat
     for tenths in lengths:
         service.plan(f"do {tenths}", hang())
     handles = [await client.submit(order, tenths) for tenths in lengths]
-    assert [await handle.result(timeout=60) for handle in handles] == [[each, f"{each} done"] for each in lengths]
+    assert [await handle.result(timeout=60) for handle in handles] == [(each, f"{each} done") for each in lengths]
     assert sorted(calls) == list(lengths)
 
 

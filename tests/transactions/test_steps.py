@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from stepward import App, Backoff, Supervision, TaskFailed, Unrecoverable, current_step, step, workflow
+from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS
 from tests.store.postgres.worlds import Database
 from tests.transactions.steps_process import booking, steps_app
 
@@ -113,6 +114,27 @@ async def test_a_superseded_one_is_rolled_back(ledger: Database) -> None:
         while not superseded:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert "attempt 1" not in await entries(ledger)
+
+
+async def test_many_at_once_leave_connections_to_others(ledger: Database) -> None:
+    """Those for which there is no room wait as steps, not for a connection."""
+    under_way, most = 0, 0
+
+    @step(transaction=True)
+    async def book(transaction: Any) -> int:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await transaction.execute("select pg_sleep(0.01)")
+        under_way -= 1
+        return current_step().attempt
+
+    @workflow
+    async def busy() -> list[int]:
+        return await asyncio.gather(*[book() for _ in range(24)])
+
+    assert await run(ledger, busy) == [1] * 24
+    assert 1 < most <= TRANSACTIONS - FOR_OTHERS
 
 
 async def test_submitting_from_a_step_happens_once_with_it(ledger: Database) -> None:

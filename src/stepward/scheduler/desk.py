@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from stepward.model.records import Step
+from stepward.model.states import StepKind
 from stepward.scheduler.backlog import Backlog, Key, Place
 from stepward.scheduler.sharing import Room
 
-LOCAL = "(local)"
-"""The pseudo-Agent whose window bounds local steps."""
+LOCAL, TRANSACTIONS = "(local)", "(transactions)"
+"""The pseudo-Agents whose windows bound plain local steps and transactional ones."""
+NO_AGENTS = frozenset({LOCAL, TRANSACTIONS})
 STARVED_AFTER = 30.0
 """Seconds without any room for an Agent that steps wait for, before an operator is told."""
 NO_ROOM = Room(0)
@@ -81,12 +83,12 @@ class Desk:
 
     def demand(self) -> dict[str, int]:
         """By Agent, the requests that are out and the steps that wait for room."""
-        asked = ((agent, len(w.taken) + len(w.backlog)) for agent, w in self._windows.items() if agent != LOCAL)
+        asked = ((agent, len(w.taken) + len(w.backlog)) for agent, w in self._windows.items() if agent not in NO_AGENTS)
         return {agent: count for agent, count in asked if count}
 
     def take(self, step: Step, priority: int) -> bool:
         """Take a place in the window of the step's Agent if there is one for that priority."""
-        window = self._window(step.agent or LOCAL)
+        window = self._window(_asked(step))
         if not window.has_room(priority):
             return False
         window.taken.add((step.task, step.run, step.key))
@@ -94,17 +96,17 @@ class Desk:
 
     def occupy(self, step: Step) -> None:
         """Count a request that is out already, room or not."""
-        self._window(step.agent or LOCAL).taken.add((step.task, step.run, step.key))
+        self._window(_asked(step)).taken.add((step.task, step.run, step.key))
 
     def free(self, step: Step) -> None:
         """The step was answered, or nobody waits for it any more."""
-        window, place = self._window(step.agent or LOCAL), (step.task, step.run, step.key)
+        window, place = self._window(_asked(step)), (step.task, step.run, step.key)
         window.free(place)
         window.backlog.discard(place)
 
     def wait(self, step: Step, priority: int, key: Key) -> None:
         """Put a step into its Agent's backlog: highest priority first, then fairness keys in turn, then first come."""
-        self._window(step.agent or LOCAL).backlog.push((step.task, step.run, step.key), priority, key)
+        self._window(_asked(step)).backlog.push((step.task, step.run, step.key), priority, key)
 
     def ready(self) -> Iterator[Place]:
         """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be."""
@@ -148,3 +150,7 @@ class Desk:
         if window is None:
             window = self._windows[agent] = Window(NO_ROOM)
         return window
+
+
+def _asked(step: Step) -> str:
+    return step.agent or (TRANSACTIONS if step.kind is StepKind.TRANSACTION else LOCAL)

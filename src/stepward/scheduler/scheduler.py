@@ -21,7 +21,7 @@ from stepward.scheduler.alarm import Alarm
 from stepward.scheduler.births import Answered, Births
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.commits import Commits, Misses
-from stepward.scheduler.desk import LOCAL, Desk
+from stepward.scheduler.desk import LOCAL, TRANSACTIONS, Desk
 from stepward.scheduler.dispatch import Dispatcher
 from stepward.scheduler.local import LocalSteps
 from stepward.scheduler.mail import Mail
@@ -39,7 +39,7 @@ ITERATIONS_TO_ARRIVE = 3
 SETTLE_LOOK = 0.005
 """Seconds between looks whether what came in is committed, at the end."""
 LOCAL_ROOM = Room(64)
-"""For local steps."""
+"""For plain local steps; the store says how many transactional ones go on beside them."""
 UNREACHED = Room(0, is_barred=True)
 """Of an Agent to which no request gets through: what started for it would wait, and run out of time."""
 
@@ -85,7 +85,8 @@ class Scheduler:
         self._in_hand: set[str] | None = None
         """The tasks whose changes are on their way into the store, while the turn waits for that."""
         self._agenda = Agenda()
-        self._rooms = {**rooms, LOCAL: LOCAL_ROOM}
+        self._beside = {LOCAL: LOCAL_ROOM, TRANSACTIONS: Room(store.transactional_steps)}
+        self._rooms = {**rooms, **self._beside}
         self._desk = Desk(self._rooms)
         self._local = LocalSteps(
             store, environment, self._mail.add, instance=instance, payload_bytes=settings.payload_bytes, threads=threads
@@ -131,7 +132,7 @@ class Scheduler:
 
     def set_rooms(self, rooms: Mapping[str, Room]) -> None:
         """How many requests of this Scheduler each Agent takes."""
-        self._rooms = {**rooms, LOCAL: LOCAL_ROOM}
+        self._rooms = {**rooms, **self._beside}
         self._give_room()
 
     @property

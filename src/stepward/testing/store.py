@@ -69,6 +69,7 @@ class FaultyStore:
         self._store = store
         self._gate = gate
         self.now = store.now
+        self.transactional_steps = store.transactional_steps
         self.changed = store.changed
         self.stirred = store.stirred
         self.open = store.open

@@ -25,6 +25,11 @@ class StepTransaction(Protocol):
 class SchedulerStore(Protocol):
     """What a Scheduler may do."""
 
+    @property
+    def transactional_steps(self) -> int:
+        """How many transactional steps may be under way at once without one waiting for another's connection."""
+        ...
+
     def now(self) -> float:
         """The store's clock."""
         ...

@@ -16,6 +16,8 @@ from stepward.store.postgres.pool import Pool
 
 OTHERS = 4
 TRANSACTIONS = 8
+FOR_OTHERS = 2
+"""Of these, what transactional steps leave to submissions and to the application."""
 
 
 class Database:

@@ -13,7 +13,7 @@ from stepward.store.postgres.borrowed import Home, PostgresBorrowed
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.completing import PostgresCompletion
-from stepward.store.postgres.database import Database
+from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS, Database
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
 from stepward.store.postgres.retention import PostgresRetention
@@ -72,6 +72,11 @@ class PostgresStore:
     def borrowed(self, connection: object) -> Borrowed:
         """See ``ClientStore.borrowed``."""
         return PostgresBorrowed(connection, self._database.schema, self._place.shown, self._home, self._bell)
+
+    @property
+    def transactional_steps(self) -> int:
+        """See ``SchedulerStore.transactional_steps``."""
+        return TRANSACTIONS - FOR_OTHERS
 
     @property
     def statements(self) -> int:

@@ -79,6 +79,11 @@ class SqliteStore:
         refuse_borrowed(connection)
 
     @property
+    def transactional_steps(self) -> int:
+        """See ``SchedulerStore.transactional_steps``."""
+        return 1
+
+    @property
     def statements(self) -> int:
         """How many statements were executed so far, ``executemany`` counted once."""
         return self._database.statements
