@@ -60,7 +60,8 @@ async def test_plain_functions_run_in_threads(app: App) -> None:
 
 
 async def test_plain_functions_do_not_hold_up_the_loop(app: App) -> None:
-    meeting = threading.Barrier(4, timeout=20)
+    """As many as there is room for run at once."""
+    meeting = threading.Barrier(64, timeout=20)
 
     @step()
     def meet() -> int:
@@ -68,11 +69,40 @@ async def test_plain_functions_do_not_hold_up_the_loop(app: App) -> None:
 
     @workflow
     async def party() -> list[int]:
-        return sorted(await asyncio.gather(*[meet() for _ in range(4)]))
+        return sorted(await asyncio.gather(*[meet() for _ in range(64)]))
 
     app = App("party", workflows=[party], store=app.settings.store.replace("tools.db", "party.db"))
     async with app.running(), app.client() as client:
-        assert await (await client.submit(party)).result(timeout=20) == [0, 1, 2, 3]
+        assert await (await client.submit(party)).result(timeout=20) == list(range(64))
+
+
+def test_a_step_that_never_ends_keeps_no_process_from_ending(app: App) -> None:
+    entered, gate, daemons = threading.Event(), threading.Event(), list[bool]()
+
+    @step()
+    def hang() -> None:
+        daemons.append(threading.current_thread().daemon)
+        entered.set()
+        gate.wait()
+
+    @workflow
+    async def hanging() -> None:
+        await hang()
+
+    app = App("hanging", workflows=[hanging], store=app.settings.store.replace("tools.db", "hanging.db"))
+
+    async def process() -> None:
+        async with app.running(), app.client() as client:
+            await client.submit(hanging)
+            await asyncio.to_thread(entered.wait, 20)
+
+    running = threading.Thread(target=lambda: asyncio.run(process()))
+    running.start()
+    running.join(timeout=30)
+    is_over = not running.is_alive()
+    gate.set()
+    running.join()
+    assert (is_over, daemons) == (True, [True])
 
 
 async def test_a_refusal_in_a_thread_is_told(app: App) -> None:

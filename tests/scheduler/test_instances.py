@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -74,6 +75,40 @@ async def test_a_fenced_scheduler_starts_over_and_no_task_is_lost(world: World, 
     assert len(set(service.keys_of("do a1"))) == 1
     fenced = await client.submit(order, "b")
     assert await fenced.result(timeout=60) == "b2 done"
+
+
+async def test_a_local_step_that_will_not_be_cancelled_holds_up_no_other_scheduler(world: World) -> None:
+    entered, released = asyncio.Event(), asyncio.Event()
+
+    @step(complete_by="1h")
+    async def cling() -> None:
+        entered.set()
+        while not released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await released.wait()
+
+    @step()
+    async def think() -> str:
+        return "thought"
+
+    @workflow
+    async def clinging() -> None:
+        await cling()
+
+    @workflow
+    async def thinking() -> str:
+        return await think()
+
+    client = await world.start([clinging, thinking])
+    await client.submit(clinging)
+    await entered.wait()
+    await declare_dead(client, Role.SCHEDULER)
+    try:
+        async with asyncio.timeout(120):
+            assert await (await client.submit(thinking)).result(timeout=60) == "thought"
+            await world.close()
+    finally:
+        released.set()
 
 
 async def test_a_fenced_scheduler_writes_nothing_more(world: World, service: Service) -> None:

@@ -100,19 +100,15 @@ def thinking(kind: str) -> tuple[Any, list[int]]:
         attempts.append(current_step().attempt)
         return "thought"
 
-    def plain() -> str:
-        attempts.append(current_step().attempt)
-        return "thought"
-
     async def transactional(connection: object) -> str:
         return await think()
 
     if kind == "transaction":
         return step(transaction=True, complete_by="2s")(transactional), attempts
-    return step(complete_by="2s")(plain if kind == "plain" else think), attempts
+    return step(complete_by="2s")(think), attempts
 
 
-@pytest.mark.parametrize("kind", ["async", "plain", "transaction"])
+@pytest.mark.parametrize("kind", ["async", "transaction"])
 async def test_a_local_step_that_is_started_too_late_is_not_called(
     world: World, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

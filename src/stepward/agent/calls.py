@@ -15,13 +15,13 @@ from stepward.agent.outbox import Outbox
 from stepward.agent.performance import Performance
 from stepward.agent.slots import Slots
 from stepward.agent.standing import Standing
-from stepward.agent.threads import Threads
 from stepward.clock import Environment
 from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.current import CURRENT, CurrentStep
 from stepward.model.messages import Outcome, Reply, Request, request_queue
 from stepward.model.tokens import Sign
+from stepward.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 
 LAST_WAIT = 1.0
@@ -52,7 +52,7 @@ class Calls:
         self._now = now
         self._observers = observers
         self._lease_until = lease_until
-        self._threads = Threads(agent.concurrency, agent.name) if threads else None
+        self._threads = Threads(agent.concurrency, f"agent-{agent.name}") if threads else None
         self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
         self._leases = Leases(transport, queue, self.slots, now=now, seconds=request_lease, observers=observers)
         self._beats = Beats(

@@ -11,7 +11,6 @@ from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
 from stepward.agent.gate import Gate
 from stepward.agent.standing import Standing
-from stepward.agent.threads import Threads
 from stepward.clock import Environment
 from stepward.errors import Refused, UnknownOperation, Unrecoverable, message_of
 from stepward.events import Observers
@@ -19,6 +18,7 @@ from stepward.model.containment import contained
 from stepward.model.current import FinishedLater
 from stepward.model.messages import Reply
 from stepward.payload import Signature, encode
+from stepward.threads import Threads
 
 
 class Target(NamedTuple):
@@ -106,7 +106,8 @@ class Performance:
 
     async def _call(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._threads is not None and not target.is_coroutine:
-            return await self._threads.run(call, lambda: self._called(call, target, args, kwargs))
+            call.thread = self._threads.start(lambda: self._called(call, target, args, kwargs))
+            return await asyncio.wrap_future(call.thread)
         result = self._called(call, target, args, kwargs)
         if not target.is_coroutine or result is TOO_LATE:
             return result

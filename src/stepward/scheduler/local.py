@@ -18,11 +18,14 @@ from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
 from stepward.store.contract import Finish, SchedulerStore
+from stepward.threads import Threads
 
 Answer = Callable[[Reply, float | None], None]
 """Told the reply, and since when its outcome is committed already, if it is."""
 Attempt = tuple[str, int, str, int]
 REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
+LAST_WAIT = 1.0
+"""Seconds for cancelled steps to end in."""
 
 
 class StepSuperseded(Exception):
@@ -40,7 +43,7 @@ class LocalSteps:
         *,
         instance: str,
         payload_bytes: int,
-        threads: bool,
+        threads: Threads | None,
     ) -> None:
         self._store = store
         self._environment = environment
@@ -68,7 +71,11 @@ class LocalSteps:
         running = list(self._running.values())
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        if running:
+            # Nothing waits for ever for a function that will not be cancelled, nor for a thread.
+            await asyncio.wait(running, timeout=LAST_WAIT)
+        if self._threads is not None:
+            self._threads.close()
 
     async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
         CURRENT.set(CurrentStep(request, self._store.now, lambda request, progress: None))
@@ -126,11 +133,12 @@ class LocalSteps:
             with contained:
                 return action.fn(*args, **kwargs)
 
-        if inspect.iscoroutinefunction(action.fn) or not self._threads or action.kind is StepKind.TRANSACTION:
-            result = call()
-            with contained:
-                return await result if inspect.isawaitable(result) else result
-        return await asyncio.to_thread(call)
+        is_plain = action.kind is not StepKind.TRANSACTION and not inspect.iscoroutinefunction(action.fn)
+        if is_plain and self._threads is not None:
+            return await asyncio.wrap_future(self._threads.start(call))
+        result = call()
+        with contained:
+            return await result if inspect.isawaitable(result) else result
 
 
 def _attempt(step: Step) -> Attempt:

@@ -31,6 +31,7 @@ from stepward.scheduler.sharing import Room
 from stepward.scheduler.words import Words
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
+from stepward.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 from stepward.workflow.registry import Registry
 
@@ -89,7 +90,12 @@ class Scheduler:
         self._rooms = {**rooms, **self._beside}
         self._desk = Desk(self._rooms)
         self._local = LocalSteps(
-            store, environment, self._mail.add, instance=instance, payload_bytes=settings.payload_bytes, threads=threads
+            store,
+            environment,
+            self._mail.add,
+            instance=instance,
+            payload_bytes=settings.payload_bytes,
+            threads=Threads(LOCAL_ROOM.requests, "local-step") if threads else None,
         )
         self._dispatcher = Dispatcher(
             transport,

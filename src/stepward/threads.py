@@ -1,16 +1,13 @@
-"""Threads for operations that are plain functions; nothing can stop a thread but its own end."""
+"""Threads for operations and local steps that are plain functions; nothing can stop a thread but its own end."""
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from typing import Any
-
-from stepward.agent.call import Call
 
 Work = tuple["Future[Any]", Callable[[], Any]]
 
@@ -24,20 +21,20 @@ class Threads:
 
     def __init__(self, count: int, name: str) -> None:
         self._count = count
-        self._name = f"agent-{name}"
+        self._name = name
         self._work: SimpleQueue[Work | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._started = 0
 
-    async def run(self, call: Call, fn: Callable[[], Any]) -> Any:
-        """The result of ``fn``; cancelled, it is thrown away while the thread (``call.thread``) goes on."""
+    def start(self, fn: Callable[[], Any]) -> Future[Any]:
+        """The result of ``fn`` to come; cancelled once it runs, it is thrown away while the thread goes on."""
         context = contextvars.copy_context()
-        call.thread = Future()
-        self._work.put((call.thread, lambda: context.run(_guarded, fn)))
+        result: Future[Any] = Future()
+        self._work.put((result, lambda: context.run(_guarded, fn)))
         if not self._idle.acquire(blocking=False) and self._started < self._count:
             self._started += 1
             threading.Thread(target=self._serve, name=f"{self._name}_{self._started}", daemon=True).start()
-        return await asyncio.wrap_future(call.thread)
+        return result
 
     def close(self) -> None:
         """Wait for no thread: those still running end on their own."""
