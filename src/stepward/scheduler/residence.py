@@ -377,17 +377,10 @@ class Residence:
             return
         waits_for, until = execution.waits_for, resident.wakes_at
         self.waiting.enter(resident, now)
-        if _waits_anew(resident, waits_for, until):
+        if resident.waits_anew(waits_for, until):
             resident.tell(Told.WAITING, now, waits_for=waits_for, until=until)
         if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, until):
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=until, waits_for=waits_for)
-
-
-def _waits_anew(resident: Resident, waits_for: str | None, until: float | None) -> bool:
-    """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
-    task = resident.task
-    is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != until)
-    return is_another or resident.went_on
 
 
 def _may_start(resident: Resident, step: Step) -> bool:

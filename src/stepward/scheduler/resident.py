@@ -183,6 +183,12 @@ class Resident:
         change = self.change
         return change is not None and bool(change.finishes or change.delivers or _has_outcome(change.inserts))
 
+    def waits_anew(self, waits_for: str | None, until: float | None) -> bool:
+        """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
+        task = self.task
+        is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != until)
+        return is_another or self.went_on
+
     @property
     def only_children_left(self) -> bool:
         """Whether an undoing task waits for a child to be undone: nothing is under way beside an undo."""

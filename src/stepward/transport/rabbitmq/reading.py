@@ -84,7 +84,7 @@ class RabbitReading:
 
     async def _pass_over(self, last: int) -> None:
         # One whose connection is lost gets nothing of that again.
-        with contextlib.suppress(*FAULTS):
+        with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
             for handle in self._ledger.pass_over(last):
                 await handle.ack()
 
