@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -118,23 +119,29 @@ async def test_a_superseded_one_is_rolled_back(ledger: Database) -> None:
 
 async def test_many_at_once_leave_connections_to_others(ledger: Database) -> None:
     """Those for which there is no room wait as steps, not for a connection."""
-    under_way, most = 0, 0
+    room = TRANSACTIONS - FOR_OTHERS
+    inside, all_inside, gate = list[int](), asyncio.Event(), asyncio.Event()
 
     @step(transaction=True)
     async def book(transaction: Any) -> int:
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        await transaction.execute("select pg_sleep(0.01)")
-        under_way -= 1
+        inside.append(current_step().attempt)
+        if len(inside) == room:
+            all_inside.set()
+        await gate.wait()
         return current_step().attempt
 
     @workflow
     async def busy() -> list[int]:
         return await asyncio.gather(*[book() for _ in range(24)])
 
-    assert await run(ledger, busy) == [1] * 24
-    assert 1 < most <= TRANSACTIONS - FOR_OTHERS
+    app = App("shop", workflows=[busy], store=ledger.address, **SETTINGS)
+    async with app.running(), app.client() as client, asyncio.timeout(BOUND):
+        handle = await client.submit(busy)
+        await all_inside.wait()
+        states = Counter(each.state.value for each in await handle.steps())
+        gate.set()
+        assert states == {"running": room, "not_started": 24 - room}
+        assert await handle.result() == [1] * 24
 
 
 async def test_submitting_from_a_step_happens_once_with_it(ledger: Database) -> None:
