@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import stepward.app
+import stepward.running
 from tests.submission.test_refused import body
 from tests.submission.world import LEASE, World
 
@@ -53,7 +53,7 @@ class GivesOnce:
 async def test_what_comes_again_shares_no_transaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = {"a": 2, "b": 1, "c": 1, "d": 3, "e": 5, "f": 1}
     queue = GivesOnce([Given(token, body(id=id), tries[id]) for token, id in enumerate(tries)])
-    monkeypatch.setattr(stepward.app, "StoreQueues", lambda messages, poll: queue)
+    monkeypatch.setattr(stepward.running, "StoreQueues", lambda messages, poll: queue)
     await world.run()
     await asyncio.wait_for(queue.asked_again.wait(), 60)
     assert await world.both() == list(tries)
@@ -74,7 +74,7 @@ async def test_what_was_taken_too_often_is_not_looked_at_but_known_if_it_was_acc
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = GivesOnce([Given(0, body(id="a"), 1), Given(1, body(id="a"), 6), Given(2, body(id="b"), 6)])
-    monkeypatch.setattr(stepward.app, "StoreQueues", lambda messages, poll: queue)
+    monkeypatch.setattr(stepward.running, "StoreQueues", lambda messages, poll: queue)
     await world.run()
     await asyncio.wait_for(queue.asked_again.wait(), 60)
     assert await world.both() == ["a"]
