@@ -29,7 +29,7 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 	@$(RUN) -m examples.orders.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
-test: check programs ## run every check, every test and a short simulation
+test: check programs ## run every check, every test that is not among the faults, and a short simulation
 	@$(RUN) -m pytest -n 4 --dist loadgroup
 	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
 
