@@ -31,9 +31,9 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 
 test: check programs ## run every check, every test that is not among the faults, and a short simulation
 	@$(RUN) -m pytest -n 4 --dist loadgroup
-	@$(RUN) -m stepward.testing.simulate --seeds 100 --from 0
+	@$(RUN) -m stepward.testing.simulate --seeds 60 --from 40
 
-faults: .venv/ready.stamp programs ## kill processes everywhere, hurt real brokers, and play the example over them: what takes long
+faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them
 	@CI=true $(RUN) -m pytest -n 3 -m faults
 
 programs:

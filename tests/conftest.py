@@ -10,18 +10,34 @@ SHARED = ("rabbitmq", "nats3")
 """Servers that take long to start: one process runs all tests that need one, and starts it once."""
 LONG = {
     "tests/appqueues/": ("rabbitmq",),
-    "tests/benchmarks/": ("nats", "postgresql", "rabbitmq"),
+    "tests/benchmarks/": ("nats", "postgresql", "rabbitmq", "beside_one", "heirs"),
     "tests/cli/": ("rabbitmq",),
     "tests/crash/": ("one_of_three", "postgresql", "random_kills", ":", ">"),
-    "tests/examples/test_demo.py": ("postgresql",),
-    "tests/examples/test_shop.py": ("nats", "postgresql"),
+    "tests/crash/test_events.py": ("sqlite-W",),
+    "tests/crash/test_submission.py": ("slept",),
+    "tests/crash/test_zombies.py": ("sqlite-C", "sqlite-T", "sqlite-W2", "sqlite-W3"),
+    "tests/examples/storefront/test_browser.py": ("gone", "read_out", "page_asks", "page_says", "nobody", "posted"),
+    "tests/examples/storefront/test_looks.py": ("dark",),
+    "tests/examples/storefront/test_whole_shop.py": ("no_address", "outlives", "payment_is_down"),
+    "tests/examples/test_control_browser.py": ("390", "1280", "before_one_s_eyes", "could_not", "gone", "look", "says"),
+    "tests/examples/test_demo.py": ("postgresql", "stopped"),
+    "tests/examples/test_postgres_pair.py": ("both", "standby_dies"),
+    "tests/examples/test_shop.py": ("closes[2]", "killed", "nats", "on_the_way", "postgresql"),
     "tests/longsteps/": ("nats", "rabbitmq"),
+    "tests/many/test_apart.py": ("agent", "submission", "supervisor"),
+    "tests/many/test_group.py": ("killed",),
+    "tests/many/test_rolling.py": ("[15]",),
+    "tests/store/conformance/": ("postgres_16",),
+    "tests/store/postgres/test_failover_commits.py": ("several_failovers",),
     "tests/torture/": ("short_torture",),
+    "tests/transactions/test_relay.py": ("again_and_again", "postgresql"),
+    "tests/transport/": ("nats3",),
     "tests/transport/nats/test_recovery.py": ("",),
 }
 """Words in the names of tests that take longer than all that `make test` does may take: `make faults` runs them.
 
-Those of `tests/crash/` die twice, at a later visit, at random, over a server or beside others; one dies alone.
+`make test` keeps one of each kind: a death alone and not two at once or over a server, the oldest and the newest
+PostgreSQL and not those between, one node of NATS and not three, the main ways through a page and not every way.
 """
 
 

@@ -25,7 +25,7 @@ SETTINGS: Mapping[str, str] = {
     "unix_socket_directories": "",
     "max_connections": "100",
     "shared_buffers": "64MB",
-    "log_min_messages": "panic",
+    "log_min_messages": "fatal",
 }
 
 
@@ -36,6 +36,7 @@ class Server:
         self.port = port or free_port()
         self.folder = folder
         self.programs = programs
+        self._log = folder.parent / f"{folder.name}.log"
         self._settings = {**SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,9 +72,8 @@ class Server:
         """Start it, and wait until it takes connections."""
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self.programs / "postgres"), "-D", str(self.folder), "-p", str(self.port), *options]
-        self._process = subprocess.Popen(
-            command, user=user(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=self.folder
-        )
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, user=user(), stdout=log, stderr=log, cwd=self.folder)
         self._await_ready(self._process)
 
     def stop(self, *, immediate: bool = False) -> None:
@@ -95,7 +95,10 @@ class Server:
     def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
         end = time.perf_counter() + START_SECONDS
         while not self._is_ready(process.pid):
-            if process.poll() is not None or time.perf_counter() > end:
+            if process.poll() is not None:
+                said = self._log.read_text(errors="replace").strip() or "nothing"
+                raise RuntimeError(f"PostgreSQL: expected it to start, found it ended; it said {said.splitlines()[-1]}")
+            if time.perf_counter() > end:
                 raise RuntimeError(f"PostgreSQL: expected it to start within {START_SECONDS} s, found it did not")
             time.sleep(LOOK_SECONDS)
 

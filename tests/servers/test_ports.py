@@ -1,0 +1,34 @@
+"""A port that one process was given is not given to another, even before anybody listens there."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from servers.ports import free_port
+
+ROOT = Path(__file__).parents[2]
+COUNT = 20
+SAME_LUCK = f"""
+import random
+from servers.ports import free_port
+random.seed(7)
+print(*[free_port() for _ in range({COUNT})], flush=True)
+input()
+"""
+
+
+def test_no_port_is_given_to_two_processes() -> None:
+    command = [sys.executable, "-c", SAME_LUCK]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        theirs = {int(port) for port in other.stdout.readline().split()}
+        chance = random.getstate()
+        random.seed(7)
+        ours = {free_port() for _ in range(COUNT)}
+        random.setstate(chance)
+        other.communicate("\n")
+    assert len(theirs) == len(ours) == COUNT
+    assert not theirs & ours
