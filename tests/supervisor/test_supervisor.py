@@ -179,6 +179,29 @@ class TestOutage:
         await supervisor.turn()
         assert len(bench.store.decisions) == 1
 
+    async def test_who_hears_of_a_clock_ahead_as_a_follower_and_leads_next_judges_nothing(self, bench: Bench) -> None:
+        """By that clock the seat of whoever led has run out, too."""
+        supervisor = bench.supervisor()
+        await supervisor.turn()
+        bench.store.steps, bench.store.dead = [step(1)], [instance("dead-1")]
+        bench.store.term = None
+        bench.store.time += 300
+        await supervisor.turn()
+        bench.store.term = 1
+        await supervisor.turn()
+        assert (bench.store.graces, bench.store.decisions) == ([10.0], [])
+
+    async def test_a_follower_forgets_an_outage_that_somebody_else_led_through(self, bench: Bench) -> None:
+        supervisor = bench.supervisor()
+        await supervisor.turn()
+        bench.store.term = None
+        bench.store.time += 300
+        for _ in range(2):
+            await supervisor.turn()
+        bench.store.term = 1
+        await supervisor.turn()
+        assert bench.store.graces == []
+
     async def test_a_gap_within_the_lease_is_no_outage(self, bench: Bench) -> None:
         supervisor = bench.supervisor()
         await supervisor.turn()

@@ -111,11 +111,12 @@ class Supervisor:
     async def _pass(self, *, in_background: bool) -> PassReport:
         self._failpoint("U1.before")
         term = await self._store.lead(self._instance, self._lead_lease())
-        self._must_forgive |= self._was_cut_off()
+        is_news = self._was_cut_off()
+        self._must_forgive |= is_news
         self._tell_leadership(term)
         if term is None:
-            # Whoever leads saw the outage too.
-            self._must_forgive = False
+            # Whoever still leads after it saw the outage too; whether somebody does was asked before it was known.
+            self._must_forgive = is_news
             return PassReport()
         if self._must_forgive:
             return await self._forgive(term)
