@@ -16,5 +16,5 @@ def test_a_server_that_cannot_start_says_why_at_once() -> None:
         server.initialize()
         other.bind(("127.0.0.1", server.port))
         other.listen()
-        with pytest.raises(RuntimeError, match="found it ended; it said .* could not create any TCP/IP sockets"):
+        with pytest.raises(RuntimeError, match=r"found it ended; it said .* could not create any TCP/IP sockets"):
             server.start()
