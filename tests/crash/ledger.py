@@ -34,6 +34,13 @@ class Ledger:
                 " task text, what text, calls integer)"
             )
             connection.execute("create table if not exists tombstone (key text primary key, late integer)")
+        # Whoever closes the last connection locks out readers for a moment: a process that is stopped in it, for long.
+        self._keeper = self._connect()
+        self._is_made(self._keeper)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._keeper.close()
 
     def do(self, key: str, task: str, what: str) -> bool:
         """Take effect once; False, with nothing done, when the undo of it came first."""

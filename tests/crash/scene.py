@@ -103,6 +103,7 @@ class Scene:
             await process.kill()
         await self.queues.__aexit__(None, None, None)
         await self.client.__aexit__(None, None, None)
+        self.ledger.close()
 
     async def start(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
         """Start a process and wait until it is at work.

@@ -58,6 +58,7 @@ class World:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+        self.ledger.close()
         with contextlib.suppress(TimeoutError, OSError):
             async with asyncio.timeout(CLEAR_SECONDS):
                 await clear(self.address, self.name)

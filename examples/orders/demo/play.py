@@ -13,7 +13,7 @@ from examples.orders.demo.crash import Crash
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.kills import Kills
 from examples.orders.demo.outage import BrokerOutage
-from examples.orders.demo.plots import Plot
+from examples.orders.demo.plots import Cast, Plot
 from examples.orders.demo.processes import Processes
 from examples.orders.demo.stories import Part, Story
 from examples.orders.demo.telling import Teller
@@ -35,7 +35,7 @@ class Play:
     def __init__(
         self,
         plot: Plot,
-        cast: list[tuple[Order, Story]],
+        cast: Cast,
         *,
         client: Client,
         door: FrontDoor,
@@ -48,9 +48,7 @@ class Play:
         self._client = client
         self._door = door
         self._parcel = processes.services["parcel"]
-        on_time = len(cast) - plot.late_orders
-        first = on_time - plot.held_back_orders
-        self._first, self._held_back, self._late = cast[:first], cast[first:on_time], cast[on_time:]
+        self._first, self._held_back, self._late = plot.waves(cast)
         self._kills = Kills(plot, client, processes, waits, teller)
         pair = processes.pair
         self.crash = None if pair is None else Crash(client, door, pair, waits, teller, enough=plot.enough_in_flight)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from examples.orders.database import Order
+from examples.orders.demo.stories import Story
 from examples.orders.processes.crews import Agents, Crew, agents_over
 from examples.orders.processes.stage import Stage
 from examples.orders.processes.stores import StoreKind
@@ -15,6 +18,20 @@ SERVERS = {
     TransportKind.NATS: "Starting NATS: three servers, each of which keeps every message",
     TransportKind.RABBITMQ: "Starting RabbitMQ: one server, with quorum queues",
 }
+
+
+Cast = Sequence[tuple[Order, Story]]
+"""Orders and their stories."""
+
+
+class Waves(NamedTuple):
+    """The orders, by when they are placed."""
+
+    first: Cast
+    held_back: Cast
+    """Right before the broker is hurt: these have to be on the way while it is."""
+    late: Cast
+    """While the primary is dead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +60,12 @@ class Plot:
     def killed_agents(self) -> Agents:
         """The Agents of the process that is killed: `agents-1`."""
         return self.crew.agents[0]
+
+    def waves(self, cast: Cast) -> Waves:
+        """The orders by when they are placed."""
+        on_time = len(cast) - self.late_orders
+        first = on_time - self.held_back_orders
+        return Waves(cast[:first], cast[first:on_time], cast[on_time:])
 
     @property
     def servers(self) -> list[str]:

@@ -9,11 +9,10 @@ import asyncio
 from pathlib import Path
 
 from examples.orders.demo.plots import Plot
-from examples.orders.demo.stories import STOCK, faults_of
+from examples.orders.demo.stories import STOCK, faults_of, orders
 from examples.orders.processes.crews import Member
 from examples.orders.processes.premises import Premises
 from examples.orders.processes.process import Process
-from examples.orders.services.process import ServiceProcess
 
 SETTINGS = {
     "STEPWARD_LEASE": "2s",
@@ -29,6 +28,8 @@ class Processes:
         settings = {**SETTINGS, "STEPWARD_TASKS_IN_FLIGHT": str(plot.tasks_in_flight)}
         self._premises = Premises(folder, settings, stage=plot.stage, stock=STOCK)
         self._workers: dict[str, Process] = {}
+        # Else a machine that is busy would see them end before it has looked whom they were with.
+        self._lingering = [order.id for order, _ in plot.waves(list(orders())).held_back]
         self.crew = plot.crew
         self.store = self._premises.store
         self.pair = self._premises.pair
@@ -39,7 +40,8 @@ class Processes:
     async def start_services(self) -> None:
         """Start the four services, and tell each how to misbehave; and what store and transport stand on."""
         await asyncio.gather(self._premises.start_servers(), self._premises.group.start(*self.services.values()))
-        await asyncio.gather(*(_misbehave(service) for service in self.services.values()))
+        services = self.services.values()
+        await asyncio.gather(*(each.put_faults(faults_of(each.name, self._lingering)) for each in services))
 
     async def start_shop(self) -> None:
         """Start all that is ours: storefront, submission, Schedulers, Agents, Supervisors, bookkeeper."""
@@ -63,7 +65,3 @@ class Processes:
     async def stop(self) -> None:
         """End all that still run."""
         await self._premises.group.stop()
-
-
-async def _misbehave(service: ServiceProcess) -> None:
-    await service.put_faults(faults_of(service.name))

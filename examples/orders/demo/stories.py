@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -71,6 +71,8 @@ def down(times: int) -> Trouble:
     return Trouble(service="payment", fault=fault, is_asked_again=True)
 
 
+LINGER = slow("stock", "reserve", 2.0)
+"""Less than the step may take: it is not asked again."""
 DECLINED = Trouble(service="payment", fault={"kind": "declined", "action": "charge"})
 UNDONE = OrderState.UNDONE
 
@@ -134,14 +136,16 @@ def orders() -> Iterator[tuple[Order, Story]]:
         )
 
 
-def faults_of(service: str) -> list[Fault]:
-    """The faults that a service is told to have."""
+def faults_of(service: str, lingering: Collection[str] = ()) -> list[Fault]:
+    """The faults that a service is told to have; orders that are to linger are held up by the first they meet."""
     faults = [
         {**trouble.fault, "order_id": order.id}
         for order, story in orders()
         for trouble in story.troubles
         if trouble.service == service
     ]
+    if service == LINGER.service:
+        faults += [{**LINGER.fault, "order_id": order_id} for order_id in lingering]
     return [*faults, FLAKY_MAIL] if service == "mail" else faults
 
 

@@ -79,7 +79,7 @@ async def test_a_dead_leader_is_followed_at_once(store: Store) -> None:
 
 async def test_a_term_that_is_over_changes_nothing(world: World, store: Store) -> None:
     task = await watched(world, store)
-    dead = await claimed(world, store, await scheduler(store, "s2", lease=1), complete_by=store.now() + 1)
+    dead = await claimed(world, store, await scheduler(store, "s2", lease=8), complete_by=store.now() + 1)
     assert await store.lead("one", 5) == 1
     world.clock.advance(9)
     await store.renew(["s1"], 10)
