@@ -29,6 +29,7 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 	@$(RUN) -m examples.orders.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
+# The tests simulate the 40 seeds before these.
 test: check programs ## run every check, every test that is not among the faults, and a short simulation
 	@$(RUN) -m pytest -n 4 --dist loadgroup
 	@$(RUN) -m stepward.testing.simulate --seeds 60 --from 40

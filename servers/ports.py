@@ -22,7 +22,7 @@ def free_port() -> int:
     last = int(GIVEN_BY_THE_SYSTEM.read_text().split()[0]) - 1 if GIVEN_BY_THE_SYSTEM.exists() else 32_767
     for _ in range(TRIES):
         port = random.randint(FIRST, last)
-        # Nothing here speaks UDP: whoever has the port of that name keeps the other for his servers.
+        # Nothing here speaks UDP: whoever has that port of it keeps the one of TCP for a server.
         if (keeper := _bound(port, socket.SOCK_DGRAM)) is None:
             continue
         if (listener := _bound(port, socket.SOCK_STREAM)) is not None:

@@ -35,6 +35,7 @@ class Ledger:
             )
             connection.execute("create table if not exists tombstone (key text primary key, late integer)")
         # Whoever closes the last connection locks out readers for a moment: a process that is stopped in it, for long.
+        # This one stays, and has the file from its first read on.
         self._keeper = self._connect()
         self._is_made(self._keeper)
 

@@ -19,7 +19,6 @@ SERVERS = {
     TransportKind.RABBITMQ: "Starting RabbitMQ: one server, with quorum queues",
 }
 
-
 Cast = Sequence[tuple[Order, Story]]
 """Orders and their stories."""
 

@@ -60,8 +60,8 @@ def application(address: str, ledger: Ledger, failpoint: Callable[[str], None] =
         return [await book(what, number) for number in range(STEPS)]
 
     environment = Environment(failpoint=failpoint)
-    settings = SETTINGS | settings
-    return App("shop", workflows=[journey], agents=[desk], store=address, environment=environment, **settings)
+    given = SETTINGS | settings
+    return App("shop", workflows=[journey], agents=[desk], store=address, environment=environment, **given)
 
 
 @pytest.fixture
