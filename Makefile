@@ -15,9 +15,11 @@ PIP := .venv/bin/python -m pip --quiet --disable-pip-version-check --no-input
 COMPILE := build/lock/bin/uv --quiet pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-annotate --no-header
 AS_TESTED := --upgrade --constraint requirements/dev.txt
+# A test that exceeds its time ends its worker; pytest-xdist 3.8 with --dist loadgroup waits for ever once it replaced one.
+BOUNDED := --max-worker-restart 0
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs bench check simulate torture lock clean
+.PHONY: help demo shop test faults programs bench check simulate shrink torture lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -29,13 +31,13 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 	@$(RUN) -m examples.orders.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
-# The tests simulate the 40 seeds before these.
+# The tests simulate the 18 seeds before these.
 test: check programs ## run every check, every test that is not among the faults, and a short simulation
-	@$(RUN) -m pytest -n 4 --dist loadgroup
-	@$(RUN) -m stepward.testing.simulate --seeds 60 --from 40
+	@$(RUN) -m pytest -n 4 --dist loadgroup $(BOUNDED)
+	@$(RUN) -m stepward.testing.simulate --seeds 40 --from 18
 
 faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them
-	@CI=true $(RUN) -m pytest -n 3 -m faults
+	@CI=true $(RUN) -m pytest -n 3 -m faults $(BOUNDED)
 
 programs:
 	@tests/install-programs
@@ -49,8 +51,11 @@ check: .venv/ready.stamp ## format, lint, types, import contracts
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 
-simulate: .venv/ready.stamp ## simulate SEEDS=2000 seeds from FROM=0 on
-	@$(RUN) -m stepward.testing.simulate --seeds $(SEEDS) --from $(FROM)
+simulate: .venv/ready.stamp ## simulate what once broke, then SEEDS=2000 seeds from FROM=0 on
+	@$(RUN) -m stepward.testing.simulate --corpus tests/simulation/corpus --seeds $(SEEDS) --from $(FROM)
+
+shrink: .venv/ready.stamp ## find the smallest world in which SEED=… still breaks, and print its timeline
+	@$(RUN) -m stepward.testing.shrink $(call given,seed,$(SEED))
 
 torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=…)
 	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED)))

@@ -23,6 +23,8 @@ from stepward.errors import InvalidDuration
         ("1h 30m", 5400.0),
         (" 200ms ", 0.2),
         ("1.5s", 1.5),
+        ("90", 90.0),
+        (" 0.5 ", 0.5),
         ("2d", 172_800.0),
         (3, 3.0),
         (0.25, 0.25),
@@ -38,7 +40,7 @@ def test_every_form_is_read(written: timedelta | float | str, expected: float) -
 @pytest.mark.parametrize(
     "written",
     [
-        "", " ", "90", "s", "1h30", "1x", "-1s", "1.5.5s", "1e3s", "\uff11\uff15s", "infs",
+        "", " ", "9 0", "s", "1h30", "1x", "-1s", "1.5.5s", "1e3s", "\uff11\uff15s", "infs",
         "nans", True, None, [], {}, b"1s",
         0, "0s", -1, -0.001, timedelta(0), timedelta(seconds=-1),
         float("nan"), float("inf"), float("-inf"), LONGEST + 0.1, "3650d1s", timedelta.max, 10**400,

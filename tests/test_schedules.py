@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from msgspec.structs import replace
@@ -143,3 +144,73 @@ def test_a_cron_expression_that_cannot_be_read_is_refused(cron: str) -> None:
 def test_an_unknown_time_zone_is_refused(timezone: str) -> None:
     with pytest.raises(DeclarationError, match="timezone: expected a name such as Europe/Berlin"):
         Timetable("0 2 * * *", timezone)
+
+
+FIXED = ["30 2 * * *", "0 2,3 * * *", "15,45 2 * * *", "0 1-4 * * *", "30 2 * * SUN", "5-10 2 * * *", "10 0,1,2 * * *"]
+BY_INTERVAL = ["* * * * *", "0 * * * *", "*/30 2 * * *", "* 2 * * *", "*/20 1-3 * * *", "0 */2 * * *", "15 */1 * * *"]
+CHANGES = [
+    (BERLIN, "2026-03-29"), (BERLIN, "2026-10-25"), ("America/New_York", "2026-03-08"),
+    ("America/New_York", "2026-11-01"), ("Australia/Lord_Howe", "2026-04-05"), ("Australia/Lord_Howe", "2026-10-04"),
+]  # fmt: skip
+
+
+def matching(cron: str, moment: datetime) -> bool:
+    """Whether a time of the clock on the wall fits the fields that these tests use."""
+    minute, hour, _, _, weekday = cron.split()
+    day_fits = weekday == "*" or moment.strftime("%a").upper() == weekday
+    return day_fits and moment.minute in numbers(minute, 60) and moment.hour in numbers(hour, 24)
+
+
+def numbers(field: str, end: int) -> set[int]:
+    found: set[int] = set()
+    for part in field.split(","):
+        span, _, step = part.partition("/")
+        first, _, last = span.partition("-")
+        low, high = (0, end - 1) if span == "*" else (int(first), int(last or first))
+        found |= set(range(low, high + 1, int(step or 1)))
+    return found
+
+
+def around(day: str) -> tuple[float, float]:
+    return at(f"{day}T00:00:00Z") - 86400, at(f"{day}T00:00:00Z") + 86400
+
+
+def found(cron: str, zone: str, day: str) -> list[float]:
+    begin, end = around(day)
+    table = Timetable(cron, zone)
+    return list(table.between(table.after(begin) or 0, end))
+
+
+@pytest.mark.parametrize(("zone", "day"), CHANGES)
+@pytest.mark.parametrize("cron", BY_INTERVAL)
+def test_a_line_by_the_interval_is_fired_whenever_the_clock_shows_its_time(cron: str, zone: str, day: str) -> None:
+    begin, end = around(day)
+    minutes = range(int(begin) + 60, int(end) + 60, 60)
+    assert found(cron, zone, day) == [
+        minute for minute in minutes if matching(cron, datetime.fromtimestamp(minute, ZoneInfo(zone)))
+    ]
+
+
+@pytest.mark.parametrize(("zone", "day"), CHANGES)
+@pytest.mark.parametrize("cron", FIXED)
+def test_a_line_of_fixed_times_is_fired_once_for_each_and_late_where_it_is_skipped(
+    cron: str, zone: str, day: str
+) -> None:
+    begin, end = around(day)
+    wanted = set()
+    for minute in range(int(begin) - 2 * 86400, int(end) + 2 * 86400, 60):
+        naive = datetime.fromtimestamp(minute, UTC).replace(tzinfo=None)
+        if matching(cron, naive):
+            instant = naive.replace(tzinfo=ZoneInfo(zone)).timestamp()
+            shown_then = datetime.fromtimestamp(instant, ZoneInfo(zone)).replace(tzinfo=None)
+            wanted.add(instant if shown_then == naive else moved(instant, zone))
+    assert found(cron, zone, day) == sorted(instant for instant in wanted if begin < instant <= end)
+
+
+def moved(near: float, zone: str) -> float:
+    """When the clocks were changed, about then."""
+
+    def offset(instant: float) -> object:
+        return datetime.fromtimestamp(instant, ZoneInfo(zone)).utcoffset()
+
+    return next(each for each in range(int(near) - 7200, int(near) + 7200, 60) if offset(each) != offset(each - 60))

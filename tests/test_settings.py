@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -257,3 +258,41 @@ def test_every_default_can_be_written_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "stepward.toml").write_text("\n".join(lines))
     assert tomllib.loads("\n".join(lines))
     assert load(tmp_path) == Settings()
+
+
+@pytest.mark.parametrize("given", ["Alerts.internal, 10.0.0.7", ["alerts.internal", "10.0.0.7"]])
+def test_private_hosts_of_webhooks_are_a_list(tmp_path: Path, given: object) -> None:
+    assert load(tmp_path, None, webhook_private_hosts=given).webhook_private_hosts == ("alerts.internal", "10.0.0.7")
+    assert "webhook_private_hosts=alerts.internal, 10.0.0.7" in repr(load(tmp_path, None, webhook_private_hosts=given))
+
+
+@pytest.mark.parametrize("given", ["", "a b", "https://a/", 5, [5], "a,,b"])
+def test_private_hosts_that_are_no_hosts_are_refused(tmp_path: Path, given: object) -> None:
+    with pytest.raises(SettingsError, match=r"webhook_private_hosts .*expected hosts such as"):
+        load(tmp_path, None, webhook_private_hosts=given)
+
+
+def test_a_pipe_in_place_of_settings_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "stepward.toml")
+    with pytest.raises(
+        SettingsError, match=r"stepward\.toml: expected a TOML file, found: a pipe or a device; repair it"
+    ):
+        load(tmp_path)
+
+
+def test_a_pipe_in_place_of_a_secret_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "secret")
+    with pytest.raises(
+        SettingsError, match=r"webhook_secret .*expected a readable file at .*found: a pipe or a device"
+    ):
+        load(tmp_path, None, webhook_secret="file:secret")
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 100_000, "a" + ".a" * 100_000 + " = 1", "#" * 2_000_000], ids=["deep", "dotted", "large"]
+)
+def test_settings_that_are_too_deep_or_too_large_are_refused_in_a_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "stepward.toml").write_text(text)
+    with pytest.raises(SettingsError, match=r"stepward\.toml: expected a TOML file") as raised:
+        load(tmp_path)
+    assert len(str(raised.value)) < 300

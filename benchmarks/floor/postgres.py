@@ -51,7 +51,7 @@ class PostgresFloor(Floor):
 
     def _end(self, uid: str) -> Row:
         moved = (uid, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT)
-        return (*moved, *NOTHING, 3.0, True, None, None)
+        return (*moved, *NOTHING, 3.0, True, None, None, None)
 
 
 def _columns(rows: Rows) -> tuple[str, list[Any]]:

@@ -37,4 +37,4 @@ class SqliteFloor(Floor):
         self._connection.close()
 
     def _end(self, uid: str) -> Row:
-        return (uid, INSTANCE, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT, *NOTHING, 3.0, True)
+        return (uid, INSTANCE, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT, *NOTHING, 3.0, True, None)

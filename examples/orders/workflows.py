@@ -36,9 +36,13 @@ async def fulfil_patiently(order_id: str) -> str:
     return await _fulfil(order_id)
 
 
-@workflow(supervision=Supervision(threshold=12, backoff=SOON, then="alert"))
+@workflow(complete_by="10m", supervision=Supervision(threshold=12, backoff=SOON, then="alert", at_deadline="repeat"))
 async def fulfil_personally(order_id: str) -> str:
-    """For customers who must not be turned away: keep what is done, and call an operator."""
+    """For customers who must not be turned away: keep what is done, and call an operator.
+
+    One that takes longer than ten minutes is treated as the pattern has it: a failure more, a new deadline, and any
+    Scheduler goes on with it, up to the threshold.
+    """
     return await _fulfil(order_id)
 
 

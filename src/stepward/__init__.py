@@ -4,6 +4,7 @@ An application submits tasks; a Scheduler runs their steps through Agents that w
 has what failed or ran out of time repeated, undone or brought to an operator.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from stepward.agent.declaration import Agent
@@ -31,6 +32,7 @@ from stepward.workflow.functions import (
     continue_as_new,
     current_task,
     now,
+    patched,
     random,
     side_effect,
     uuid4,
@@ -42,7 +44,7 @@ from stepward.workflow.stages import From, Given, Stage
 
 if TYPE_CHECKING:
     # Type checkers see what __getattr__ imports when it is asked for.
-    from stepward.agent.http import HttpAgent
+    from stepward.agent.http import HttpAgent as HttpAgent
 
 __version__ = "0.1.0"
 
@@ -86,6 +88,7 @@ __all__ = [
     "current_step",
     "current_task",
     "now",
+    "patched",
     "random",
     "side_effect",
     "step",
@@ -94,6 +97,9 @@ __all__ = [
     "workflow",
     "workflow_logger",
 ]
+if find_spec("httpx") is None:
+    # `from stepward import *` takes every name that is listed here.
+    __all__.remove("HttpAgent")
 
 
 def __getattr__(name: str) -> Any:

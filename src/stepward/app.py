@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from stepward.agent.declaration import Agent
 from stepward.client import Client, Endings
@@ -19,6 +19,7 @@ from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
 from stepward.model.action import Action
+from stepward.model.failures import FailureConverter, Redact
 from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Reach, Running, sinks_of
@@ -32,13 +33,16 @@ from stepward.sync import SyncClient
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
+T = TypeVar("T")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class App:
     """An application: give it a name, its workflows and its Agents, and run it or open a client.
 
-    Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml`` or ``[tool.stepward]``.
+    ``redact`` is given every text of an error (message, traceback, data) before it is recorded, logged or sent, and
+    returns what may be kept of it. Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml``
+    or ``[tool.stepward]``.
     """
 
     def __init__(
@@ -50,16 +54,18 @@ class App:
         store: str | None = None,
         transport: str | None = None,
         environment: Environment | None = None,
+        redact: Redact | None = None,
         **settings: Any,
     ) -> None:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise DeclarationError(f"App: expected a name of 1 to 100 of A-Z a-z 0-9 _ -, found {name!r}")
         self.name = name
-        self.agents: Sequence[Agent] = tuple(agents)
-        self.registry = Registry(workflows, _operations(self.agents))
+        self.agents: Sequence[Agent] = tuple(_several(agents, "agents"))
+        self.registry = Registry(_several(workflows, "workflows"), _operations(self.agents))
         given = {"store": store, "transport": transport, **settings}
         overrides = {key: value for key, value in given.items() if value is not None}
         self.settings = Settings.load(overrides, os.environ, Path.cwd())
+        self._failures = FailureConverter(traceback_bytes=self.settings.traceback_bytes, redact=_checked_redact(redact))
         self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
         self.observers = Observers(LogObserver())
         self._submissions: dict[str, Submission] = {}
@@ -257,6 +263,7 @@ class App:
             hints=hints,
             endings=endings,
             sinks=sinks_of(settings),
+            failures=self._failures,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles))
 
@@ -269,6 +276,20 @@ class App:
             unknown = ", ".join(sorted(chosen - known))
             raise DeclarationError(f"agents: expected some of {', '.join(sorted(known))}, found {unknown}")
         return chosen
+
+
+def _several(given: Iterable[T], what: str) -> Iterable[T]:
+    if not isinstance(given, Iterable):
+        raise DeclarationError(f"{what}: expected a list, found {reprlib.repr(given)}; write [ ] around it")
+    return given
+
+
+def _checked_redact(redact: Redact | None) -> Redact | None:
+    if redact is not None and not callable(redact):
+        raise DeclarationError(
+            f"App.redact: expected a function of a text that returns a text, found {reprlib.repr(redact)}"
+        )
+    return redact
 
 
 def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:

@@ -1,4 +1,4 @@
-"""Durations as people give them: ``timedelta``, seconds, or ``"1h30m"``; every one is bounded."""
+"""Durations as people give them: ``timedelta``, seconds (``5``, ``"5"``), or ``"1h30m"``; every one is bounded."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from datetime import timedelta
 
 from stepward.errors import InvalidDuration
 
-FORMS = "a timedelta, seconds, or text like '90s', '15m', '1h30m'"
+FORMS = "a timedelta, seconds, or text like '90', '90s', '15m', '1h30m'"
 LONGEST = 3650 * 86400.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 LONGEST_TEXT = 64
+PLAIN = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
 Duration = timedelta | float | int | str
 
@@ -38,6 +39,8 @@ def _parse(value: Duration, what: str) -> float:
         return float(value) if abs(value) <= LONGEST * 2 else float("inf")
     if isinstance(value, str):
         text = value.strip().replace(" ", "")
+        if len(text) <= LONGEST_TEXT and PLAIN.fullmatch(value.strip()):
+            return float(text)
         if 0 < len(text) <= LONGEST_TEXT and PART.sub("", text) == "":
             return sum(float(amount) * UNITS[unit] for amount, unit in PART.findall(text))
     raise InvalidDuration(f"{what}: expected {FORMS}, found {shown(value)}; write it in one of these forms")

@@ -17,6 +17,7 @@ StepwardError
 │   ├── Unacceptable         a message that no submission can accept
 │   ├── TaskConflict         the id is taken by a task with other arguments
 │   ├── CompletionRefused    a completion token that is forged, used, or worth nothing any more
+│   ├── InboxFull            a task has more signals waiting than it may
 │   └── IllegalTransition    the task's state does not allow what was asked for
 ├── StoreError
 │   ├── StoreUnavailable     cannot be reached, is busy, read-only or full: exit code 3
@@ -114,6 +115,10 @@ class CompletionRefused(Refused):
         self.reason = reason
 
 
+class InboxFull(Refused):
+    """More signals wait for the task than may; it takes this one once it has taken others."""
+
+
 class IllegalTransition(Refused):
     """The task's state does not allow what was asked for."""
 
@@ -175,7 +180,8 @@ class StepFailed(StepwardError):
     """A step failed for good.
 
     ``step`` is its key, ``data`` what the operation attached to its ``Unrecoverable``, ``maybe_done`` whether
-    the effect may have happened all the same.
+    the effect may have happened all the same, in this attempt or one before. ``failure`` tells of the last attempt:
+    ``type`` (of the exception), ``at``, ``traceback``, ``attempt``, and those before it in short, ``earlier``.
     """
 
     def __init__(
@@ -185,11 +191,13 @@ class StepFailed(StepwardError):
         step: str = "",
         maybe_done: bool = False,
         data: dict[str, Any] | None = None,
+        failure: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.step = step
         self.maybe_done = maybe_done
         self.data: dict[str, Any] = data or {}
+        self.failure: dict[str, Any] = failure or {}
 
 
 class Unrecoverable(StepwardError):
@@ -225,9 +233,24 @@ class TaskCancelled(TaskEnded):
     """The task was cancelled, and whatever it had done is compensated."""
 
 
+class RaisedInstead(RuntimeError):
+    """Stands for ``raised``, which would have ended more than the function that raised it."""
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__(f"function raised {named(raised)}")
+        self.raised = raised
+
+
 def message_of(error: BaseException) -> str:
     """What an exception says; the name of its type if it says nothing, or breaks when it is asked."""
     try:
         return str(error) or type(error).__name__
-    except Exception:  # a broken __str__ must not hide what happened
+    except BaseException:  # a broken __str__ must not hide what happened
         return type(error).__name__
+
+
+def named(error: BaseException) -> str:
+    """An exception by its type and what it says; of one that was raised instead, what stood there before."""
+    error = error.raised if isinstance(error, RaisedInstead) else error
+    name, message = type(error).__name__, message_of(error)
+    return name if message == name else f"{name}: {message}"

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from stepward.interrupts import pass_interrupt
 from stepward.model.records import Alert
 
 
@@ -54,8 +55,8 @@ class Observers:
         for observer in self._observers:
             try:
                 observer(event)
-            except Exception:  # noqa: S112  an observer must never stop an actor
-                continue
+            except BaseException as error:  # an observer must never stop an actor
+                pass_interrupt(error)
 
 
 class Hints:

@@ -12,15 +12,28 @@ from typing import Any
 import msgspec
 
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
+from stepward.nesting import is_deeper
 
 PAYLOAD_BYTES = 1024 * 1024
 DEPTH = 100
+SHOWN_BYTES = 200
+"""Bytes of a record that is no JSON which operators are shown."""
 ADVICE = "store it elsewhere and pass a reference, or raise payload_bytes"
 NULL = b"null"
+READ_AS_WRITTEN = frozenset({bool, int, str, type(None)})
+"""Types whose values, if they become JSON at all, are read as what they were."""
 NESTED = b"[["
-TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-BRACES_AS_BRACKETS = bytes.maketrans(b"{}", b"[]")
-NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+FOUND = (
+    (re.compile(r"Expected (.+), got (.+?)(?: - at (`.+`))"), r"\2 instead of \1 at \3"),
+    (re.compile(r"Expected (.+), got (.+)"), r"\2 instead of \1"),
+    (re.compile(r"Expected (.+?)(?: - at (`.+`))"), r"something else than \1 at \2"),
+    (re.compile(r"Expected (.+)"), r"something else than \1"),
+    (re.compile(r"Object missing required field (.*)"), r"an object without the required field \1"),
+    (re.compile(r"Encoding objects of type coroutine is unsupported"), "a coroutine: was an `await` forgotten?"),
+    (re.compile(r"Encoding objects of type (.+) is unsupported"), r"an object of type \1"),
+)
+"""What msgspec says of values that do not fit, and what of it is told."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -48,7 +61,7 @@ def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: st
     """Refuse bytes over ``limit`` or nested over 100 levels."""
     if len(data) > limit:
         raise PayloadTooLarge(f"{what}: expected at most {limit:,} bytes of JSON, found {len(data):,}; {advice}")
-    if data.count(b"[") + data.count(b"{") > DEPTH and _is_deeper(data, DEPTH):
+    if len(data) > DEPTH and is_deeper(data, DEPTH):
         raise InvalidPayload(f"{what}: expected at most {DEPTH} nested levels, found more; flatten it")
 
 
@@ -57,7 +70,26 @@ def decode(data: bytes, what: str, kind: Any = Any) -> Any:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        raise InvalidPayload(f"{what}: expected JSON that fits {_name(kind)}, found {_cause(error)}") from None
+        wanted = "JSON" if kind is Any else f"JSON that fits {_name(kind)}"
+        raise InvalidPayload(f"{what}: expected {wanted}, found {_cause(error)}") from None
+
+
+def is_json(data: bytes) -> bool:
+    """Whether the bytes are one JSON value."""
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def readable(data: bytes | None) -> Any:
+    """The value of recorded bytes, None for none; for what is no JSON, an object that shows its beginning."""
+    if not data:
+        return None
+    if not is_json(data):
+        return {"unreadable": repr(data[:SHOWN_BYTES])[2:-1], "bytes": len(data)}
+    return msgspec.json.decode(data)
 
 
 class Signature:
@@ -103,6 +135,17 @@ class Signature:
             raise InvalidPayload(
                 f"result of {self.what}: expected {_name(self._result.type)}, found {_cause(error)}"
             ) from None
+
+    def check_returned(self, value: Any, data: bytes) -> None:
+        """Refuse what was returned and became ``data`` unless it reads as the declared type; raises InvalidPayload."""
+        kind = type(value)
+        if kind is not self._result.type or kind not in READ_AS_WRITTEN:
+            self.check_result(data)
+
+    def check_result(self, data: bytes) -> None:
+        """Refuse a result that is not of the declared type; raises InvalidPayload."""
+        if self._result.type is not Any:
+            self.result(data)
 
     @property
     def result_type(self) -> Any:
@@ -226,16 +269,14 @@ def _parts(item: object) -> Iterable[object]:
     return [getattr(item, name) for name in fields if hasattr(item, name)]
 
 
-def _is_deeper(data: bytes, levels: int) -> bool:
-    brackets = TEXTS.sub(b"", data).translate(BRACES_AS_BRACKETS, NO_BRACKETS)
-    for _ in range(levels):
-        # Each round takes away the innermost level, so the rounds count the levels.
-        brackets = brackets.replace(b"[]", b"")
-    return bool(brackets)
-
-
 def _cause(error: Exception) -> str:
-    return "nesting too deep" if isinstance(error, RecursionError) else str(error)
+    """What was found, as the end of a sentence that has said already what was expected."""
+    if isinstance(error, RecursionError):
+        return "nesting too deep"
+    for said, found in FOUND:
+        if match := said.fullmatch(str(error)):
+            return match.expand(found)
+    return str(error)
 
 
 def _name(kind: Any) -> str:

@@ -14,6 +14,8 @@ from stepward.payload import decode, encode
 
 LastRung = Literal["alert", "undo", "raise"]
 LAST_RUNGS = ("alert", "undo", "raise")
+AtDeadline = Literal["end", "repeat"]
+AT_DEADLINE = ("end", "repeat")
 LONGEST_LADDER = 20
 
 
@@ -99,14 +101,18 @@ class Supervision:
 
     The first ``threshold`` expiries are repeated after ``backoff``; past it ``then`` decides. ``then`` also
     decides at once when a ``StepFailed`` leaves the workflow ("raise" counts as "alert" there), and when the
-    task's own complete-by has passed.
+    task's own deadline has passed. With ``at_deadline="repeat"`` a task past its deadline has one failure more and is
+    given back, pending and with a new deadline, as long as its failures are at most ``threshold`` (R28).
     """
 
     threshold: int = 3
     backoff: Backoff = field(default_factory=Backoff)
     then: LastRung | LongWait = "alert"
+    at_deadline: AtDeadline = "end"
 
     def __post_init__(self) -> None:
+        if self.at_deadline not in AT_DEADLINE:
+            raise DeclarationError(f"Supervision.at_deadline: expected 'end' or 'repeat', found {self.at_deadline!r}")
         _check_count("Supervision.threshold", self.threshold, 0, 10_000)
         if not isinstance(self.backoff, Backoff):
             raise DeclarationError(f"Supervision.backoff: expected a Backoff, found {self.backoff!r}")
@@ -124,6 +130,8 @@ class Supervision:
         """The policy as the store keeps it, in seconds."""
         backoff = [self.backoff.initial_seconds, self.backoff.factor, self.backoff.maximum_seconds]
         value = {"threshold": self.threshold, "backoff": backoff, "then": _rung_to_json(self.then)}
+        if self.at_deadline != "end":
+            value["at_deadline"] = self.at_deadline
         return encode(value, "supervision policy")
 
     @classmethod
@@ -136,6 +144,7 @@ class Supervision:
                 threshold=value["threshold"],
                 backoff=Backoff(initial, factor=factor, maximum=maximum),
                 then=_rung_from_json(value["then"]),
+                at_deadline=value.get("at_deadline", "end"),
             )
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InvalidPayload(

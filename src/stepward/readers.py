@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import urlsplit
 
 from stepward import durations
@@ -16,11 +15,11 @@ from stepward.errors import InvalidDuration, SettingsError
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 WHOLE = re.compile(r"[0-9]{1,15}|[0-9]{1,3}(_[0-9]{3}){1,4}")
-SECONDS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB)?")
 SIZES = {None: 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
+HOST = re.compile(r"[A-Za-z0-9_.:-]{1,253}")
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
-STORE = re.compile(r"(sqlite:///|postgresql://)[^\x00-\x1f]+")
+STORE = re.compile(r"(sqlite:///|postgres(ql)?://)[^\x00-\x1f]+")
 BROKER = re.compile(r"(nats|tls|amqp|amqps)://[^\x00-\x20]+")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -38,7 +37,7 @@ def duration(lowest: float, highest: float, *, never: bool = False) -> Reader:
         if never and (value is None or value == "never"):
             return None
         try:
-            amount = durations.seconds(_number_or_text(value), what, zero=True)
+            amount = durations.seconds(value, what, zero=True)  # type: ignore[arg-type]  # it refuses all else
         except InvalidDuration as error:
             raise SettingsError(str(error)) from None
         if not lowest <= amount <= highest:
@@ -47,11 +46,6 @@ def duration(lowest: float, highest: float, *, never: bool = False) -> Reader:
         return amount
 
     return read
-
-
-def _number_or_text(value: Any) -> Any:
-    # A variable holds text only, so that plain seconds come as digits.
-    return float(value) if isinstance(value, str) and SECONDS.fullmatch(value) else value
 
 
 def _whole(lowest: int, highest: int, read_text: Callable[[str], int | None]) -> Reader:
@@ -106,6 +100,18 @@ def transport(value: object, what: str) -> str:
     return str(value)
 
 
+def without_login(address: str) -> str:
+    """The address as messages may show it: without user, password and parameters.
+
+    Where characters of a password stand as they are, it is not certain where that ends: then only the scheme is told.
+    """
+    scheme, separator, rest = address.partition("://")
+    head = re.split("[?#]", rest, maxsplit=1)[0]
+    if not separator:
+        return "…" if "@" in address else address
+    return f"{scheme}://…" if "@" in rest[len(head) :] else f"{scheme}://{head.rpartition('@')[2]}"
+
+
 def _scheme(value: object) -> str:
     # What was found may hold a password, so only its scheme is told.
     scheme, separator, _ = value.partition("://") if isinstance(value, str) else ("", "", "")
@@ -141,6 +147,16 @@ def webhook_url(value: object, what: str) -> str | None:
     if not usable:
         raise SettingsError(f"{what}: expected https://HOST/PATH, found something else; give the receiver's URL")
     return str(value)
+
+
+def hosts(value: object, what: str) -> tuple[str, ...] | None:
+    """Names or addresses of hosts, with commas between them."""
+    if value is None:
+        return None
+    parts = [part.strip().lower() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(isinstance(part, str) and HOST.fullmatch(part) for part in parts):
+        raise _refused(what, "hosts such as alerts.internal, 10.0.0.7", value)
+    return tuple(part.lower() for part in parts)
 
 
 def secret(value: object, what: str) -> str | None:

@@ -112,5 +112,6 @@ def sinks_of(settings: Settings) -> list[AlertSink]:
     """Where alerts go; raises SettingsError for a receiver or a secret that cannot be."""
     sinks: list[AlertSink] = [LogSink()]
     if settings.webhook_url is not None and settings.webhook_secret is not None:
-        sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret))
+        private_hosts = settings.webhook_private_hosts or ()
+        sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret, private_hosts=private_hosts))
     return sinks

@@ -1,15 +1,17 @@
 """When recurring tasks are due: cron expressions in a time zone, computed by ``cronsim`` as Debian's cron would.
 
-A nominal time that a change of the clocks skips is fired when the clocks have moved; one that comes twice is fired
-once. Pure: instants in, instants out, in seconds.
+Where minutes or hours begin with ``*``, the line goes by the interval: it is due whenever the clock shows a time of
+its own, twice where that comes twice. Any other line names fixed times: one that a change of the clocks skips is due
+when they have moved, one that comes twice is due once. Pure: instants in, instants out, in seconds.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -29,6 +31,8 @@ FIELDS = 5
 MOST_AT_ONCE = 1_000
 CHANGE_SECONDS = 3 * 3600.0
 """No change of the clocks is longer."""
+DAY_SECONDS = 86_400
+"""No two changes of the clocks are nearer to each other."""
 
 
 class Timetable:
@@ -46,6 +50,7 @@ class Timetable:
             if len(cron.split()) != FIELDS or cron != cron.strip():
                 raise CronSimError("other than five fields")
             CronSim(cron, datetime.fromtimestamp(0, self._zone))
+            self._by_interval = any(field.startswith("*") for field in cron.split()[:2])
         except (CronSimError, AttributeError, TypeError) as error:
             raise DeclarationError(
                 f"cron: expected five fields such as '0 2 * * *', found {cron!r:.100}: {error}"
@@ -76,10 +81,42 @@ class Timetable:
         Within an hour that comes twice the library begins with times of its first coming, so we begin before it.
         """
         last = instant
-        for each in self._times(instant - CHANGE_SECONDS):
+        for each in self._shown(instant) if self._by_interval else self._times(instant - CHANGE_SECONDS):
             if each > last:
                 last = each
                 yield each
+
+    def _shown(self, instant: float) -> Iterator[float]:
+        """The instants after ``instant`` at which the clock shows a time of the line.
+
+        Between two changes the clock goes evenly, and there the library is asked; across one it is not always right.
+        """
+        last, offset = instant, self._offset(instant)
+        change: float | None = instant
+        while change is not None:
+            change = None
+            for found in CronSim(self._cron, datetime.fromtimestamp(last, timezone(offset))):
+                each = found.timestamp()
+                change = self._changed(last, each, offset)
+                if change is not None:
+                    last, offset = change - 1, self._offset(change)
+                    break
+                yield each
+                last = each
+
+    def _changed(self, after: float, until: float, offset: timedelta) -> float | None:
+        """When the clocks are first changed from that offset, if they are up to ``until``."""
+        low = after
+        while low < until:
+            high = min(low + DAY_SECONDS, until)
+            if self._offset(high) != offset:
+                change = bisect_left(range(int(high) - int(low)), 1, key=lambda n: self._offset(int(low) + n) != offset)
+                return int(low) + change
+            low = high
+        return None
+
+    def _offset(self, instant: float) -> timedelta:
+        return datetime.fromtimestamp(instant, self._zone).utcoffset() or timedelta()
 
     def _times(self, instant: float, *, backwards: bool = False) -> Iterator[float]:
         start = datetime.fromtimestamp(instant, UTC).astimezone(self._zone)

@@ -7,7 +7,9 @@ arguments, ``STEPWARD_*`` variables, ``stepward.toml``, ``[tool.stepward]`` in `
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -25,6 +27,10 @@ NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT"})
 # Kubernetes gives every container such variables for a service named "stepward".
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
 SECRET_BYTES = 4096
+DEEP_KEY = re.compile(r"""(?:\s*+\.\s*+["']?+[\w-]++["']?+){100}""")
+"""A key of so many parts that reading it takes time by their square."""
+FILE_BYTES = 1024 * 1024
+"""Most bytes of a file with settings."""
 
 
 class Described(NamedTuple):
@@ -41,14 +47,14 @@ def _setting(default: object, read: Reader, *, show: Callable[[Any], str] | None
 
 def _show_store(url: str) -> str:
     # Passwords stand before the host, or among the parameters.
-    parts = urlsplit(url)
-    return url if parts.scheme == "sqlite" else f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return url if url.startswith("sqlite:") else readers.without_login(url)
 
 
 def _show_transport(transport: str) -> str:
     # A login stands before the hosts; the options are no secrets.
     scheme, separator, rest = transport.partition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+    shown = f"{scheme}{separator}{rest.rpartition('@')[2]}"
+    return readers.without_login(transport) if "@" in urlsplit(transport).query else shown
 
 
 def _show_url(url: str | None) -> str:
@@ -56,9 +62,17 @@ def _show_url(url: str | None) -> str:
     return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
 
 
+def _show_hosts(hosts: tuple[str, ...] | None) -> str:
+    return ", ".join(hosts or ()) or "none"
+
+
 def _show_size(size: int) -> str:
     unit, amount = next(pair for pair in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if size % pair[0] == 0)
     return f"{size // unit:,} {amount}"
+
+
+def _show_traceback(size: int) -> str:
+    return _show_size(size) if size else "none"
 
 
 def _show_count(count: int) -> str:
@@ -86,8 +100,12 @@ class Settings:
     poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
     """How long an actor may go without looking into the store when nothing wakes it."""
     payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=_show_size)
+    traceback_bytes: int = _setting(4 * KIB, readers.size(0, 64 * KIB), show=_show_traceback)
+    """How much of the traceback of a failed attempt is kept; 0 keeps none."""
     history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=_show_count)
     history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=_show_size)
+    child_depth: int = _setting(100, readers.count(1, 10_000), show=_show_count)
+    """How many tasks may stand above one another, each the child of the next."""
     commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=_show_count)
     tasks_in_flight: int = _setting(1_000, readers.count(1, 1_000_000), show=_show_count)
     """Tasks that a Scheduler claims and moves at once."""
@@ -100,6 +118,10 @@ class Settings:
     """The folder into which they are written before they are deleted."""
     recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)
     """Takeovers of a task with no outcome in between, before an operator is called."""
+    hang_limit: float | None = _setting(30.0, readers.duration(1, HOUR, never=True), show=_show_duration)
+    """How long code that does not yield may hold up the event loop, a lease at least, before the process ends itself.
+
+    ``never`` switches that off, for debugging; held up for a lease, the code counts against its task all the same."""
     drain: float = _setting(10.0, readers.duration(0, HOUR), show=_show_duration)
     """Grace for what is under way when the process is told to end."""
     replay_check: bool = _setting(False, readers.flag)
@@ -108,6 +130,8 @@ class Settings:
     """How many standbys of a PostgreSQL server are to confirm each commit; fewer are told of."""
     webhook_url: str | None = _setting(None, readers.webhook_url, show=_show_url)
     webhook_secret: str | None = _setting(None, readers.secret, show=_show_secret)
+    webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=_show_hosts)
+    """Hosts that ``webhook_url`` may name though their addresses are private."""
     log_level: str = _setting("INFO", readers.log_level)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each setting that is not the default came from."""
@@ -145,6 +169,10 @@ class Settings:
     def describe(self) -> list[Described]:
         """Each setting with its source, secrets redacted."""
         return [Described(f.name, f.metadata["show"](getattr(self, f.name)), self.source_of(f.name)) for f in _fields()]
+
+    def shown(self, name: str) -> str:
+        """The value of one setting as messages may show it."""
+        return next(each.value for each in self.describe() if each.name == name)
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{name}={value}' for name, value, _ in self.describe())})"
@@ -195,11 +223,27 @@ def _given(
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = _read_file(path, FILE_BYTES)
+        if DEEP_KEY.search(text):
+            raise RecursionError
+        return tomllib.loads(text)
     except FileNotFoundError:
         return {}
+    except RecursionError:
+        raise SettingsError(f"{path.name}: expected a TOML file, found: keys or values too deep; repair it") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path.name}: expected a TOML file, found: {error}; repair it") from None
+        raise SettingsError(f"{path.name}: expected a TOML file, found: {str(error)[:200]}; repair it") from None
+
+
+def _read_file(path: Path, most: int) -> str:
+    """The text of a regular file of at most so many bytes; nothing is waited for. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("a pipe or a device")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(f"more than {most:,} bytes")
+    return data.decode()
 
 
 def _refuse_unknown(name: str, source: str) -> None:
@@ -222,7 +266,6 @@ def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], 
 
 def _secret_file(path: Path, what: str) -> str:
     try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(SECRET_BYTES).strip()
+        return _read_file(path, SECRET_BYTES).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{what}: expected a readable file at {path}, found: {error}; repair it") from None

@@ -2,61 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from msgspec.structs import asdict
 
 from stepward.client import UNSET, AgentStatus, Client, Options, Prepared, Queues, StatusEvent, TaskHandle, TaskStatus
+from stepward.client.accept import Id
 from stepward.client.events import StatusEvents
 from stepward.client.handle import R, StepRecord
+from stepward.client.repairing import RepairPreview
 from stepward.durations import Duration
+from stepward.errors import Refused
+from stepward.loop_thread import LoopThread
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
-from stepward.store.contract import Transaction
+from stepward.store.contract import Doubt, Later, Transaction
+from stepward.store.scopes import NESTED
 from stepward.workflow.definition import Workflow
 
 T = TypeVar("T")
 
-
-class LoopThread:
-    """An event loop in a thread of its own, on which others have coroutines run and wait for them."""
-
-    def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
-
-    def start(self) -> None:
-        """Begin to run what is called."""
-        self._thread.start()
-
-    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine and wait for it; an exception in the waiting thread cancels it."""
-        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return running.result()
-        except BaseException:
-            running.cancel()
-            raise
-
-    def stop(self) -> None:
-        """End loop and thread; whoever waits for a coroutine still gets CancelledError."""
-        self.call(_cancel_others())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-async def _cancel_others() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+_WITHIN: ContextVar[tuple[SyncClient, ...]] = ContextVar("stepward_sync_transactions", default=())
+"""The clients that have a transaction open here."""
 
 
 class SyncClient:
@@ -67,20 +39,15 @@ class SyncClient:
 
     def __init__(self, make: Callable[[], Client]) -> None:
         self._make = make
-        self._thread = LoopThread("stepward-client")
-        self._client: Client | None = None
+        self._client: Client
+        self._thread = LoopThread("SyncClient", "with app.sync_client() as client")
 
     def __enter__(self) -> SyncClient:
-        self._thread.start()
-        self._client = self.call(self._open())
+        self._client = self._thread.open(self._make)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        try:
-            if self._client is not None:
-                self.call(self._client.__aexit__(*exception))
-        finally:
-            self._thread.stop()
+        self._thread.close()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the client's loop and wait for it."""
@@ -90,7 +57,7 @@ class SyncClient:
         self,
         workflow: Workflow[Any, R] | str,
         *args: Any,
-        id: str | None = None,
+        id: Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
@@ -123,7 +90,7 @@ class SyncClient:
         workflow: Workflow[Any, R] | str,
         arguments: Sequence[Sequence[Any]],
         *,
-        ids: Sequence[str] | None = None,
+        ids: Sequence[Id] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
@@ -151,8 +118,12 @@ class SyncClient:
     @contextmanager
     def transaction(self) -> Iterator[SyncTransaction]:
         """See ``Client.transaction``."""
+        around = _WITHIN.get()
+        if self in around:
+            raise Refused(NESTED)
         entering = self._open_client.transaction()
         transaction = SyncTransaction(self, self.call(entering.__aenter__()))
+        _WITHIN.set((*around, self))
         try:
             yield transaction
         except BaseException as error:
@@ -160,12 +131,14 @@ class SyncClient:
                 raise
         else:
             self.call(entering.__aexit__(None, None, None))
+        finally:
+            _WITHIN.set(around)
 
     def events(self, queue: str) -> SyncEvents:
         """See ``Client.events``."""
         return SyncEvents(self._thread, self._open_client.events(queue))
 
-    def task(self, id: str) -> SyncTaskHandle:
+    def task(self, id: Id) -> SyncTaskHandle:
         """See ``Client.task``."""
         return SyncTaskHandle(self, self._open_client.task(id))
 
@@ -209,11 +182,11 @@ class SyncClient:
         """See ``Client.discard``."""
         return self.call(self._open_client.discard(*numbers))
 
-    def audits(self, id: str | None = None, limit: int = 100) -> list[Audit]:
+    def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
         """See ``Client.audits``."""
         return self.call(self._open_client.audits(id, limit))
 
-    def record(self, id: str) -> Task:
+    def record(self, id: Id) -> Task:
         """See ``Client.record``."""
         return self.call(self._open_client.record(id))
 
@@ -248,12 +221,8 @@ class SyncClient:
 
     @property
     def _open_client(self) -> Client:
-        if self._client is None:
-            raise RuntimeError("expected an open client, found a closed one; use `with app.sync_client() as client`")
+        self._thread.check()
         return self._client
-
-    async def _open(self) -> Client:
-        return await self._make().__aenter__()
 
 
 class SyncQueues:
@@ -264,29 +233,22 @@ class SyncQueues:
 
     def __init__(self, address: str, *, app: str, payload_bytes: int = PAYLOAD_BYTES) -> None:
         self._queues = Queues(address, app=app, payload_bytes=payload_bytes)
-        self._thread = LoopThread("stepward-queues")
+        self._thread = LoopThread("SyncQueues", "with SyncQueues(…) as queues")
 
     def __enter__(self) -> SyncQueues:
-        self._thread.start()
-        try:
-            self._thread.call(self._queues.__aenter__())
-        except BaseException:
-            self._thread.stop()
-            raise
+        self._thread.open(lambda: self._queues)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        try:
-            self._thread.call(self._queues.__aexit__(*exception))
-        finally:
-            self._thread.stop()
+        self._thread.close()
 
-    def post(self, queue: str, data: Any, *, id: str | None = None, reply_to: str | None = None) -> str:
+    def post(self, queue: str, data: Any, *, id: Id | None = None, reply_to: str | None = None) -> str:
         """See ``Queues.post``."""
         return self._thread.call(self._queues.post(queue, data, id=id, reply_to=reply_to))
 
     def events(self, queue: str) -> SyncEvents:
         """See ``Queues.events``."""
+        self._thread.check()
         return SyncEvents(self._thread, self._queues.events(queue))
 
 
@@ -360,14 +322,34 @@ class SyncTaskHandle(Generic[R]):
         """See ``TaskHandle.resume``."""
         return self._client.call(self._inner.resume())
 
-    def resubmit(self, step: str | None = None, input: Any = UNSET) -> TaskState:
+    def resubmit(
+        self,
+        step: str | None = None,
+        input: Any = UNSET,
+        *,
+        doubt: Doubt | str | None = None,
+        later: Later | str | None = None,
+        complete_by: datetime | Duration | None = None,
+    ) -> TaskState:
         """See ``TaskHandle.resubmit``."""
-        return self._client.call(self._inner.resubmit(step, input))
+        asking = self._inner.resubmit(step, input, doubt=doubt, later=later, complete_by=complete_by)
+        return self._client.call(asking)
 
-    def mark_done(self, step: str, result: Any) -> TaskState:
+    def mark_done(
+        self,
+        step: str,
+        result: Any,
+        *,
+        later: Later | str | None = None,
+        complete_by: datetime | Duration | None = None,
+    ) -> TaskState:
         """See ``TaskHandle.mark_done``."""
-        return self._client.call(self._inner.mark_done(step, result))
+        return self._client.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
 
-    def signal(self, name: str, payload: Any = None, id: str | None = None) -> bool:
+    def preview(self, step: str | None = None) -> RepairPreview:
+        """See ``TaskHandle.preview``."""
+        return self._client.call(self._inner.preview(step))
+
+    def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
         """See ``TaskHandle.signal``."""
-        return self._client.call(self._inner.signal(name, payload, id))
+        return self._client.call(self._inner.signal(name, payload, id, by=by))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
+from types import FrameType
 from typing import Any
+
+from stepward.errors import RaisedInstead
 
 Work = tuple["Future[Any]", Callable[[], Any]]
 
@@ -20,7 +24,7 @@ class Threads:
     """
 
     def __init__(self, count: int, name: str) -> None:
-        self._count = count
+        self._count = self._most = count
         self._name = name
         self._work: SimpleQueue[Work | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
@@ -32,9 +36,14 @@ class Threads:
         result: Future[Any] = Future()
         self._work.put((result, lambda: context.run(_guarded, fn)))
         if not self._idle.acquire(blocking=False) and self._started < self._count:
-            self._started += 1
-            threading.Thread(target=self._serve, name=f"{self._name}_{self._started}", daemon=True).start()
+            self._start_thread()
         return result
+
+    def replace(self, lost: int) -> None:
+        """So many threads do not come back: run as many others beside them, twice the count in all at most."""
+        self._count = self._most + min(lost, self._most)
+        while self._started < self._count and not self._work.empty():
+            self._start_thread()
 
     def close(self) -> None:
         """Wait for no thread: those still running end on their own."""
@@ -47,6 +56,10 @@ class Threads:
                 work[0].cancel()
         for _ in range(self._started):
             self._work.put(None)
+
+    def _start_thread(self) -> None:
+        self._started += 1
+        threading.Thread(target=self._serve, name=f"{self._name}_{self._started}", daemon=True).start()
 
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
@@ -66,12 +79,28 @@ def _perform(future: Future[Any], fn: Callable[[], Any]) -> None:
         future.set_result(result)
 
 
+def performed() -> dict[str, list[FrameType]]:
+    """By the name of its thread, the frames of each function that has not returned, innermost first."""
+    frames = sys._current_frames()
+    found = {thread.name: _within(frames.get(thread.ident or 0)) for thread in threading.enumerate()}
+    return {name: within for name, within in found.items() if within}
+
+
+def _within(frame: FrameType | None) -> list[FrameType]:
+    """The frames of what ``_perform`` has called; none in a thread that waits for work, or is none of ours."""
+    found: list[FrameType] = []
+    while frame is not None and frame.f_code is not _perform.__code__:
+        found.append(frame)
+        frame = frame.f_back
+    return found if frame is not None else []
+
+
 def _guarded(fn: Callable[[], Any]) -> Any:
     try:
         return fn()
     except StopIteration as error:
         # No future can carry it; coroutines turn it into a RuntimeError likewise.
         raise RuntimeError(f"function raised StopIteration: {error}") from error
-    except KeyboardInterrupt as error:
-        # Raised by the function itself, not by a user: signals reach the main thread alone.
-        raise RuntimeError("function raised KeyboardInterrupt") from error
+    except (KeyboardInterrupt, GeneratorExit) as error:
+        # Raised by the function itself: signals reach the main thread alone, and nobody closes a thread.
+        raise RaisedInstead(error) from error

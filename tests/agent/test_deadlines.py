@@ -73,6 +73,7 @@ async def test_a_call_that_fails_at_its_cancellation_is_not_repeated(start: Star
     await world.ask("payments.charge", complete_by=START + 60)
     await settle()
     world.runner.revoke("uid-1", 1, "payments.charge/1")
+    assert [reply.outcome for reply in await world.replies()] == [Outcome.GAVE_UP]
     assert await world.is_silent(100)
     assert calls == [1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from stepward.errors import InvalidPayload, PayloadTooLarge, TransportError
 from stepward.model.current import PROGRESS_BYTES, current_step
 from stepward.model.messages import Outcome, Progress, Reply
 from stepward.policies import Retry
+from stepward.transport.contract import Delivery
 from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES, World
@@ -34,9 +36,9 @@ async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
     extended: list[float] = []
 
     class Watching(MemoryTransport):
-        async def extend(self, queue: str, deliveries: Any, lease: float) -> None:
+        async def extend(self, queue: str, deliveries: Any, lease: float) -> Sequence[Delivery]:
             extended.append(asyncio.get_running_loop().time() - START)
-            await super().extend(queue, deliveries, lease)
+            return await super().extend(queue, deliveries, lease)
 
     agent = Agent("payments")
 

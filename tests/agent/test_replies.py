@@ -95,7 +95,11 @@ async def test_unrecoverable_fails_at_once_with_its_data(start: Start, maybe_don
 
     reply = await start(agent).call("payments.charge")
     assert (reply.outcome, reply.maybe_done, reply.calls) == (Outcome.FAILED, maybe_done, 1)
-    assert error_of(reply) == {"message": "card declined", "type": "Unrecoverable", "data": {"code": 51}}
+    error = error_of(reply)
+    assert (error["message"], error["type"], error["data"]) == ("card declined", "Unrecoverable", {"code": 51})
+    assert error["at"].startswith("test_replies.py:")
+    assert error["at"].endswith(" in charge")
+    assert error["traceback"].splitlines()[-1] == "stepward.errors.Unrecoverable: card declined"
 
 
 async def test_data_and_text_that_json_cannot_hold_are_told_as_text(start: Start) -> None:
@@ -150,8 +154,10 @@ class Silent(Exception):
     [
         (Silent(), "Silent"),
         (TimeoutError(), "TimeoutError"),
-        (SystemExit(3), "function raised SystemExit: 3"),
-        (BaseExceptionGroup("all", [SystemExit(3)]), "function raised BaseExceptionGroup: all (1 sub-exception)"),
+        (SystemExit(3), "3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (GeneratorExit(), "GeneratorExit"),
+        (BaseExceptionGroup("all", [SystemExit(3)]), "all (1 sub-exception)"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -163,16 +169,38 @@ async def test_whatever_an_operation_raises_it_gives_its_slot_back(
 
     @agent.operation()
     async def charge() -> None:
-        raise error
+        raise error.with_traceback(None)
 
     @agent.operation()
     def block() -> None:
-        raise error
+        raise error.with_traceback(None)
 
     world = start(agent)
     reply = await world.call("payments.block" if in_thread else "payments.charge", complete_by=START + 1e9)
     assert (reply.outcome, reply.maybe_done) == (Outcome.GAVE_UP, True)
-    assert error_of(reply)["message"] == message
+    assert (error_of(reply)["message"], error_of(reply)["type"]) == (message, type(error).__name__)
+    if not isinstance(error, Exception):
+        assert error_of(reply)["at"].endswith("in block" if in_thread else "in charge")
+        assert type(error).__name__ in error_of(reply)["traceback"]
+    assert world.runner.in_flight == 0
+
+
+class Cursed(Exception):
+    @property
+    def retry_after(self) -> float:
+        raise SystemExit(3)
+
+
+async def test_an_error_whose_attributes_raise_gives_the_slot_back_in_doubt(start: Start) -> None:
+    agent = Agent("payments", concurrency=1, retry=Retry(attempts=2))
+
+    @agent.operation()
+    async def charge() -> None:
+        raise Cursed
+
+    world = start(agent)
+    reply = await world.call("payments.charge")
+    assert (reply.outcome, reply.maybe_done) == (Outcome.GAVE_UP, True)
     assert world.runner.in_flight == 0
 
 

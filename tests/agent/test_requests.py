@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from stepward.agent.declaration import Agent
 from stepward.errors import TransportError
 from stepward.model.current import current_step
 from stepward.model.messages import Outcome, request_queue
-from stepward.transport.contract import Revoked
+from stepward.transport.contract import Delivery, Revoked
 from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
 from tests.virtual import START, settle
@@ -70,7 +72,7 @@ async def test_leases_are_kept_while_a_call_runs(start: Start) -> None:
 
 async def test_a_lease_that_cannot_be_kept_ends_the_call(start: Start) -> None:
     class NoExtend(MemoryTransport):
-        async def extend(self, queue: str, deliveries: Any, lease: float) -> None:
+        async def extend(self, queue: str, deliveries: Any, lease: float) -> Sequence[Delivery]:
             raise TransportError("down")
 
     slow = Slow(seconds=100)
@@ -134,7 +136,7 @@ async def test_an_older_attempt_is_not_run_beside_a_newer(start: Start) -> None:
     assert await world.is_silent(100, QUEUE)
 
 
-async def test_a_revoked_call_is_cancelled_in_silence(start: Start) -> None:
+async def test_a_revoked_call_is_cancelled_and_says_when_it_has_stopped(start: Start) -> None:
     slow = Slow()
     world = start(slow.agent)
     await world.ask("payments.charge")
@@ -142,8 +144,46 @@ async def test_a_revoked_call_is_cancelled_in_silence(start: Start) -> None:
     await world.transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
     await settle()
     assert (slow.cancelled, world.runner.in_flight) == (1, 0)
+    (reply,) = await world.replies()
+    assert (reply.outcome, reply.maybe_done, reply.calls) == (Outcome.GAVE_UP, True, 1)
     assert await world.is_silent(100)
     assert await world.is_silent(100, QUEUE)
+
+
+async def test_a_revoked_call_that_will_not_stop_says_nothing(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(1000)
+
+    world = start(agent)
+    await world.ask("payments.charge")
+    await settle()
+    await world.transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
+    assert await world.is_silent(100)
+    assert world.runner.stuck == 1
+
+
+async def test_a_revoked_function_in_a_thread_says_so_when_it_has_returned(start: Start) -> None:
+    agent = Agent("payments")
+    begun, may_end = threading.Event(), threading.Event()
+
+    @agent.operation()
+    def charge() -> None:
+        begun.set()
+        may_end.wait()
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 1e9)
+    await asyncio.get_running_loop().run_in_executor(None, begun.wait)
+    await world.transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
+    assert await world.is_silent(1)
+    may_end.set()
+    (reply,) = await world.replies()
+    assert (reply.outcome, reply.maybe_done) == (Outcome.GAVE_UP, True)
 
 
 async def test_a_call_revoked_before_it_began_never_begins(start: Start) -> None:
@@ -155,6 +195,8 @@ async def test_a_call_revoked_before_it_began_never_begins(start: Start) -> None
     world.runner.revoke("uid-1", 1, "payments.charge/1")
     await settle()
     assert (slow.started, world.runner.in_flight) == ([], 0)
+    (reply,) = await world.replies()
+    assert (reply.outcome, reply.maybe_done, reply.calls) == (Outcome.GAVE_UP, False, 0)
 
 
 async def _take_one(world: Any) -> Any:
@@ -211,3 +253,23 @@ async def test_a_cancelled_run_is_drained_after_it(start: Start) -> None:
     assert world.running.cancelled()
     await world.runner.drain(grace=60)
     assert (await world.replies())[0].outcome is Outcome.COMPLETED
+
+
+async def test_a_call_that_swallows_every_cancellation_holds_up_no_end_of_the_loop(start: Start) -> None:
+    agent = Agent("payments")
+    begun: list[asyncio.Task[Any] | None] = []
+
+    @agent.operation()
+    async def charge() -> None:
+        begun.append(asyncio.current_task())
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(1000)
+
+    world = start(agent)
+    await world.ask("payments.charge")
+    await settle()
+    await world.close()
+    (stuck,) = world.told("agent.call_stuck")
+    assert (stuck["operation"], stuck["task_id"]) == ("payments.charge", "order-1")
+    assert begun[0] not in asyncio.all_tasks()

@@ -244,7 +244,7 @@ async def test_who_waits_for_the_rate_no_more_gives_the_turn_to_the_next(start: 
     await asyncio.sleep(1)
     await world.transport.revoke(QUEUE, "uid-2", 1, "payments.charge/1")
     await world.ask("payments.charge", task="uid-3", **later())
-    await world.replies(3)
+    await world.replies(4)
     assert down.called_at == pytest.approx([0, 0, 30], abs=0.1)
 
 

@@ -16,8 +16,10 @@ from stepward import App, TaskFailed, TaskHandle, TaskStatus, TaskUndone
 from stepward.cli.main import cli
 from stepward.cli.targets import load_app
 from stepward.model.states import TaskState
+from tests.cli import troubles
 
 SHOP = f"{Path(__file__).with_name('shop.py')}:app"
+MENDING = f"{Path(__file__).with_name('mending.py')}:app"
 LONG_ID = "order-" + "0123456789" * 19 + "-end"
 
 Stepward = Callable[..., Result]
@@ -53,12 +55,30 @@ def store(empty: Path, filled: Path) -> Path:
     return Path(shutil.copy(filled, empty / "stepward.db"))
 
 
+@pytest.fixture(scope="session")
+def every_trouble(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a task of every kind that needs somebody."""
+    folder = tmp_path_factory.mktemp("troubled")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("STEPWARD_EVICT_AFTER", "0")
+        patch.setenv("STEPWARD_SUPERVISOR_EVERY", "100ms")
+        asyncio.run(troubles.fill(load_app(MENDING)))
+    return folder / "stepward.db"
+
+
+@pytest.fixture
+def troubled(empty: Path, every_trouble: Path) -> Path:
+    """A copy of it in the current folder."""
+    return Path(shutil.copy(every_trouble, empty / "stepward.db"))
+
+
 @pytest.fixture
 def stepward() -> Stepward:
     """Runs the command line in this process."""
 
-    def invoke(*args: str, **env: str) -> Result:
-        return CliRunner().invoke(cli, args, env=env)
+    def invoke(*args: str, stdin: str | None = None, **env: str) -> Result:
+        return CliRunner().invoke(cli, args, env=env, input=stdin)
 
     return invoke
 
@@ -66,7 +86,7 @@ def stepward() -> Stepward:
 async def _fill(app: App) -> None:
     async with app.running(supervisor=False), app.client() as client:
         await (await client.submit("good", 1, id="good")).result()
-        await (await client.submit("good", 2, id=LONG_ID, labels={"who": "日本 🙈", "x": "\x1b[1m"})).result()
+        await (await client.submit("good", 2, id=LONG_ID, labels={"who": "日本 🙈"})).result()
         with pytest.raises(TaskFailed):
             await (await client.submit("failing", "f", id="failed", labels={"customer": "42"})).result()
         with pytest.raises(TaskFailed):

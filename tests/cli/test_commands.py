@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 
@@ -33,13 +34,15 @@ TASK = {
     "error",
     "labels",
     "created_at",
+    "deadline",
     "started_at",
     "finished_at",
-}
-SHOWN = {
     "progress",
     "steps_total",
     "steps_done",
+}
+SHOWN = {
+    "waiting_signals",
     "input",
     "output",
     "reply_to",
@@ -67,6 +70,8 @@ STEP = {
     "progress",
     "progress_at",
     "deferred_at",
+    "generation",
+    "set_aside_at",
 }
 ALERT = {
     "number",
@@ -82,8 +87,22 @@ ALERT = {
     "acknowledged_at",
     "acknowledged_by",
 }
-INSTANCE = {"id", "role", "host", "pid", "serves", "started_at", "expires_at", "alive", "capacity", "health", "demand"}
+INSTANCE = {
+    "id",
+    "role",
+    "host",
+    "pid",
+    "serves",
+    "started_at",
+    "expires_at",
+    "alive",
+    "capacity",
+    "health",
+    "demand",
+    "digests",
+}
 AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details"}
+CHECK = {"settings", "store", "server", "instances", "problems", "warnings"}
 
 
 def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:
@@ -97,7 +116,7 @@ def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:
     assert set(as_json(stepward, "instances")[0]) == INSTANCE
     assert set(as_json(stepward, "audit")[0]) == AUDIT
     assert set(as_json(stepward, "version")) == {"stepward", "python", "sqlite"}
-    assert set(as_json(stepward, "check")) == {"settings", "store", "server", "instances", "problems", "warnings"}
+    assert set(as_json(stepward, "check", code=1)) == CHECK
 
 
 @pytest.mark.parametrize("args", [["tasks"], ["show", "failed"], ["steps", "failed"], ["alerts"], ["audit"]])
@@ -174,8 +193,8 @@ def test_directives(store: Path, stepward: Stepward) -> None:
     assert stepward("mark-done", "failed", "payments.decline/1", "null").stdout == "failed: pending\n"
     assert stepward("signal", "waiting", "approved", "--id", "s1").stdout == "waiting: signalled\n"
     assert stepward("signal", "waiting", "approved", "--id", "s1").stdout == "waiting: this signal came before\n"
-    acts = [entry["act"] for entry in as_json(stepward, "audit")]
-    assert acts[:6] == ["mark_done", "undo", "cancel", "suspend", "suspend", "resume"]
+    acts = [entry["act"] for entry in as_json(stepward, "audit") if entry["act"] != "acknowledge"]
+    assert acts[:7] == ["signal", "mark_done", "undo", "cancel", "suspend", "suspend", "resume"]
 
 
 def test_resubmission_with_edited_input(store: Path, stepward: Stepward) -> None:
@@ -266,3 +285,17 @@ def test_every_command_is_in_a_section_of_the_help(empty: Path, stepward: Stepwa
     for name in cli.commands:
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
         assert stepward(name, "--help").exit_code == 0
+
+
+def test_show_and_steps_tell_where_an_attempt_failed(store: Path, stepward: Stepward) -> None:
+    shown = stepward("show", "failed", COLUMNS="200").stdout
+    assert "attempt 1: Unrecoverable: refused by" in shown
+    assert "(shop.py:" in shown
+    assert "Traceback (most recent call last):" in shown
+    assert "in decline" in shown
+    assert "(shop.py:" in stepward("steps", "failed", COLUMNS="300").stdout
+    error = json.loads(stepward("show", "failed", "--json").stdout)["steps"][-1]["error"]
+    assert error["at"].startswith("shop.py:")
+    assert "in decline" in error["traceback"]
+    (alert, *_) = [each for each in json.loads(stepward("alerts", "--json").stdout) if each["task_id"] == "failed"]
+    assert alert["details"]["error"]["failure"]["at"] == error["at"]

@@ -146,3 +146,28 @@ def test_a_result_of_the_wrong_type_is_not_read_again(empty: Path, waiting: str,
     assert "result of approvals.ask: expected str" in shown
     assert "stepward undo o1" in shown
     assert "stepward resubmit" not in shown
+
+
+@pytest.mark.parametrize("verb", ["complete", "fail"])
+def test_a_token_is_read_from_standard_input(waiting: str, stepward: Stepward, verb: str) -> None:
+    done = stepward(verb, "-", '"yes"', stdin=f"{waiting}\n")
+    assert done.exit_code == 0
+    (step,) = json.loads(stepward("steps", "o1", "--json").output)
+    assert step["state"] == ("completed" if verb == "complete" else "failed")
+
+
+@pytest.mark.parametrize("verb", ["complete", "fail"])
+def test_a_token_is_read_from_a_file(waiting: str, stepward: Stepward, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "token").write_text(f"{waiting}\n")
+    assert stepward(verb, f"@{tmp_path / 'token'}", '"yes"').exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["absent", "", "binary", "/dev/null"])
+def test_a_token_file_that_holds_none_is_refused_in_a_line(
+    waiting: str, stepward: Stepward, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    refused = stepward("complete", f"@{tmp_path / name}", "1")
+    assert refused.exit_code == 2
+    assert "TOKEN: expected a readable file after @, found" in one_line(refused)
+    assert stepward("complete", "-", "1", stdin="").exit_code == 1

@@ -125,6 +125,7 @@ def test_a_process_that_does_not_end_in_time_is_killed(tmp_path: Path) -> None:
         assert are_over(children)
 
 
+@pytest.mark.faults
 def test_children_whose_loop_stands_still_do_not_outlive_their_parent(tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(
         "import threading\n"
@@ -155,6 +156,7 @@ def test_logs_say_which_process_they_come_from(tmp_path: Path) -> None:
     assert [line for line in lines if not record.fullmatch(line)] == []
 
 
+@pytest.mark.faults
 def test_processes_that_cannot_start_end_the_whole_with_their_code(tmp_path: Path) -> None:
     result = done(tmp_path, "run", SHOP, "--processes", "3", STEPWARD_STORE=GONE)
     assert result.returncode == 3
@@ -168,6 +170,7 @@ def test_processes_that_cannot_start_end_the_whole_with_their_code(tmp_path: Pat
     ]
 
 
+@pytest.mark.faults
 def test_processes_that_die_without_a_word_end_the_whole_too(tmp_path: Path) -> None:
     (tmp_path / "dying.py").write_text(
         "import os, sys\n"
@@ -184,6 +187,7 @@ def test_processes_that_die_without_a_word_end_the_whole_too(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.faults
 def test_one_that_cannot_start_is_tried_on_while_another_is_at_work(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2) as group:
         with sqlite3.connect(tmp_path / "stepward.db") as store:

@@ -70,6 +70,7 @@ async def test_one_process_dies_and_another_takes_over(open_scene: Open, failpoi
     await _recover(scene, tasks, "scheduler", "agent", "supervisor")
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("store", "role", "failpoint"),
     [*(("sqlite", *each) for each in APART), *(("postgresql", *each) for each in ON_POSTGRESQL)],

@@ -28,6 +28,7 @@ PAIRS = [
 """A sample of the ordered pairs; the simulation runs them all."""
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize(("store", "kills"), [("sqlite", 21), ("postgresql", 9)])
 async def test_random_kills_of_every_role(open_scene: Open, kills: int) -> None:
@@ -54,6 +55,7 @@ async def test_random_kills_of_every_role(open_scene: Open, kills: int) -> None:
     assert len({entry.key for entry in kept}) == len(kept)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(("first", "second"), PAIRS)
 async def test_a_second_death_during_recovery(open_scene: Open, first: str, second: str) -> None:
     """Row 7: the process that takes over dies too; the third one finishes."""

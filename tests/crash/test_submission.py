@@ -53,6 +53,7 @@ async def test_a_submission_process_dies_and_another_takes_over(open_scene: Open
     await _as_many_orders_as_messages(scene, MESSAGES)
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(110)
 async def test_random_kills_while_messages_come_in(open_scene: Open) -> None:
     scene = await open_scene("local")
@@ -71,6 +72,7 @@ async def test_random_kills_while_messages_come_in(open_scene: Open) -> None:
     await _as_many_orders_as_messages(scene, messages)
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("point", ["M1.after", "M2.after", "M3.before", "M3.after"])
 async def test_a_submission_process_that_slept_past_its_leases_changes_nothing(open_scene: Open, point: str) -> None:
     """Another accepts what it holds; when it wakes up it finds all of it done, and goes on under a new id."""
@@ -89,6 +91,7 @@ async def test_a_submission_process_that_slept_past_its_leases_changes_nothing(o
     assert sleeper.is_alive
 
 
+@pytest.mark.faults
 async def test_a_submission_process_that_slept_within_its_transaction_goes_on(open_scene: Open) -> None:
     """It keeps the file's one write lock: everybody waits, and nothing is done twice."""
     scene = await open_scene("local")

@@ -81,6 +81,7 @@ async def test_faults_that_others_put_are_kept(payment: ServiceProcess, panel: h
     assert await hits(payment) == [0, 1]
 
 
+@pytest.mark.faults
 async def test_quick_changes_do_not_undo_one_another(payment: ServiceProcess, panel: httpx.AsyncClient) -> None:
     chosen = ["crash", "down", "flaky", "slow"]
     await asyncio.gather(*(panel.post(f"/services/payment/{switch}", data={"on": "yes"}) for switch in chosen))
@@ -143,6 +144,7 @@ async def test_the_wrong_service_is_named(payment: ServiceProcess) -> None:
         assert f"expected mail at {payment.url}, found payment: look at --mail" in part(page, "mail-seen")
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -176,6 +178,7 @@ async def test_what_services_say_is_text(payment: ServiceProcess, panel: httpx.A
     assert "<script>alert" not in page.text
 
 
+@pytest.mark.faults
 async def test_links_to_the_shop_if_there_is_one(panel: httpx.AsyncClient) -> None:
     assert "To the shop" not in (await panel.get("/")).text
     async with panel_over({}, "--storefront", "http://127.0.0.1:8000/") as url, browser_of(url) as browser:

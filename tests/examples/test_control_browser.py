@@ -74,6 +74,7 @@ async def test_works_by_keyboard_and_keeps_its_place(payment: ServiceProcess, pa
     assert await payment.faults() == []
 
 
+@pytest.mark.faults
 async def test_all_faults_off(start_service: Start, browser: Browser) -> None:
     services = [await start_service(name) for name in NAMES]
     async with panel_over({service.name: service.url for service in services}) as url:
@@ -87,6 +88,7 @@ async def test_all_faults_off(start_service: Start, browser: Browser) -> None:
         assert [await service.faults() for service in services] == [[], [], [], []]
 
 
+@pytest.mark.faults
 async def test_what_could_not_be_changed_stays_on_the_page(
     payment: ServiceProcess, panel: str, browser: Browser
 ) -> None:
@@ -101,6 +103,7 @@ async def test_what_could_not_be_changed_stays_on_the_page(
     await expect(page.locator("#notices")).to_be_empty()
 
 
+@pytest.mark.faults
 async def test_a_look_does_not_take_the_word_from_a_change(panel: str, browser: Browser) -> None:
     page = await browser.new_page()
     await page.clock.install()
@@ -123,6 +126,7 @@ async def test_a_look_does_not_take_the_word_from_a_change(panel: str, browser: 
     await expect(page.locator("#notices")).to_contain_text("mail does not answer")
 
 
+@pytest.mark.faults
 async def test_a_late_look_does_not_turn_a_switch_back(panel: str, browser: Browser) -> None:
     page = await opened(browser, panel)
     held: asyncio.Queue[asyncio.Event] = asyncio.Queue()
@@ -145,6 +149,7 @@ async def test_a_late_look_does_not_turn_a_switch_back(panel: str, browser: Brow
     last.set()
 
 
+@pytest.mark.faults
 async def test_a_service_dies_and_returns_before_one_s_eyes(
     payment: ServiceProcess, panel: str, browser: Browser
 ) -> None:
@@ -158,6 +163,7 @@ async def test_a_service_dies_and_returns_before_one_s_eyes(
     await expect(state).to_have_text("working")
 
 
+@pytest.mark.faults
 async def test_says_when_the_panel_itself_is_gone(payment: ServiceProcess, browser: Browser) -> None:
     async with panel_over({"payment": payment.url}) as url:
         page = await browser.new_page()
@@ -166,6 +172,7 @@ async def test_says_when_the_panel_itself_is_gone(payment: ServiceProcess, brows
     await expect(page.locator("#pulse")).to_have_text("this panel does not answer")
 
 
+@pytest.mark.faults
 async def test_says_when_something_else_answers(panel: str, browser: Browser) -> None:
     page = await opened(browser, panel)
     await page.route(f"{panel}/", lambda route: route.fulfill(body="Welcome to the airport's network"))
@@ -174,6 +181,7 @@ async def test_says_when_something_else_answers(panel: str, browser: Browser) ->
     await expect(page.locator("#pulse")).to_have_text("live")
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("width", [320, 390, 1280])
 async def test_nothing_is_wider_than_the_screen(
     payment: ServiceProcess, panel: str, browser: Browser, width: int

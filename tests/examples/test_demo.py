@@ -84,6 +84,7 @@ def test_the_demo_proves_itself_on_postgresql_and_a_broker(folder: Path, transpo
     assert "All 28 hold." in said
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize(
     ("stage", "number"),
     [("sqlite store", signal.SIGINT), ("sqlite local", signal.SIGTERM), ("postgresql nats", signal.SIGINT)],

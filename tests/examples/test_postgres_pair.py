@@ -84,6 +84,7 @@ async def test_the_standby_takes_over_and_the_dead_comes_back_as_its_standby(pai
     assert pair.told == [before, promoted, after]
 
 
+@pytest.mark.faults
 async def test_a_primary_whose_standby_dies_goes_on_and_is_given_another(pair: Kept) -> None:
     before = pair.standing
     assert before.standby is not None
@@ -96,6 +97,7 @@ async def test_a_primary_whose_standby_dies_goes_on_and_is_given_another(pair: K
     assert (alone.standby, after.standby is not None, after.primary) == (None, True, before.primary)
 
 
+@pytest.mark.faults
 async def test_both_servers_end_with_whoever_keeps_them(tmp_path: Path) -> None:
     pair = Kept(tmp_path)
     with pytest.raises(RuntimeError, match=r"postgres was never started: call start\(\) first"):
@@ -106,6 +108,7 @@ async def test_both_servers_end_with_whoever_keeps_them(tmp_path: Path) -> None:
     assert not pair.lost.done()
 
 
+@pytest.mark.faults
 async def test_a_pair_of_which_both_die_is_lost_with_the_reason(pair: Kept) -> None:
     standing = pair.standing
     assert standing.standby is not None

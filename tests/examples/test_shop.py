@@ -126,7 +126,7 @@ async def _gone(pid: int) -> None:
     os.close(place)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.faults), signal.SIGTERM])
 async def test_opens_takes_orders_and_closes(tmp_path: Path, port: int, number: signal.Signals) -> None:
     async with open_shop(tmp_path, port) as shop:
         await shop.says("Ctrl-C closes it")
@@ -146,6 +146,7 @@ async def test_opens_takes_orders_and_closes(tmp_path: Path, port: int, number: 
     assert _processes_in(tmp_path) == {}
 
 
+@pytest.mark.faults
 async def test_on_postgresql_it_outlives_the_primary(tmp_path: Path, port: int) -> None:
     async with open_shop(tmp_path, port, "--store", "postgresql") as shop:
         await shop.says("Ctrl-C closes it")
@@ -168,6 +169,7 @@ async def test_on_postgresql_it_outlives_the_primary(tmp_path: Path, port: int) 
     assert not Path(folder).exists()
 
 
+@pytest.mark.faults
 async def test_over_nats_it_outlives_a_server(tmp_path: Path, port: int) -> None:
     program("node", "nodejs")
     program("npm", "npm")
@@ -191,6 +193,7 @@ async def test_over_nats_it_outlives_a_server(tmp_path: Path, port: int) -> None
     assert not Path(folder).exists()
 
 
+@pytest.mark.faults
 async def test_a_process_that_is_killed_is_started_again(tmp_path: Path, port: int) -> None:
     async with open_shop(tmp_path, port) as shop:
         await shop.says("Ctrl-C closes it")
@@ -209,6 +212,7 @@ async def test_a_process_that_is_killed_is_started_again(tmp_path: Path, port: i
     assert _processes_in(tmp_path) == {}
 
 
+@pytest.mark.faults
 async def test_an_order_that_is_on_the_way_goes_on_when_the_shop_opens_again(tmp_path: Path, port: int) -> None:
     async with FrontDoor(f"http://127.0.0.1:{port}") as door:
         async with open_shop(tmp_path, port) as shop:
@@ -226,6 +230,7 @@ async def test_an_order_that_is_on_the_way_goes_on_when_the_shop_opens_again(tmp
             assert await shop.ends() == 0
 
 
+@pytest.mark.faults
 async def test_nothing_outlives_a_shop_that_is_killed(tmp_path: Path, port: int) -> None:
     async with open_shop(tmp_path, port) as shop:
         await shop.says("Ctrl-C closes it")

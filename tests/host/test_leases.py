@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from stepward.errors import StoreUnavailable
 from stepward.events import Hints, Observers
 from stepward.host import Parts
 from stepward.host.leases import Leases
-from stepward.model.agents import AgentHealth, Report
+from stepward.model.agents import NO_REPORTS, AgentHealth, Report
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
@@ -39,16 +40,24 @@ class HandClock(SystemClock):
 class SlowStore(SqliteStore):
     """A store whose answers take seconds to arrive."""
 
-    clock: HandClock
+    renewed: asyncio.Event
 
     def delay(self, clock: HandClock) -> None:
-        register = self.register
+        register, renew = self.register, self.renew
 
-        async def slowly(instance: Instance, lease: float) -> None:
+        async def registering(instance: Instance, lease: float) -> None:
             await register(instance, lease)
             clock.instant += SLOW
 
-        self.register = slowly
+        async def renewing(
+            instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+        ) -> set[str]:
+            alive = await renew(instances, lease, reports)
+            clock.instant += SLOW
+            self.renewed.set()
+            return alive
+
+        self.register, self.renew, self.renewed = registering, renewing, asyncio.Event()
 
 
 async def nobody(instance: str) -> None:
@@ -64,7 +73,7 @@ async def away(instance: str) -> None:
     raise StoreUnavailable("store: expected it, found it away")
 
 
-async def test_a_lease_counts_from_before_its_renewal_was_sent(tmp_path: Path) -> None:
+async def test_a_lease_counts_from_before_it_was_asked_for(tmp_path: Path) -> None:
     clock = HandClock()
     store = await opened(tmp_path, clock)
     store.delay(clock)
@@ -72,7 +81,15 @@ async def test_a_lease_counts_from_before_its_renewal_was_sent(tmp_path: Path) -
     sent_at = store.now()
     instance = await leases.register(Role.AGENT, [], 1)
     assert store.now() == sent_at + SLOW
-    assert leases.until(instance) == sent_at + LEASE
+    assert leases.ends[instance] == sent_at + LEASE
+    sent_again_at = store.now()
+    keeping = asyncio.create_task(leases.keep())
+    leases.report()
+    await store.renewed.wait()
+    assert store.now() == sent_again_at + SLOW
+    assert leases.ends[instance] == sent_again_at + LEASE
+    keeping.cancel()
+    await asyncio.gather(keeping, return_exceptions=True)
     await store.close()
 
 

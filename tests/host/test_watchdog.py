@@ -1,45 +1,113 @@
-"""Row 10: a loop that stands still is noticed, and the blocking line is named."""
+"""Row 10: a loop that stands still is noticed, the blocking line is named and counted, and the process ends."""
 
 from __future__ import annotations
 
+import queue
 import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 from stepward.clock import SystemClock
 from stepward.events import Event, Observers
-from stepward.host.watchdog import Watchdog
+from stepward.host.blame import Blamed
+from stepward.host.watchdog import EVERY, Watchdog
 
 
-class JumpingClock(SystemClock):
-    """A clock that a test sets on."""
+class SteppedClock(SystemClock):
+    """A clock that moves on by a fixed time whenever it is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: float) -> None:
         self.instant = 100.0
+        self.step = step
 
     def boot(self) -> float:
+        self.instant += self.step
         return self.instant
 
 
+class Watched:
+    """A watchdog over the running loop, and what it did."""
+
+    def __init__(self, clock: SystemClock, *, lease: float, limit: float | None) -> None:
+        self.did: queue.Queue[Any] = queue.Queue()
+        self.watchdog = Watchdog(
+            clock,
+            Observers(self.did.put),
+            lease=lease,
+            limit=limit,
+            count=self._count,
+            leave=self._leave,
+            end=lambda code, why: self.did.put((code, why)),
+        )
+
+    async def _count(self, blamed: Blamed) -> int:
+        self.did.put(blamed)
+        return 2
+
+    async def _leave(self) -> None:
+        self.did.put("left")
+
+    def until(self, wanted: Callable[[Any], bool]) -> list[Any]:
+        """What it does until then, while this very call holds up the loop."""
+        found: list[Any] = []
+        while not found or not wanted(found[-1]):
+            found.append(self.did.get(timeout=20))
+        return found
+
+
 async def test_blocking_line_is_named() -> None:
-    clock = JumpingClock()
-    told: list[Event] = []
-    heard = threading.Event()
+    watched = Watched(SteppedClock(EVERY), lease=1000, limit=None)
+    watched.watchdog.start()
+    (told,) = watched.until(lambda did: isinstance(did, Event))
+    watched.watchdog.stop()
+    assert told.name == "loop.blocked"
+    assert told.fields["seconds"] > 1
+    assert "test_watchdog.py" in told.fields["where"]
 
-    def observe(event: Event) -> None:
-        told.append(event)
-        heard.set()
 
-    watchdog = Watchdog(clock, Observers(observe))
-    watchdog.start()
-    clock.instant += 5
-    assert heard.wait(10), "the loop stands still right here"
-    watchdog.stop()
-    assert told[0].name == "loop.blocked"
-    assert told[0].fields["seconds"] == 5.0
-    assert "test_blocking_line_is_named" in told[0].fields["where"]
+async def test_a_loop_that_hangs_longer_than_the_limit_ends_the_process() -> None:
+    watched = Watched(SteppedClock(EVERY), lease=2, limit=3)
+    watched.watchdog.start()
+    *before, (code, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
+    watched.watchdog.stop()
+    assert before[-1] == "left"
+    assert code == 1
+    assert why.startswith(
+        "expected code that yields to the event loop, found it held up for 3s by code of no task at test_"
+    )
+
+
+async def test_without_a_limit_a_loop_that_hangs_is_only_told_of() -> None:
+    watched = Watched(SteppedClock(EVERY), lease=1.5, limit=None)
+    watched.watchdog.start()
+    watched.until(lambda did: isinstance(did, Event))
+    with pytest.raises(queue.Empty):
+        watched.did.get(timeout=EVERY * 8)
+    watched.watchdog.stop()
+
+
+async def test_a_process_that_was_stopped_has_no_hanging_loop() -> None:
+    """What comes late is the thread's own look: whoever stopped the process stopped both."""
+    watched = Watched(SteppedClock(60.0), lease=1, limit=1)
+    watched.watchdog.start()
+    with pytest.raises(queue.Empty):
+        watched.did.get(timeout=EVERY * 8)
+    watched.watchdog.stop()
 
 
 async def test_stopping_ends_the_thread() -> None:
-    watchdog = Watchdog(SystemClock(), Observers())
-    watchdog.start()
-    watchdog.stop()
+    watched = Watched(SystemClock(), lease=10, limit=30)
+    watched.watchdog.start()
+    watched.watchdog.stop()
     assert not any(thread.name == "stepward-watchdog" for thread in threading.enumerate())
+
+
+async def test_a_loop_is_watched_once() -> None:
+    first, second = (Watched(SystemClock(), lease=10, limit=30) for _ in range(2))
+    first.watchdog.start()
+    second.watchdog.start()
+    assert [thread.name for thread in threading.enumerate()].count("stepward-watchdog") == 1
+    second.watchdog.stop()
+    first.watchdog.stop()

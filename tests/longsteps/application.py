@@ -1,4 +1,4 @@
-"""An application with one long step, whose code says in a file what it does; run as a program, it is one of its Agents.
+"""An application with long steps, whose code says in a file what it does; run as a program, it is one of its Agents.
 
 ``python -m tests.longsteps.application STORE TRANSPORT APP FOLDER NAME`` prints each event's name.
 """
@@ -15,6 +15,7 @@ from stepward.events import Event
 
 LEASE = "1s"
 LOOK = 0.05
+HURRY = 3.0
 
 
 def application(store: str, transport: str, name: str, folder: Path, instance: str) -> App:
@@ -38,12 +39,37 @@ def application(store: str, transport: str, name: str, folder: Path, instance: s
         say("acted")
         return instance
 
+    @bank.operation(complete_by="4h")
+    async def reserve() -> str:
+        say("began")
+        await asyncio.sleep(4 * 3600)
+        return instance
+
+    @reserve.undo
+    async def release(result: str | None) -> None:
+        say("undid")
+
+    @workflow(supervision=Supervision(then="alert"))
+    async def hurry() -> str:
+        try:
+            async with asyncio.timeout(HURRY):
+                return await reserve()
+        except TimeoutError:
+            return "too slow"
+
     @workflow(supervision=Supervision(then="alert"))
     async def pay() -> str:
         return await transfer()
 
     return App(
-        name, workflows=[pay], agents=[bank], store=store, transport=transport, lease=LEASE, poll="100ms", drain="2s"
+        name,
+        workflows=[pay, hurry],
+        agents=[bank],
+        store=store,
+        transport=transport,
+        lease=LEASE,
+        poll="100ms",
+        drain="2s",
     )
 
 

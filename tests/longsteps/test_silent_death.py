@@ -148,3 +148,12 @@ async def test_whoever_only_works_for_long_keeps_the_step(field: Field) -> None:
     assert [said[:2] for said in field.said()] == [["began", "first"]]
     field.go()
     assert await task.result(timeout=PATIENCE) == "first"
+
+
+async def test_a_task_whose_step_was_stopped_elsewhere_ends_hours_before_its_complete_by(field: Field) -> None:
+    await field.agent("first")
+    task = await field.client.submit("hurry", id="h1")
+    asked = await field.says("began", "first")
+    assert await task.result(timeout=PATIENCE) == "too slow"
+    assert [said[:2] for said in field.said()] == [["began", "first"], ["undid", "first"]]
+    assert (await field.says("undid", "first"))[0] != asked[0], "an undo has a key of its own"

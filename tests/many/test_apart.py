@@ -19,7 +19,7 @@ async def begin(floor: Floor, role: str) -> None:
     floor.processes[role] = await floor.begin(role, floor.database.address if role == "supervisor" else APP, **APART)
 
 
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", [ROLES[0], *(pytest.param(role, marks=pytest.mark.faults) for role in ROLES[1:])])
 async def test_each_is_killed_and_replaced_and_no_order_is_lost(floor: Floor, role: str) -> None:
     for each in ROLES:
         await begin(floor, each)

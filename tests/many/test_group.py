@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import signal
 
+import pytest
+
 from tests.many.floor import KILLED, Floor, kill
 
 DONE = ["pay 1", "ship 1"]
@@ -21,6 +23,7 @@ async def test_the_processes_share_the_tasks(floor: Floor) -> None:
     assert await floor.results(orders) == [DONE] * 30
 
 
+@pytest.mark.faults
 async def test_what_a_killed_process_held_is_taken_over_and_another_begins(floor: Floor) -> None:
     group = await floor.group(3, **TEN)
     orders = await floor.submit(*NAMES)
@@ -52,6 +55,7 @@ async def test_a_signal_drains_them_all_and_others_go_on(floor: Floor) -> None:
     assert [floor.gate.steps_of(name) for name in NAMES] == [STEPS] * 30
 
 
+@pytest.mark.faults
 async def test_no_process_outlives_a_parent_that_was_killed(floor: Floor) -> None:
     group = await floor.group(3, STEPWARD_DRAIN="0s")
     orders = await floor.submit("a", "b")

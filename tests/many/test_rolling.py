@@ -39,7 +39,7 @@ async def versions(floor: Floor, names: list[str]) -> set[str]:
     return {(await floor.client.task(name).status()).version for name in names}
 
 
-@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("end", [pytest.param(signal.SIGTERM, marks=pytest.mark.faults), signal.SIGKILL])
 async def test_old_tasks_end_in_their_version_where_both_are_declared(floor: Floor, end: signal.Signals) -> None:
     old = await begin(floor, "old")
     olds = await floor.submit(*OLD)

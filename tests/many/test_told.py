@@ -17,7 +17,7 @@ from tests.many.floor import APP, Floor
 from tests.store.postgres.server import WITH_PASSWORD, Server, running
 from tests.store.postgres.worlds import Database
 
-COMMANDS = ("run", "check")
+COMMANDS = (pytest.param("run", marks=pytest.mark.faults), "check")
 Place = Callable[[Database], Coroutine[Any, Any, str]]
 
 
@@ -91,7 +91,7 @@ async def test_what_is_wrong_is_one_line(floor: Floor, place: Place, code: int, 
     assert line in found[1]
 
 
-@pytest.mark.parametrize("command", ["group", "migrate", "tasks"])
+@pytest.mark.parametrize("command", ["group", pytest.param("migrate", marks=pytest.mark.faults), "tasks"])
 async def test_every_command_says_that_nobody_answers(floor: Floor, command: str) -> None:
     code, line = await told(floor, command, await away(floor.database))
     assert code == 3
@@ -105,6 +105,7 @@ async def test_a_server_in_recovery_is_one_line(floor: Floor, standby: Server, c
     assert "found none but standbys in recovery" in line
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("command", ["run", "migrate"])
 async def test_an_answer_that_does_not_come_in_time_is_one_line(floor: Floor, command: str) -> None:
     await floor.database.opened()

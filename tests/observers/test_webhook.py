@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stepward.errors import AlertRefused, Refused, SettingsError
 from stepward.model.records import Alert
@@ -71,6 +72,15 @@ async def test_an_alert_arrives_as_a_signed_cloud_event() -> None:
     assert verify(SECRET, got.headers, got.body, 1_700_000_100) == "alert-7"
     with pytest.raises(Refused):
         verify(SECRET, got.headers, got.body.replace(b"order-1", b"order-2"), 1_700_000_100)
+
+
+async def test_an_alert_is_signed_with_the_time_of_its_sending() -> None:
+    """However long its receiver was away: who checks the signature takes nothing that is old."""
+    async with receiving() as receiver:
+        await sink(receiver).deliver(replace(ALERT, at=1_699_000_000.0))
+    (got,) = receiver.received
+    assert got.headers["webhook-timestamp"] == "1700000100"
+    assert verify(SECRET, got.headers, got.body, 1_700_000_100) == "alert-7"
 
 
 async def test_an_alert_that_is_offered_again_has_the_same_id() -> None:
@@ -179,17 +189,20 @@ async def test_a_name_is_resolved_once_and_its_checked_address_used() -> None:
     answers = [["127.0.0.1", "127.0.0.9"], ["169.254.169.254"]]
     async with receiving() as receiver:
         url = receiver.url.replace("127.0.0.1", "rebound.example.com")
-        await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0)).deliver(ALERT)
+        allowed = {"rebound.example.com"}
+        await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0), private_hosts=allowed).deliver(ALERT)
         assert receiver.received[0].headers["host"] == f"rebound.example.com:{receiver.port}"
         with pytest.raises(AlertRefused, match="no webhook may reach"):
-            await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0)).deliver(ALERT)
+            await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0), private_hosts=allowed).deliver(
+                ALERT
+            )
     assert answers == []
     assert len(receiver.received) == 1
 
 
 async def test_nothing_is_sent_to_a_forbidden_address() -> None:
     async with receiving() as receiver:
-        with pytest.raises(AlertRefused, match=r"found http to 10.0.0.7; use https"):
+        with pytest.raises(AlertRefused, match=r"found 10.0.0.7, which is private"):
             await sink(receiver, resolve=lambda host, port: ["10.0.0.7"]).deliver(ALERT)
     assert receiver.received == []
 
@@ -206,7 +219,13 @@ async def test_https_asks_for_a_certificate_of_the_name_and_not_of_the_address()
         url = f"https://hooks.example.com:{receiver.port}/"
         tls = Recording(ssl.PROTOCOL_TLS_CLIENT)
         with pytest.raises(AlertRefused, match="self-signed certificate"):
-            await WebhookSink(url, SECRET, resolve=lambda host, port: ["127.0.0.1"], tls=tls).deliver(ALERT)
+            await WebhookSink(
+                url,
+                SECRET,
+                resolve=lambda host, port: ["127.0.0.1"],
+                tls=tls,
+                private_hosts=["HOOKS.example.com"],
+            ).deliver(ALERT)
         await receiver.hung_up.wait()
     assert asked == ["hooks.example.com"]
     assert receiver.received == []

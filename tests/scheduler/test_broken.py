@@ -8,68 +8,9 @@ from typing import Any
 
 import pytest
 
-from stepward import TaskFailed, wait_for, workflow
-from stepward.model.states import TaskState
+from stepward import TaskFailed, workflow
 from stepward.workflow.definition import Workflow
-from tests.scheduler.world import Service, World, in_state, states
-
-
-async def test_a_replay_that_asks_for_something_else_changes_nothing(world: World, service: Service) -> None:
-    first = "a"
-
-    @workflow
-    async def order() -> None:
-        await service.do(first)
-        await wait_for("go")
-        await service.do("z")
-
-    app = world.app([order], [service.agent])
-    await world.run(app)
-    handle = await (await world.client(app)).submit(order)
-    await in_state(handle, TaskState.WAITING)
-    before = await states(handle)
-    await world.close()
-
-    first = "b"
-    client = await world.start([order], [service.agent])
-    handle = client.task(handle.id)
-    await handle.signal("go")
-    with pytest.raises(TaskFailed, match=r'holds the input \["a"\], the workflow asked for it with \["b"\]'):
-        await handle.result(timeout=10)
-    (alert,) = await client.alerts()
-    assert alert.kind == "non_deterministic"
-    assert await states(handle) == before
-    assert service.log == ["do a"]
-
-    first = "a"
-    await handle.resubmit()
-    await handle.result(timeout=10)
-    assert service.log == ["do a", "do z"]
-
-
-async def test_a_replay_that_leaves_out_a_step_is_found(world: World, service: Service) -> None:
-    is_shorter = False
-
-    @workflow
-    async def order() -> str:
-        if is_shorter:
-            return "short"
-        await service.do("a")
-        await wait_for("go")
-        return "long"
-
-    app = world.app([order], [service.agent])
-    await world.run(app)
-    handle = await (await world.client(app)).submit(order)
-    await in_state(handle, TaskState.WAITING)
-    await world.close()
-    is_shorter = True
-    client = await world.start([order], [service.agent])
-    handle = client.task(handle.id)
-    await handle.signal("go")
-    with pytest.raises(TaskFailed, match="the workflow ended"):
-        await handle.result(timeout=10)
-    assert [alert.kind for alert in await client.alerts()] == ["non_deterministic"]
+from tests.scheduler.world import Service, World
 
 
 @workflow

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from stepward import Client, wait_for, workflow
+from stepward import Client, Supervision, wait_for, workflow
 from stepward.model.states import TaskState
 from stepward.scheduler.residence import Residence
 from stepward.supervisor.supervisor import Supervisor
 from stepward.workflow.engine import Execution
-from tests.scheduler.world import Service, World, hang, in_state
+from tests.scheduler.world import Service, World, hang, in_state, refuse
 
 
 @workflow
@@ -85,3 +85,23 @@ async def _break(client: Client, monkeypatch: pytest.MonkeyPatch, kind: type, ve
     with monkeypatch.context() as patched:
         patched.setattr(kind, verb, broken)
         await asyncio.sleep(2)
+
+
+async def test_a_request_that_cannot_be_made_holds_up_no_other_task(
+    world: World, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @workflow(supervision=Supervision(then="undo"))
+    async def order(what: str) -> str:
+        await service.do(what)
+        return await service.note(what)
+
+    def none(request: Any, steps: Any) -> Any:
+        raise LookupError("expected the step that it undoes beside it, found none")
+
+    monkeypatch.setattr("stepward.scheduler.steps.undo_request", none)
+    service.plan("note a", refuse())
+    client = await world.start([order], [service.agent])
+    await in_state(await client.submit(order, "a"), TaskState.UNDOING)
+    await asyncio.sleep(1)
+    assert await (await client.submit(order, "b")).result(timeout=5) == "b done"
+    assert world.told("scheduler.broke") == []

@@ -49,7 +49,7 @@ async def test_an_undo_goes_on_while_an_earlier_step_is_repeated(world: World, s
     client = await world.start([order], [service.agent])
     handle = await client.submit(order)
     await in_state(handle, TaskState.ERROR)
-    await handle.resubmit("svc.do/1")
+    await handle.resubmit("svc.do/1", later="undo")
     await asyncio.sleep(5)
     assert service.log == ["undo slow"]
     other = await client.submit(order)

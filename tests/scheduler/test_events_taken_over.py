@@ -16,7 +16,7 @@ from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
 from tests.scheduler.hearing import BEGUN, QUEUE, Hearing
-from tests.scheduler.world import Service, VirtualClock, World, in_state, states, until, until_set
+from tests.scheduler.world import Service, VirtualClock, World, in_state
 
 COURSE = [*BEGUN, "step.completed svc.do/1", "step.completed svc.do/2", "completed = b done"]
 
@@ -160,36 +160,3 @@ async def test_a_wait_is_told_once_across_an_orderly_end(world: World) -> None:
     client = await world.start([patient])
     await client.task("t").signal("go")
     assert await Hearing(client).lines("t") == [*BEGUN, "waiting signal go", "completed = gone"]
-
-
-async def test_an_outcome_that_comes_before_it_is_asked_for_is_told_once_when_it_is_delivered(
-    world: World, service: Service
-) -> None:
-    """A deploy adds a step before one that is under way; then the process is started once more."""
-    old, new = asyncio.Event(), asyncio.Event()
-    service.plan("do a", until_set(old), until_set(old))
-    service.plan("note b", until_set(new), until_set(new))
-
-    @workflow(name="order")
-    async def short() -> str:
-        return await service.do("a")
-
-    @workflow(name="order")
-    async def longer() -> str:
-        await service.note("b")
-        return await service.do("a")
-
-    async def is_recorded() -> bool:
-        return (await states(handle)).get("svc.do/1") == "completed"
-
-    async with (app := world.app([short], [service.agent])).running(drain=0), app.client() as client:
-        handle = await client.submit(short, id="t", reply_to=QUEUE)
-    async with (app := world.app([longer], [service.agent])).running(drain=0), app.client() as client:
-        handle = client.task("t")
-        old.set()
-        await until(is_recorded)
-    async with (app := world.app([longer], [service.agent])).running(drain=0), app.client() as client:
-        new.set()
-        assert await client.task("t").result(timeout=300) == "a done"
-        told = [line for line in await Hearing(client).lines("t") if not line.startswith("step.delayed")]
-    assert told == [*BEGUN, "step.completed svc.note/1", "step.completed svc.do/1", "completed = a done"]

@@ -18,8 +18,8 @@ from stepward import (
     current_step,
     workflow,
 )
-from stepward.errors import StepwardError
-from stepward.model.messages import Request
+from stepward.errors import StepwardError, TransportError
+from stepward.model.messages import Outcome, Reply, Request
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.tokens import signer
 from tests.scheduler.world import Service, World, in_state, states, until
@@ -399,12 +399,17 @@ async def test_a_suspended_task_keeps_what_is_said_until_it_goes_on(world: World
     assert await task.result(timeout="1m") == "approved"
 
 
-async def test_the_result_is_typed_where_the_workflow_reads_it(world: World, approvals: Approvals) -> None:
+async def test_a_result_that_a_program_without_the_code_gave_wrongly_is_corrected_by_hand(
+    world: World, approvals: Approvals
+) -> None:
     client = await world.start([approved(approvals)], [approvals.agent])
     task = await client.submit("approved", "o1")
-    await client.complete(await approvals.token(), "perhaps")
+    stranger = await world.client(world.app([], []))
+    await stranger.complete(await approvals.token(), "perhaps")
     await in_state(task, TaskState.ERROR)
     assert "result of approvals.ask" in ((await task.status()).error or {})["message"]
+    await task.mark_done("approvals.ask/1", True)
+    assert await task.result(timeout="1m") == "approved"
 
 
 async def test_a_result_that_is_too_large_is_refused_and_the_token_stays_good(
@@ -491,3 +496,70 @@ async def test_the_steps_kind_is_told_apart(world: World, approvals: Approvals) 
     task = await client.submit("approved", "o1")
     await approvals.token()
     assert [step.kind for step in await task.steps()] == [StepKind.OPERATION]
+
+
+async def test_a_deferral_that_arrives_together_with_the_answer_to_its_undo_changes_nothing(world: World) -> None:
+    approvals = Approvals()
+    app = world.app([approved(approvals)], [approvals.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    held: list[Any] = []
+    publish = running.transport.publish
+
+    async def hold(queue: str, messages: Any) -> None:
+        """Keep the first deferral, and deliver it again with the reply of the undo."""
+        held.extend(each for each in messages if isinstance(each, Reply) and each.outcome is Outcome.DEFERRED)
+        is_of_undo = any(isinstance(message, Reply) and message.key.endswith("~undo") for message in messages)
+        await publish(queue, [*held, *messages] if is_of_undo else messages)
+
+    running.transport.publish = hold  # type: ignore[method-assign]
+    task = await client.submit("approved", "o1")
+    await approvals.token()
+    await task.undo()
+    await in_state(task, TaskState.UNDONE, TaskState.ERROR)
+    assert await states(task) == {"approvals.ask/1": "undone", "approvals.ask/1~undo": "completed"}
+    assert world.told("task.missed") == []
+
+
+async def test_a_request_that_arrived_although_its_queue_failed_does_not_leave_again_once_deferred(
+    world: World,
+) -> None:
+    approvals = Approvals()
+    app = world.app([approved(approvals)], [approvals.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    publish = running.transport.publish
+    failures = [TransportError("expected an acknowledgement, found the connection lost")]
+
+    async def fail(queue: str, messages: Any) -> None:
+        await publish(queue, messages)
+        if queue == "agents.approvals" and failures:
+            # The Agent is quicker than the acknowledgement.
+            await asyncio.sleep(1)
+            raise failures.pop()
+
+    running.transport.publish = fail  # type: ignore[method-assign]
+    task = await client.submit("approved", "o1")
+    token = await approvals.token()
+    await asyncio.sleep(MINUTE)
+    assert len(approvals.tokens) == 1
+    await client.complete(token, True)
+    assert await task.result(timeout="1m") == "approved"
+
+
+async def test_a_result_of_the_wrong_type_is_refused_and_the_token_is_good_still(world: World) -> None:
+    approvals = Approvals()
+
+    @workflow
+    async def order() -> bool:
+        return await approvals.ask("1")
+
+    client = await world.start([order], [approvals.agent])
+    handle = await client.submit(order)
+    token = await approvals.token()
+    with pytest.raises(CompletionRefused, match=r"approvals\.ask.*expected bool, found") as caught:
+        await client.complete(token, "yes")
+    assert caught.value.reason == "unfit"
+    assert "refused_completion" in [audit.act for audit in await client.audits(handle.id)]
+    await client.complete(token, True)
+    assert await handle.result(timeout=30) is True

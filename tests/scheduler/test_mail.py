@@ -37,6 +37,7 @@ class Desk:
             self.transport,
             QUEUE,
             settings,
+            {},
             environment,
             Observers(),
             stir=lambda: None,

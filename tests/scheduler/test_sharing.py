@@ -67,8 +67,8 @@ def test_a_suspended_agent_has_no_room(capacity: int) -> None:
 
 @pytest.mark.parametrize(
     ("now", "probe_by", "requests"),
-    [(5.0, None, 0), (20.0, None, 1), (25.0, None, 1), (5.0, "i1", 1)],
-    ids=["while it is open", "when it asks", "until somebody probes", "while somebody probes"],
+    [(5.0, None, 0), (20.0, None, 1), (25.0, None, 1), (5.0, "i1", 0), (20.0, "i1", 1)],
+    ids=["while it is open", "when it asks", "until somebody probes", "while somebody probes", "who probed is late"],
 )
 def test_behind_an_open_breaker_there_is_room_for_one_that_finds_out(
     now: float, probe_by: str | None, requests: int

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from stepward import Client, TaskHandle, step, workflow
 from stepward.clock import Environment
-from stepward.errors import InvalidArguments, Refused, TaskConflict, TaskNotFound
+from stepward.errors import InvalidArguments, InvalidDuration, Refused, StoreUnavailable, TaskConflict, TaskNotFound
 from stepward.model.states import TaskState
 from tests.scheduler.world import VirtualClock, World
 
@@ -188,3 +188,73 @@ async def test_what_a_client_cannot_mean_is_refused_in_one_line(
     with pytest.raises(Refused, match=f"^{what}"):
         await ask(client)
     assert await client.tasks() == []
+
+
+async def test_a_conflict_among_many_leaves_none_of_them(world: World) -> None:
+    client = await world.start([doubling])
+    await client.submit(doubling, 1, id="taken")
+    with pytest.raises(TaskConflict, match="id 'taken': expected a new id"):
+        await client.submit_many(doubling, [(4,), (5,), (6,)], ids=["a", "taken", "b"])
+    with pytest.raises(TaskConflict, match="id 'c': expected a new id"):
+        await client.submit_many(doubling, [(4,), (5,)], ids=["c", "c"])
+    assert [task.id for task in await client.tasks()] == ["taken"]
+
+
+async def test_a_conflict_among_more_than_fit_a_batch_leaves_none_of_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.client.client.BATCH", 2)
+    client = await world.start([doubling])
+    await client.submit(doubling, 1, id="taken")
+    with pytest.raises(TaskConflict):
+        await client.submit_many(doubling, [(4,)] * 5, ids=["a", "b", "c", "d", "taken"])
+    assert [task.id for task in await client.tasks()] == ["taken"]
+
+
+async def test_a_conflict_among_many_takes_only_them_out_of_a_transaction(world: World) -> None:
+    client = await world.start([doubling])
+    await client.submit(doubling, 1, id="taken")
+    async with client.transaction() as transaction:
+        await client.submit(doubling, 2, id="before", transaction=transaction)
+        with pytest.raises(TaskConflict):
+            await client.submit_many(doubling, [(4,), (5,)], ids=["a", "taken"], transaction=transaction)
+    assert sorted(task.id for task in await client.tasks()) == ["before", "taken"]
+
+
+async def test_a_transaction_that_is_awaited_within_another_does_not_wait_for_ever(world: World) -> None:
+    client = await world.start([doubling])
+
+    async def inner() -> None:
+        async with client.transaction():
+            pass
+
+    async with client.transaction() as transaction:
+        await client.submit(doubling, 2, id="before", transaction=transaction)
+        with pytest.raises(StoreUnavailable, match="found another transaction open all the while"):
+            await asyncio.gather(inner())
+    await asyncio.gather(inner())
+    assert [task.id for task in await client.tasks()] == ["before"]
+
+
+async def test_nothing_is_submitted_in_a_transaction_that_has_ended(world: World) -> None:
+    client = await world.start([doubling])
+    async with client.transaction() as ended:
+        pass
+    with pytest.raises(KeyError):
+        async with client.transaction():
+            with pytest.raises(Refused, match="expected use within its block, found it ended"):
+                await client.submit(doubling, 2, id="lost", transaction=ended)
+            raise KeyError
+    assert await client.tasks() == []
+
+
+@pytest.mark.parametrize(("delay", "complete_by"), [("1h", "1h"), ("2h", "1h"), ("2h", None)])
+async def test_a_delay_beyond_the_complete_by_is_refused(world: World, delay: str, complete_by: str | None) -> None:
+    @workflow(complete_by="1h")
+    async def limited() -> None: ...
+
+    client = await world.start([limited])
+    with pytest.raises(InvalidDuration, match="delay: expected less than the 1:00:00 until the complete-by, found"):
+        await client.submit(limited, delay=delay, complete_by=complete_by)
+    assert await client.tasks() == []
+    await client.submit(limited, delay="59m", complete_by=complete_by)

@@ -43,6 +43,37 @@ async def test_a_reply_gave_up_does_not_wait_for_the_complete_by(world: World, s
     assert (step.attempt, step.failure_count, step.in_doubt) == (2, 1, False)
 
 
+async def test_a_backoff_below_the_supervisors_pause_is_honoured(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=3, backoff=Backoff("100ms", factor=1.0)))
+    async def order() -> str:
+        return await service.do("a")
+
+    service.plan("do a", fault(), fault(), fault())
+    client = await world.start([order], [service.agent], supervisor_every="5s")
+    handle = await client.submit(order)
+    assert await handle.result(timeout=4) == "a done"
+    status = await handle.status()
+    assert status.finished_at is not None
+    assert 0.3 <= status.finished_at - status.created_at <= 0.6
+
+
+async def test_a_supervisor_in_another_process_hears_of_a_failed_attempt(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=1, backoff=Backoff("100ms", factor=1.0)))
+    async def order() -> str:
+        return await service.do("a")
+
+    service.plan("do a", fault())
+    other = world.app([order], [service.agent], supervisor_every="20s")
+    await world.run(other, scheduler=False, agents=False)
+    app = world.app([order], [service.agent])
+    await world.run(app, supervisor=False)
+    handle = await (await world.client(app)).submit(order)
+    assert await handle.result(timeout=10) == "a done"
+    status = await handle.status()
+    assert status.finished_at is not None
+    assert status.finished_at - status.created_at <= 1
+
+
 async def test_a_long_wait_follows_the_threshold(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(threshold=1, backoff=QUICK, then=LongWait("1m", times=2, then="alert")))
     async def order() -> str:

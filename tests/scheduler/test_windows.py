@@ -79,6 +79,20 @@ def test_a_smaller_share_holds_at_once() -> None:
     assert filled(desk, 10) == 1
 
 
+def test_behind_an_open_breaker_the_next_waits_for_word_of_what_the_last_one_found_out() -> None:
+    desk = Desk({"bank": Room(10)})
+    desk.set_rooms({"bank": Room(1, is_barred=True)})
+    assert filled(desk) == 1
+    desk.free(step(0))
+    assert (filled(desk, 10), desk.is_opening) == (0, False)
+    desk.set_rooms({"bank": Room(1, is_barred=True)})
+    assert filled(desk, 20) == 1
+    desk.set_rooms({"bank": Room(10)})
+    assert filled(desk, 30) == 0
+    desk.widen()
+    assert filled(desk, 40) == 1
+
+
 def test_demand_is_what_is_out_and_what_waits() -> None:
     desk = Desk({"bank": Room(2), "post": Room(2)})
     filled(desk)

@@ -141,3 +141,20 @@ def test_a_loop_that_gets_nowhere_says_so(
 def test_threads_are_refused(loop: SimulationLoop) -> None:
     with pytest.raises(RuntimeError, match="expected no thread"):
         loop.run_in_executor(None, print)
+
+
+def test_a_process_with_a_fast_clock_is_woken_early_and_reads_a_later_time(loop: SimulationLoop) -> None:
+    fast, right = loop.open_lane("fast"), loop.open_lane("right")
+    fast.rate = 2.0
+    woken: dict[str, tuple[float, float]] = {}
+
+    async def sleep(name: str) -> None:
+        async with asyncio.timeout(20):
+            await asyncio.sleep(10)
+        woken[name] = (loop.instant(), loop.time())
+
+    loop.create_task(sleep("fast"), context=inside(fast))
+    loop.create_task(sleep("right"), context=inside(right))
+    loop.call_later(30, loop.stop)
+    loop.run_forever()
+    assert woken == {"fast": (5, 10), "right": (10, 10)}

@@ -12,33 +12,60 @@ from stepward.testing.bugs import BUGS
 from stepward.testing.run import run_seed
 from stepward.testing.simulate import Summary, main, results
 
-FEW = range(40)
+FEW = range(18)
 FINGERPRINTS = "from stepward.testing.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
 ENOUGH = 300
 SHOWN_AT = {
-    "answered_while_committing": 63,
-    "attempt_not_checked": 18,
+    "answered_while_committing": 11,
+    "attempt_not_checked": 39,
+    "breaker_never_asks": 27,
     "called_past_complete_by": 7,
-    "decision_without_compare": 63,
-    "deferred_asked_again": 5,
-    "doubt_forgotten": 8,
+    "deadlines_by_own_timers": 12,
+    "decision_without_compare": 181,
+    "deferred_asked_again": 16,
+    "doubt_erased_by_a_repair": 32,
+    "doubt_forgotten": 16,
     "events_settled_before_they_are_heard": 6,
     "eviction_runs_finally": 36,
-    "fence_not_checked": 7,
+    "failed_undo_taken_for_done": 72,
+    "fence_not_checked": 29,
     "finished_and_nobody_told": 7,
-    "goes_forward_after_undo": 7,
-    "inbox_not_compared": 20,
+    "goes_forward_after_undo": 25,
+    "hangs_not_counted": 88,
+    "inbox_not_compared": 63,
+    "inbox_read_from_its_end": 18,
+    "interrupt_of_an_operation_let_through": 16,
+    "late_runs_share_their_keys": 82,
     "messages_not_known_again": 7,
+    "new_code_not_compared": 147,
+    "newest_signal_first": 139,
+    "outcome_of_another_command_taken": 74,
     "overtaken_never_comes_back": 7,
+    "replies_recorded_unread": 8,
+    "rest_of_a_record_unnoticed": 100,
+    "result_of_child_lost": 9,
+    "runs_before_the_last_not_undone": 33,
+    "same_code_not_compared": 40,
     "signals_lost_on_takeover": 17,
+    "undone_key_lost_on_the_way": 13,
 }
 """The first seeds that show bugs which few seeds show, as `simulate --bugs` tells; later seeds follow if they move."""
+SOME = (
+    "attempt_not_checked",
+    "doubt_erased_by_a_repair",
+    "fence_not_checked",
+    "goes_forward_after_undo",
+    "outcome_of_another_command_taken",
+    "replies_recorded_unread",
+)
+"""Planted bugs that each change is tried with: one of each kind of guard. ``make faults`` plants all of them."""
 AT_THE_EDGE = {
     "an event was heard again",
     "a message ended its process",
     "a message that is good came to its end",
     "somebody outside finished a step",
     "a completion was refused: used",
+    "a program ended processed",
     "submission.dead_letter",
     "submission.duplicate",
 }
@@ -80,11 +107,21 @@ def test_a_run_without_faults_or_without_success_is_void() -> None:
     assert summary.void is not None
 
 
+@pytest.mark.parametrize("bug", SOME)
+def test_a_planted_bug_is_found(bug: str) -> None:
+    assert is_found(bug), f"{bug} went unseen"
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("bug", sorted(BUGS))
 def test_each_planted_bug_is_found(bug: str) -> None:
+    assert is_found(bug), f"{bug} went unseen"
+
+
+def is_found(bug: str) -> bool:
     first = SHOWN_AT.get(bug, 0)
-    found = results(range(first, first + ENOUGH), bug, 1)
-    assert any(result.violations for result in found), f"{bug} went unseen"
+    return any(result.violations for result in results(range(first, first + ENOUGH), bug, 1))
 
 
 def test_the_command_names_the_seed_and_the_invariant(capsys: pytest.CaptureFixture[str]) -> None:

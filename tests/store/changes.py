@@ -57,6 +57,8 @@ def _change(stream: Stream, task: Task, steps: list[Step]) -> Drawn:
         change.inserts.append(_step(stream, task, key, len(known) + 1))
     if chance.random() < 0.4:
         change.move = _move(stream, task)
+    elif chance.random() < 0.2:
+        change.complete_by = stream.now() + chance.choice((5, 50))
     _tell(stream, change, task)
     taken = stream.pick(stream.inbox[-5:]) if chance.random() < 0.1 else None
     return lambda number: _with_taken(change, taken[number]) if taken is not None else change
@@ -93,7 +95,7 @@ def _decide(stream: Stream, change: Change, found: Step) -> None:
     elif found.state in (StepState.NOT_STARTED, StepState.TO_REPEAT):
         change.dispatch(Dispatch(*place, attempt + 1, now, now + 5))
     elif found.state in (StepState.COMPLETED, StepState.FAILED) and found.ordinal is None:
-        change.deliver(Deliver(*place, chance.randrange(99)))
+        change.deliver(Deliver(*place, chance.randrange(99), chance.randrange(99)))
     elif STEP_MOVES[found.state]:
         after = chance.choice(sorted(STEP_MOVES[found.state] - {StepState.RUNNING, StepState.TO_REPEAT}))
         change.move_step(StepMove(*place, found.state, after, now))
@@ -115,6 +117,7 @@ def _move(stream: Stream, task: Task) -> TaskMove:
         error=ERROR if after is TaskState.ERROR else None,
         wake_at=now + chance.choice((1, 30)) if after is TaskState.WAITING else None,
         undo_to=undo_to,
+        complete_by=now + 30 if after is TaskState.PROCESSING else None,
         at=now,
         progress=chance.random() < 0.5,
     )

@@ -40,6 +40,7 @@ def test_a_refusal_keeps_passwords_to_itself() -> None:
     with pytest.raises(SettingsError) as caught:
         sqlite_path("mysql://ada:secret@host/shop")
     assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 POSTGRES = "postgresql://ada:secret@one,two:5433/shop"
@@ -53,11 +54,20 @@ def test_a_postgresql_address_is_handed_to_the_driver_without_our_own_parameters
     assert postgres_place(POSTGRES) == PostgresPlace(POSTGRES, "postgresql://one,two:5433/shop")
 
 
-@pytest.mark.parametrize(("query", "found"), [("pooler=session", "found 'session'"), ("schema=", "found none")])
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("pooler=session", "found 'session'"), ("schema=", "found none"), ("schema=$1", r"found '\$1'"),
+        ("schema=a%00b", r"found 'a\\x00b'"), ("schema=a%22b", "found 'a\"b'"), ("schema=a.b", "found 'a.b'"),
+        ("schema=1", "found '1'"), (f"schema={'a' * 64}", "at most 63 bytes"), (f"schema={'ä' * 32}", "at most 63"),
+        ("schema=a;drop", "found 'a;drop'"), ("schema=a b", "found 'a b'"), ("schema=a%0Ab", "found"),
+    ],
+)  # fmt: skip
 def test_a_parameter_that_cannot_be_is_refused(query: str, found: str) -> None:
     with pytest.raises(SettingsError, match=found) as caught:
         postgres_place(f"{POSTGRES}?{query}")
     assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_what_is_shown_of_an_address_holds_no_secret() -> None:

@@ -39,7 +39,7 @@ UNLIKE = {"number", "token", "xid", "silent_at"}
 """Numbers that are drawn; and of instances that renew together after a silence, one note of it will do."""
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.faults) for seed in (1, 2, 3))])
 @pytest.mark.parametrize("version", [max(versions())])
 async def test_a_stream_of_verbs_leaves_the_same_on_both(servers: Servers, version: str, seed: int) -> None:
     clock = HandClock()

@@ -135,7 +135,8 @@ async def test_a_read_only_file_is_refused(file: Path, request: pytest.FixtureRe
 async def test_a_read_only_folder_is_refused(file: Path, request: pytest.FixtureRequest) -> None:
     await (await opened(file)).close()
     _let_others_see(file)
-    file.chmod(0o666)
+    if os.geteuid() == 0:
+        os.chown(file, NOBODY, NOBODY)
     file.parent.chmod(0o555)
     request.getfixturevalue("unprivileged")
     error = await refusal(sqlite(file))
@@ -160,3 +161,39 @@ def _let_others_see(file: Path) -> None:
             mode = stat.S_IMODE(folder.stat().st_mode)
             if not mode & 0o011:
                 folder.chmod(mode | 0o011)
+
+
+@pytest.mark.parametrize("mode", [0o666, 0o602])
+async def test_a_file_that_everybody_may_write_is_refused(file: Path, mode: int) -> None:
+    file.touch()
+    file.chmod(mode)
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnusable)
+    assert "expected a file that only its owner and group may write" in str(error)
+    file.chmod(0o660)
+    store = await opened(file)
+    await store.close()
+
+
+async def test_a_folder_in_which_everybody_may_write_is_refused(file: Path) -> None:
+    folder = file.parent
+    folder.chmod(0o777)
+    error = await refusal(sqlite(file))
+    assert isinstance(error, StoreUnusable)
+    assert f"found {folder}, where everybody may; run chmod o-w on it" in str(error)
+    folder.chmod(0o1777)
+    store = await opened(file)
+    await store.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser may give files away")
+async def test_in_a_folder_of_all_users_another_users_file_is_refused(file: Path) -> None:
+    file.parent.chmod(0o1777)
+    file.touch(0o600)
+    os.chown(file, NOBODY, NOBODY)
+    assert "expected a folder in which only its owner and group may write" in str(await refusal(sqlite(file)))
+
+
+async def test_a_pipe_is_refused_and_not_waited_for(file: Path) -> None:
+    os.mkfifo(file)
+    assert "expected a plain file, found a pipe or a device; name another file" in str(await refusal(sqlite(file)))

@@ -194,8 +194,9 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
     assert f"INDEX {of_priority}=?)" in plan(claiming.Q["line"], 5)
     assert "stepward_task_waking" in plan(claiming.Q["wake"], 2)
     assert "stepward_task_uid (uid=?)" in plan(turn.Q["held"], 2)
-    assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(turn.Q["finish"], 10)
+    assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(turn.Q["finish"], 11)
     assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(scheduler.Q["steps"], 1)
+    assert "INDEX stepward_message_asked (<expr>>? AND <expr><?)" in plan(messages.Q["withdraw"], 5)
     due = plan(supervisor.Q["due"], 3)
     for index in ("step_watched", "task_deadline", "task_held", "task_claimable", "task_waking", "alert_undelivered"):
         assert f"stepward_{index}" in due

@@ -48,7 +48,7 @@ def drawn_task(stream: Stream, **fields: Any) -> Task:
         "input": chance.choice((b"[]", b"[1]")),
         "created_at": stream.now(),
         "wake_at": stream.now() + chance.choice((1, 60)) if chance.random() < 0.2 else None,
-        "complete_by": stream.now() + chance.choice((0, 30)) if chance.random() < 0.2 else None,
+        "deadline": stream.now() + chance.choice((0, 30)) if chance.random() < 0.2 else None,
         "reply_to": REPLIES if chance.random() < 0.3 else None,
         "labels": chance.choice((b"{}", b'{"city":"Ulm"}')),
     }

@@ -71,7 +71,7 @@ async def test_the_task_is_as_accept_asks_for_it(world: World) -> None:
     await world.emptied()
     task = await world.client.record("A-1")
     assert (task.input, task.priority, task.labels, task.fairness_key) == (b'["tea"]', 9, b'{"customer":"42"}', "f")
-    assert (task.wake_at, task.complete_by) == (task.created_at + 3600, task.created_at + 7200)
+    assert (task.wake_at, task.deadline) == (task.created_at + 3600, task.created_at + 7200)
     assert task.reply_to == "replies.shop.web"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -40,7 +40,7 @@ class GivesOnce:
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
         self.done.append(("extend", (list(tokens), lease)))
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]]) -> None:
         self.done.append(("bury", [token for token, _ in letters]))
 
     def wake(self) -> None:

@@ -110,7 +110,7 @@ async def commits(message: Message, transaction: Transaction) -> Accepted:
         (misfit, "message 'bad': expected data that fits, found: Expected `int`, got `object`"),
         (unknown_workflow, "workflow 'fulfill': expected a registered one, found no such; known: fulfil"),
         (too_many_arguments, "arguments of fulfil: "),
-        (other_type, "arguments of fulfil: expected (what: str), found Expected `str`, got `int`"),
+        (other_type, "arguments of fulfil: expected (what: str), found `int` instead of `str` at"),
         (no_json, "expected a value that JSON can hold"),
         (no_priority, "priority: expected 0 (last) to 9 (first), found 99"),
         (commits, "expected statements within it, found one that ends it"),

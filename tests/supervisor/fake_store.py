@@ -19,6 +19,9 @@ class FakeStore:
         self.time = 1000.0
         self.jump = 0.0
         """How far another server's clock is ahead that answers from the next ``due`` on."""
+        self.set_by = 0.0
+        """By how much the server's clock was set, which is heard of from the next ``due`` on."""
+        self._jumped = 0.0
         self.calls: list[str] = []
         self.failing: set[str] = set()
         self.term: int | None = 1
@@ -37,11 +40,15 @@ class FakeStore:
         self.expiries: list[tuple[Post, Audit]] = []
         self.graces: list[float] = []
         self.attached: list[Standby] | None = None
+        self.serving: list[Instance] = []
         self.recurring: dict[str, Schedule] = {}
         self.fired: list[Task] = []
 
     def now(self) -> float:
         return self.time
+
+    def jumped(self) -> float:
+        return self._jumped
 
     async def lead(self, instance: str, lease: float) -> int | None:
         self._call("lead")
@@ -50,7 +57,8 @@ class FakeStore:
 
     async def due(self) -> Due:
         self._call("due")
-        self.time, self.jump = self.time + self.jump, 0.0
+        self.time, self.jump = self.time + self.jump + self.set_by, 0.0
+        self._jumped, self.set_by = self._jumped + self.set_by, 0.0
         return Due(
             dead_instances=len(self.dead),
             free_tasks=self.held,
@@ -99,7 +107,7 @@ class FakeStore:
         self._call("expired_tasks")
         return self.tasks[:limit]
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         self._call("expire_task")
         if term != self.valid_term:
             return False
@@ -169,7 +177,8 @@ class FakeStore:
             known.kind == alert.kind and known.acknowledged_at is None for known in self.alerts.values()
         ):
             return False
-        self.told(alert.kind)
+        number = self.told(alert.kind)
+        self.alerts[number] = msgspec.structs.replace(alert, number=number, at=self.time)
         return True
 
     async def settle_alert(self, term: int, kind: str) -> bool:
@@ -178,6 +187,10 @@ class FakeStore:
         for number in open_ if term == self.valid_term else ():
             self.alerts[number] = msgspec.structs.replace(self.alerts[number], acknowledged_at=self.time)
         return bool(open_) and term == self.valid_term
+
+    async def schedulers(self) -> list[Instance]:
+        self._call("schedulers")
+        return list(self.serving)
 
     async def standbys(self) -> list[Standby] | None:
         self._call("standbys")
@@ -233,7 +246,7 @@ def step(number: int) -> ExpiredStep:
 
 
 def task(number: int, state: TaskState = TaskState.PROCESSING) -> ExpiredTask:
-    return ExpiredTask(task=f"uid-{number}", task_id=f"order-{number}", state=state, complete_by=990.0, policy=None)
+    return ExpiredTask(task=f"uid-{number}", task_id=f"order-{number}", state=state, deadline=990.0, policy=None)
 
 
 def instance(id: str) -> Instance:

@@ -76,7 +76,7 @@ def test_a_repeat_tells_the_owner_which_step_to_read_again() -> None:
     (post,) = decision.posts
     assert (post.task, post.kind, post.name) == ("uid-1", InboxKind.STEP, "3/payments.charge/1")
     assert post.sender == "supervisor/s1"
-    assert decision.error == b'{"message":"busy"}'
+    assert error_of(decision)["earlier"] == [{"message": "busy"}]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,9 @@ def test_the_last_rung_fails_the_step_and_posts_what_follows(then: LastRung, kin
         "type": "StepExpired",
         "step": "payments.charge/1",
         "data": {},
+        "attempt": 4,
+        "expired": 4,
+        "failures": 4,
         "maybe_done": True,
         "in_doubt": ["payments.charge/1"],
     }
@@ -105,6 +108,42 @@ def test_the_error_tells_what_the_agent_said_last() -> None:
     error = error_of(judge(expired(Supervision(threshold=0), error=last), NOW))
     assert error["message"].endswith("within its complete-by 1 time; last error: 503 from bank")
     assert error["data"] == {"status": 503}
+
+
+OWN = b'{"message":"503 from bank","type":"HttpError","data":{"status":503},"at":"bank.py:8 in charge","attempt":2}'
+
+
+def test_an_attempt_that_failed_by_itself_keeps_its_own_error() -> None:
+    error = error_of(judge(expired(Supervision(threshold=0), error=OWN, attempt=2, failure_count=1), NOW))
+    assert (error["message"], error["type"], error["at"]) == ("503 from bank", "HttpError", "bank.py:8 in charge")
+    assert (error["data"], error["attempt"], error["failures"]) == ({"status": 503}, 2, 2)
+
+
+def test_only_attempts_that_ran_out_of_time_are_said_to_have() -> None:
+    error = error_of(judge(expired(Supervision(threshold=0), error=OWN, attempt=3, failure_count=2), NOW))
+    assert error["message"] == (
+        "payments.charge/1 did not finish within its complete-by 2 times; last error: 503 from bank"
+    )
+    known = OWN.replace(b'"attempt":2', b'"attempt":2,"expired":0')
+    first = judge(expired(LADDER, error=known, attempt=3, failure_count=2), NOW)
+    assert error_of(first)["message"].startswith("payments.charge/1 did not finish within its complete-by 1 time;")
+    second = error_of(judge(expired(Supervision(threshold=0), error=first.error, attempt=4, failure_count=3), NOW))
+    assert second["message"].startswith("payments.charge/1 did not finish within its complete-by 2 times;")
+    assert second["message"].endswith("last error: 503 from bank")
+    assert [each["attempt"] for each in second["earlier"]] == [2, 3]
+
+
+def test_the_pause_after_an_attempt_that_failed_by_itself_counts_from_its_failure() -> None:
+    policy = Supervision(backoff=Backoff("100ms", factor=1.0))
+    failed = expired(policy, error=OWN, attempt=2, complete_by=NOW - 0.03)
+    assert judge(failed, NOW).repeat_at == pytest.approx(NOW + 0.07)
+    assert judge(msgspec.structs.replace(failed, complete_by=NOW - 5), NOW).repeat_at == NOW
+
+
+def test_a_transaction_that_has_not_committed_is_in_no_doubt() -> None:
+    decision = judge(expired(Supervision(threshold=0), kind=StepKind.TRANSACTION), NOW)
+    assert (decision.in_doubt, error_of(decision)["maybe_done"], error_of(decision)["in_doubt"]) == (False, False, [])
+    assert judge(expired(), NOW).in_doubt
 
 
 @pytest.mark.parametrize("damaged", [b"", b"[]", b"{", b"\xff", b"null", b'{"data":null,"message":null}'])
@@ -179,7 +218,7 @@ def expired_task(policy: Supervision | None = None, state: TaskState = TaskState
         task="uid-1",
         task_id="order-1",
         state=state,
-        complete_by=990.0,
+        deadline=990.0,
         policy=policy.to_json() if policy else None,
     )
 
@@ -210,3 +249,21 @@ def test_a_task_past_its_complete_by_goes_to_the_last_rung(
 @pytest.mark.parametrize("state", [TaskState.UNDOING, TaskState.PROCESSED, TaskState.ERROR, TaskState.UNDONE])
 def test_no_deadline_reaches_a_task_that_is_undoing_or_over(state: TaskState) -> None:
     assert judge_task(expired_task(LADDER, state), NOW) is None
+
+
+@pytest.mark.parametrize(("failures", "again"), [(0, True), (2, True), (3, False), (9, False)])
+def test_the_patterns_rule_gives_a_new_deadline_up_to_the_threshold(failures: int, again: bool) -> None:
+    policy = Supervision(threshold=3, at_deadline="repeat").to_json()
+    task = ExpiredTask(
+        task="uid",
+        task_id="order",
+        state=TaskState.PROCESSING,
+        deadline=990.0,
+        policy=policy,
+        failure_count=failures,
+        allowed=60.0,
+    )
+    verdict = judge_task(task, 1000.0)
+    assert verdict is not None
+    assert (verdict.post.kind, verdict.deadline) == ((InboxKind.STEP, 1060.0) if again else (InboxKind.FAIL, None))
+    assert verdict.audit.act == ("repeat" if again else "fail")

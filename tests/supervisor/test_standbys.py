@@ -57,7 +57,7 @@ async def test_standbys_are_looked_at_now_and_then(bench: Bench) -> None:
         await supervisor.turn()
         bench.store.time += 1
     assert bench.store.calls.count("standbys") == 2
-    assert bench.store.calls.count("settle_alert") == 1
+    assert "standbys.back" not in bench.names()
 
 
 async def test_where_they_cannot_be_seen_nothing_is_told(bench: Bench) -> None:

@@ -22,9 +22,9 @@ from tests.supervisor.fake_store import FakeStore, instance, step, task
 async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
     supervisor = bench.supervisor()
     assert await supervisor.turn() == 1.0
-    # Once a minute it also deletes what is old, beside the passes.
+    # Once a minute it also deletes what is old, beside the passes; every five seconds it compares the Schedulers.
     await beside()
-    assert bench.store.calls == ["lead", "due", "outlived", "purge"]
+    assert bench.store.calls == ["lead", "due", "schedulers", "settle_alert", "outlived", "purge"]
     bench.store.calls.clear()
     assert await supervisor.turn() == 1.0
     await beside()
@@ -178,6 +178,29 @@ class TestOutage:
         assert (bench.store.graces, bench.store.decisions) == ([10.0], [])
         await supervisor.turn()
         assert len(bench.store.decisions) == 1
+
+    @pytest.mark.parametrize("seconds", [-60.0, -3.0, 3.0, 60.0])
+    async def test_a_clock_that_was_set_costs_a_grace_and_no_verdict(self, bench: Bench, seconds: float) -> None:
+        supervisor = bench.supervisor()
+        await supervisor.turn()
+        bench.store.steps, bench.store.dead = [step(1)], [instance("dead-1")]
+        bench.store.set_by = seconds
+        await supervisor.turn()
+        assert (bench.store.graces, bench.store.decisions) == ([10.0], [])
+
+    async def test_after_a_jump_nothing_is_judged_before_all_who_live_have_heard_of_it(self, bench: Bench) -> None:
+        supervisor = bench.supervisor()
+        await supervisor.turn()
+        bench.store.set_by = 60.0
+        await supervisor.turn()
+        bench.store.dead = [instance("renewed-by-the-old-clock")]
+        bench.store.time += 4
+        await supervisor.turn()
+        assert len(bench.store.dead) == 1
+        bench.store.time += 1
+        await supervisor.turn()
+        assert bench.store.dead == []
+        assert bench.store.graces == [10.0]
 
     async def test_who_hears_of_a_clock_ahead_as_a_follower_and_leads_next_judges_nothing(self, bench: Bench) -> None:
         """By that clock the seat of whoever led has run out, too."""

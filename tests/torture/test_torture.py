@@ -14,6 +14,7 @@ SCRIPT = ["kill scheduler", "kill agent", "failover", "pause scheduler"]
 COUNTS = {"scheduler": 2, "supervisor": 2, "agent": 2, "submission": 1}
 
 
+@pytest.mark.faults
 @pytest.mark.timeout(180)
 def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
     """Rows 2-5, 11, 12, 34, 52: everything ends whole, and every fault hit somebody at work."""

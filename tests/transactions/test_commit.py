@@ -95,6 +95,19 @@ async def test_many_at_once(desk: Desk, client: Client) -> None:
     assert len(await client.tasks(limit=1000)) == 302
 
 
+async def test_a_conflict_among_many_takes_only_them_out_of_the_transaction(
+    desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.client.client.BATCH", 2)
+    await client.submit(order, "pen", id="taken")
+    await desk.begin()
+    await desk.submit(order, "pen", id="before")
+    with pytest.raises(TaskConflict, match="id 'taken': expected a new id"):
+        await desk.submit_many(order, [["ink"]] * 4, ids=["a", "b", "c", "taken"])
+    await desk.commit()
+    assert await ids(client) == ["before", "taken"]
+
+
 async def test_nothing_depends_on_the_search_path(desk: Desk, client: Client) -> None:
     await desk.begin()
     await desk.run("set local search_path = ''")

@@ -86,9 +86,9 @@ async def test_every_option_arrives(opened: Opened, business: Database, client: 
     ours, theirs = await client.record("ours"), await client.record("theirs")
     for name in ("workflow", "version", "state", "priority", "fairness_key", "labels", "input", "reply_to", "events"):
         assert getattr(ours, name) == getattr(theirs, name)
-    assert theirs.complete_by is not None
+    assert theirs.deadline is not None
     assert theirs.wake_at is not None
-    assert theirs.complete_by - theirs.created_at == pytest.approx(7200)
+    assert theirs.deadline - theirs.created_at == pytest.approx(7200)
     assert theirs.wake_at - theirs.created_at == pytest.approx(3600)
 
 
@@ -120,6 +120,7 @@ async def test_what_does_not_fit_is_refused_before_it_is_written(business: Datab
         ((order, "pen"), {"id": "?"}),
         ((order, "pen"), {"delay": "soon"}),
         ((order, "pen"), {"complete_by": "never"}),
+        ((order, "pen"), {"delay": "2h", "complete_by": "1h"}),
         ((order, "pen"), {"complete_by": datetime(2030, 1, 1)}),  # noqa: DTZ001  the very mistake
         ((order, "pen"), {"reply_to": "elsewhere"}),
         ((order, "pen"), {"labels": {"a": 1}}),

@@ -142,6 +142,15 @@ async def test_relays_beside_one_another(box: Box, file: Box, client: Client, ap
     assert (await chosen.waiting(), await chosen.aside()) == ([], {})
 
 
+async def test_who_waits_for_a_row_that_is_set_aside_is_told(file: Box, client: Client) -> None:
+    body = '{"workflow":"order","arguments":[5],"reply_to":"replies.shop.web"}'
+    await file.run(f"insert into stepward_outbox (app, id, body) values ('shop', 'unfit', '{body}') returning 1")
+    await carried(client, file)
+    event = await anext(client.events("replies.shop.web"))
+    assert (event.type, event.subject) == ("stepward.request.refused", "unfit")
+    assert event.data == {"reason": (await file.aside())["unfit"]}
+
+
 @pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
 async def test_poison_is_set_aside_and_holds_up_nobody(box: Box, file: Box, client: Client, kind: str) -> None:
     chosen = box if kind == "postgresql" else file
@@ -298,6 +307,7 @@ async def test_a_relay_dies_and_another_goes_on(
     assert await chosen.aside() == {}
 
 
+@pytest.mark.faults
 async def test_a_relay_that_is_killed_again_and_again(box: Box, client: Client, database: Database) -> None:
     wanted: list[str] = []
     for round_ in range(6):
@@ -339,3 +349,49 @@ async def _started(store: str, outbox: str, **variables: str) -> asyncio.subproc
 async def _ended(process: asyncio.subprocess.Process) -> int:
     async with asyncio.timeout(BOUND):
         return await process.wait()
+
+
+def _columns(**values: str) -> str:
+    given = {"app": "'shop'", "id": "'bad'", "body": """'{"workflow":"order","arguments":["pen"]}'""", **values}
+    return f"insert into stepward_outbox ({', '.join(given)}) values ({', '.join(given.values())})"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"body": "x'ff00fe'"},
+        {"body": "cast(x'7b22ff227d' as text)"},
+        {"body": "42"},
+        {"body": 'cast(\'{"workflow":"order","arguments":["pen"]}\' as blob)'},
+        {"id": "cast(x'ff' as text)"},
+        {"id": "x'6f31'"},
+        {"body": """'{"workflow":"order","arguments":["pen"],"labels":{"a":"\\u0000"}}'"""},
+        {"body": """'{"workflow":"order","arguments":["pen"],"delay":1e308}'"""},
+        {"body": """'{"workflow":"order","arguments":["pen"],"complete_by":"9999-12-31T23:59:59-23:59"}'"""},
+    ],
+)
+async def test_a_row_that_nobody_can_read_is_set_aside_and_holds_up_no_other(
+    file: Box, client: Client, wrong: dict[str, str]
+) -> None:
+    await file.write("o1")
+    await file.run(_columns(**wrong))
+    await file.write("o2")
+    assert await carried(client, file) == 3
+    assert (await ids(client), await file.waiting()) == (["o1", "o2"], [])
+    (reason,) = [reason for (reason,) in await file.run("select reason from stepward_outbox")]
+    assert "expected" in reason
+
+
+async def test_text_without_an_encoding_is_set_aside_and_holds_up_no_other(server: Server, client: Client) -> None:
+    await server.execute("create database bytes encoding 'SQL_ASCII' template template0 lc_collate 'C' lc_ctype 'C'")
+    box = Box(server.address("bytes"))
+    try:
+        await server.execute(outbox_table("postgresql"), "bytes")
+        await box.write("o1")
+        await box.run(_columns(body='E\'{"a":"\\xff"}\''))
+        await box.run(_columns(id="E'\\xfe'"))
+        await box.write("o2")
+        assert await carried(client, box) == 4
+        assert (await ids(client), await box.waiting()) == (["o1", "o2"], [])
+    finally:
+        await server.drop("bytes")

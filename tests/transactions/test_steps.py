@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import asyncpg
 import pytest
 
 from stepward import App, Backoff, Supervision, TaskFailed, Unrecoverable, current_step, step, workflow
+from stepward.errors import Refused
 from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS
 from tests.store.postgres.worlds import Database
 from tests.transactions.steps_process import booking, steps_app
@@ -209,3 +211,43 @@ async def test_a_process_that_is_killed_leaves_each_entry_once(ledger: Database,
         async with app.running():
             assert await handle.result(timeout=BOUND) == ["first", "second", "third"]
     assert await entries(ledger) == ["first", "second", "third"]
+
+
+async def test_a_connection_kept_beyond_its_step_can_do_nothing_more(ledger: Database) -> None:
+    kept: list[Any] = []
+
+    @step(transaction=True)
+    async def keep(transaction: Any) -> None:
+        raw = transaction.connection
+        assert isinstance(raw, asyncpg.Connection)
+        await raw.copy_records_to_table("ledger", schema_name="public", records=[("kept",)])
+        cursor = await raw.cursor("select 1 union all select 2")
+        kept.extend([transaction, raw, cursor, await raw.prepare("select 1")])
+
+    @step(transaction=True)
+    async def use(transaction: Any) -> None:
+        ended, raw, cursor, prepared = kept
+        insert = "insert into public.ledger values ('lost')"
+        uses: list[Callable[[], Any]] = [
+            lambda: ended.execute(insert),
+            lambda: raw.execute(insert),
+            lambda: raw.fetch(insert),
+            lambda: cursor.fetch(1),
+            prepared.fetch,
+        ]
+        for use_of_it in uses:
+            with pytest.raises((Refused, asyncpg.InterfaceError)):
+                await use_of_it()
+        with pytest.raises(Refused, match="found it ended"):
+            _ = ended.connection
+        with pytest.raises(asyncpg.InterfaceError):
+            raw.transaction()
+        await transaction.execute("insert into public.ledger values ('used')")
+
+    @workflow
+    async def both() -> None:
+        await keep()
+        await use()
+
+    await run(ledger, both)
+    assert await entries(ledger) == ["kept", "used"]

@@ -49,11 +49,20 @@ class SmallStore:
         self._check()
         self.rows = [row for row in self.rows if row.queue != queue or row.token not in tokens]
 
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
         self._check()
-        for row in self.rows:
-            if row.queue == queue and row.token in tokens:
-                row.taken_until = self.now() + lease
+        held = {row.token: row for row in self.rows if row.queue == queue and row.token in tokens}
+        for row in held.values():
+            row.taken_until = self.now() + lease
+        return [token for token in tokens if token not in held]
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[Row]:
+        self._check()
+        found = [r for r in self.rows if r.queue == queue and r.body.startswith(beginning) and part in r.body]
+        if sum(row.tries > 0 for row in found) > 1:
+            return []
+        self.rows = [row for row in self.rows if row not in found]
+        return found
 
     async def read(self, queue: str, after: int, limit: int) -> list[Row]:
         self._check()
@@ -61,7 +70,9 @@ class SmallStore:
         live = [row for row in self.rows if row.expires_at is None or row.expires_at > now]
         return [row for row in live if row.queue == queue and row.token > after and not row.taken_until][:limit]
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         self._check()
         reasons = dict(letters)
         self.buried += [(row.body, reasons[row.token]) for row in self.rows if row.token in reasons]

@@ -21,7 +21,9 @@ class Graves:
         self._refuses = refuses
         self.found: list[tuple[str, bytes, str, int]] = []
 
-    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+    async def bury_bodies(
+        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         if queue == self._refuses:
             raise Refused("store: expected data that its tables allow")
         self.found += [(queue, *letter) for letter in letters]

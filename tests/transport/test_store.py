@@ -8,6 +8,7 @@ import pytest
 
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.events import Event, Observers
+from stepward.model import answers
 from stepward.transport.store import StoreTransport
 from tests.transport.messages import request
 from tests.transport.small_store import Row, SmallStore
@@ -194,3 +195,30 @@ async def test_a_store_that_is_down_is_a_transport_error(verb: Any) -> None:
     opened.store.is_down = True
     with pytest.raises(TransportError, match=r"queue agents\.payments: .*found it down"):
         await verb(opened.transport)
+
+
+async def test_a_revocation_by_another_process_shows_when_the_lease_is_extended() -> None:
+    opened = Opened()
+    await opened.transport.publish(QUEUE, [request("a"), request("b")])
+    a, b = await opened.transport.take(QUEUE, 10, 30)
+    assert await opened.transport.extend(QUEUE, [a, b], 30) == []
+    await opened.other.revoke(QUEUE, "a", 1, "payments.charge/1")
+    assert await opened.transport.extend(QUEUE, [a, b], 30) == [a]
+
+
+async def test_of_what_was_taken_nobody_says_that_it_never_began() -> None:
+    opened = Opened()
+    await opened.transport.publish(QUEUE, [request("a")])
+    await opened.transport.take(QUEUE, 10, 30)
+    await opened.transport.publish(QUEUE, [request("a")])
+    await opened.other.revoke(QUEUE, "a", 1, "payments.charge/1")
+    assert opened.store.rows == []
+
+
+async def test_what_nobody_took_is_answered_by_the_queue() -> None:
+    opened = Opened()
+    await opened.transport.publish(QUEUE, [request("a"), request("b")])
+    await opened.other.revoke(QUEUE, "a", 1, "payments.charge/1")
+    assert [delivery.message for delivery in await opened.transport.take(QUEUE, 10, 30)] == [request("b")]
+    (answer,) = await opened.other.take(request().reply_to, 10, 30)
+    assert answer.message == answers.never_began(request("a"))

@@ -66,12 +66,12 @@ class Play:
         for one in decisions.recorded:
             assert one.key not in self.rows
             new = row(one.key, StepKind(one.kind), one.number, one.input, StepState.COMPLETED)
-            new.output, new.ordinal, new.finished_at = one.output, one.ordinal, one.at
+            new.output, new.ordinal, new.asked, new.finished_at = one.output, one.ordinal, one.asked, one.at
             self.rows[one.key] = new
             if one.taken is not None:
                 del self.signals[one.taken]
         for delivered in decisions.delivered:
-            self.rows[delivered.key].ordinal = delivered.ordinal
+            self.rows[delivered.key].ordinal, self.rows[delivered.key].asked = delivered.ordinal, delivered.asked
         for key in decisions.abandoned:
             self.rows[key].state = StepState.ABANDONED
         self.end = decisions.end

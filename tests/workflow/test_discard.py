@@ -57,6 +57,7 @@ def test_a_finally_block_refunds_nothing(noise: list[object]) -> None:
     assert reached == ["finally"]
     play.begin()
     assert play.decisions.calls == []
+    assert not decided_on_discard(play)
 
 
 def refuses(operation: Callable[[], Awaitable[Any] | Any]) -> list[str]:

@@ -1,8 +1,9 @@
-"""A replay that does not fit its record, or code that does what none may, is Broken and nothing else."""
+"""Code that does what none may is Broken, a replay that does not fit its record has Diverged, and nothing else."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stepward.workflow.decisions import Broken
+from stepward.workflow.decisions import Broken, Diverged
 from stepward.workflow.definition import Workflow, step, workflow
 from stepward.workflow.functions import side_effect, wait_for
 from stepward.workflow.refusals import DRIVING, NETWORK, PROCESS, THREADS
@@ -37,21 +38,28 @@ def broken(play: Play) -> str:
     return play.end.message
 
 
+def diverged(play: Play) -> str:
+    assert isinstance(play.end, Diverged), play.end
+    decisions = play.decisions
+    assert (decisions.calls, decisions.recorded, decisions.delivered, decisions.abandoned) == ([], [], [], [])
+    return play.end.message
+
+
 def changed(before: Body, after: Body, *finished: str) -> str:
     play = Play(of(before))
     for key in finished:
         play.finish(key)
     play.restart(of(after))
-    return broken(play)
+    return diverged(play)
 
 
 async def charging_a() -> None:
     await charge("a")
 
 
-async def charging_b() -> None:
+async def shipping() -> None:
     try:
-        await charge("b")
+        await ship("b")
     except BaseException as error:
         raise AssertionError("the end must not be catchable") from error
 
@@ -83,19 +91,13 @@ def test_nothing_else_runs_once_broken_or_ended() -> None:
     assert seen == []
 
 
-def test_other_input_names_both_sides() -> None:
-    message = changed(charging_a, charging_b)
-    assert message == (
-        'task id of uid-1 (changing@4, run 1): step charge/1: the record holds the input ["a",0], the '
-        'workflow asked for it with ["b",0]; give the changed workflow a new version'
+def test_another_step_names_both_sides_and_the_line() -> None:
+    line = inspect.getsourcelines(shipping)[1] + 2
+    assert changed(charging_a, shipping) == (
+        "task id of uid-1 (changing@4, run 1): the record has charge as command 1, the code asks for ship "
+        f"(test_engine_broken.py:{line}); serve the code that fits the record; changed code needs patched(…) or a new "
+        "version"
     )
-
-
-def test_long_inputs_are_shortened() -> None:
-    async def long() -> None:
-        await charge("x" * 5000)
-
-    assert len(changed(long, charging_a)) < 500
 
 
 def test_other_kind_names_both_sides() -> None:
@@ -106,7 +108,7 @@ def test_other_kind_names_both_sides() -> None:
         await other("a")
 
     message = changed(charging_a, after)
-    assert "holds a step of kind local, the workflow asked for one of kind transaction" in message
+    assert "the record has charge (kind local) as command 1, the code asks for charge (kind transaction)" in message
 
 
 def test_edited_input_of_a_resubmitted_step_is_accepted() -> None:
@@ -128,9 +130,11 @@ def test_ending_without_a_recorded_step_is_broken() -> None:
     async def raising() -> None:
         raise ValueError
 
-    for after in (returning, raising):
-        message = changed(before, after, "charge/1")
-        assert "step charge/1: the record holds its outcome as delivered (ordinal 1)" in message
+    message = changed(before, returning, "charge/1")
+    assert "the record goes on with charge (ordinal 1), the code returned" in message
+    message = changed(before, raising, "charge/1")
+    assert "the record goes on with charge (ordinal 1), the code raised ValueError: " in message
+    assert " at test_engine_broken.py:" in message
 
 
 def test_ending_before_a_recorded_outcome_is_broken() -> None:
@@ -143,7 +147,7 @@ def test_ending_before_a_recorded_outcome_is_broken() -> None:
         await asyncio.sleep(0)
         assert not task.done()
 
-    assert "charge/1" in changed(before, after, "charge/1")
+    assert "the record goes on with charge (ordinal 1), the code returned" in changed(before, after, "charge/1")
 
 
 def test_giving_up_a_recorded_outcome_is_broken() -> None:
@@ -155,24 +159,41 @@ def test_giving_up_a_recorded_outcome_is_broken() -> None:
         task = asyncio.create_task(charge("a"))
         await asyncio.sleep(0)
         task.cancel()
-        await ship("a")
+        await wait_for("go")
 
-    assert "gave it up before" in changed(before, after, "charge/1")
+    assert "asks for one more: a wait for signal go" in changed(before, after, "charge/1")
 
 
-def test_another_delay_is_broken() -> None:
-    def sleeping(seconds: float) -> Body:
+def test_giving_up_what_was_told_of_is_broken() -> None:
+    async def waiting_for_both() -> None:
+        await asyncio.gather(charge("a"), ship("a"))
+
+    async def waiting_for_one() -> None:
+        charging = asyncio.create_task(charge("a"))
+        shipping = asyncio.create_task(ship("a"))
+        await asyncio.sleep(0)
+        charging.cancel()
+        await shipping
+
+    message = changed(waiting_for_both, waiting_for_one, "charge/1")
+    assert "the record has charge as command 1, told of (ordinal 1); the code gave it up before" in message
+    message = changed(waiting_for_both, waiting_for_one)
+    assert "the record has charge as command 1, under way; the code gave it up before" in message
+
+
+def test_arguments_and_delays_may_change_under_a_running_task() -> None:
+    def sleeping(seconds: float, order: str) -> Body:
         async def sleep() -> None:
             await asyncio.sleep(seconds)
-            await charge("a")
+            await charge(order)
 
         return sleep
 
-    play = Play(of(sleeping(5)))
+    play = Play(of(sleeping(5, "a")))
     play.fire(5)
-    play.restart(of(sleeping(6)))
-    message = broken(play)
-    assert "step timer/1: the record holds the input 5.0, the workflow asked for it with 6.0" in message
+    play.restart(of(sleeping(6, "b")))
+    play.finish("charge/1")
+    assert play.result is None
 
 
 def test_a_broken_value_stops_its_caller_whatever_it_catches() -> None:
@@ -192,16 +213,16 @@ def test_a_broken_value_stops_its_caller_whatever_it_catches() -> None:
     play = Play(of(before))
     play.rows["side_effect/1"].kind = play.rows["charge/1"].kind
     play.restart(of(after))
-    assert "step side_effect/1" in broken(play)
+    assert "the record has side_effect (kind local)" in diverged(play)
     assert calls == []
 
 
 def test_nothing_is_delivered_once_broken() -> None:
     play = Play(of(charging_a))
-    play.restart(of(charging_b))
+    play.restart(of(shipping))
     play.execution.resolve("charge/1", output=b"1", error=None, at=play.now)
     play.execution.fire(play.now)
-    assert isinstance(play.execution.ended, Broken)
+    assert isinstance(play.execution.ended, Diverged)
     assert play.execution.take().delivered == []
 
 
@@ -294,7 +315,7 @@ def test_a_recorded_signal_that_is_never_waited_for_is_broken() -> None:
     async def after() -> None: ...
 
     play.restart(of(after))
-    assert "step signal:go/1" in broken(play)
+    assert "the record goes on with a wait for signal go (ordinal 1), the code returned" in diverged(play)
 
 
 @pytest.mark.parametrize("in_task", [False, True])

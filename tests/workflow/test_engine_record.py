@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from stepward.errors import StepFailed
 from stepward.model.states import StepState
-from stepward.workflow.definition import Workflow, workflow
+from stepward.workflow.definition import workflow
 from stepward.workflow.functions import current_task
-from tests.workflow.declared import charge, ship, track
+from tests.workflow.declared import charge, ship
 from tests.workflow.play import START, Play
 
 
@@ -120,6 +121,51 @@ def test_a_recorded_outcome_never_delivered_is_delivered_as_live() -> None:
     assert play.running == ["ship/1"]
 
 
+REFUSED: dict[str, Any] = {
+    "data": {"limit": 5},
+    "maybe_done": True,
+    "at": "bank.py:7",
+    "attempt": 2,
+    "earlier": [{"attempt": 1, "type": "TimeoutError"}],
+}
+
+
+@workflow
+async def told_of_a_failure(order: str, is_awaited_late: bool) -> list[Any]:
+    paying = asyncio.create_task(charge(order))
+    if is_awaited_late:
+        await ship(order)
+    try:
+        await paying
+    except StepFailed as error:
+        told = [str(error), error.step, error.maybe_done, error.data, error.failure]
+    await ship(order)
+    return told
+
+
+@pytest.mark.parametrize("is_awaited_late", [False, True])
+@pytest.mark.parametrize("became", [None, StepState.FAILED, StepState.UNDONE])
+def test_a_replay_raises_the_failure_that_was_raised_live(is_awaited_late: bool, became: StepState | None) -> None:
+    """Wherever it stands: told of before it was awaited, undone since, or (None) recorded and told of in the replay."""
+    play = Play(told_of_a_failure, "o", is_awaited_late)
+    play.fail("charge/1", "no funds", **REFUSED)
+    failed = play.rows["charge/1"]
+    if became is None:
+        play = Play(told_of_a_failure, "o", is_awaited_late)
+        play.rows["charge/1"] = failed
+        failed.ordinal = failed.asked = None
+    else:
+        failed.state = became
+    play.restart()
+    for key in play.running:
+        play.finish(key)
+    if is_awaited_late:
+        play.restart()
+        play.finish("ship/2")
+    failure = {name: REFUSED[name] for name in ("at", "attempt", "earlier")} | {"type": "Unrecoverable"}
+    assert play.result == ["no funds", "charge/1", True, {"limit": 5}, failure]
+
+
 def test_an_outcome_never_delivered_whose_step_was_given_up_stays_so() -> None:
     @workflow
     async def impatient() -> str:
@@ -133,6 +179,7 @@ def test_an_outcome_never_delivered_whose_step_was_given_up_stays_so() -> None:
     play = Play(impatient)
     play.fire(10)
     play.record("charge/1", "late")
+    play.rows["charge/1"].state = StepState.ABANDONED
     assert play.restart().delivered == []
     play.finish("ship/1")
     assert play.result == "gave up"
@@ -152,28 +199,21 @@ def test_time_never_goes_back() -> None:
 
 
 def test_replaying_tells_recorded_outcomes_from_live_ones() -> None:
-    def telling(new: bool) -> Workflow[[], Any]:
-        @workflow(name="telling")
-        async def body() -> list[bool]:
-            told = [current_task().replaying]
-            if new:
-                await track("new")
-                told.append(current_task().replaying)
-            await charge("o")
-            told.append(current_task().replaying)
-            await ship("o")
-            return [*told, current_task().replaying]
+    @workflow
+    async def telling() -> list[bool]:
+        told = [current_task().replaying]
+        await charge("o")
+        told.append(current_task().replaying)
+        await ship("o")
+        return [*told, current_task().replaying]
 
-        return body
-
-    play = Play(telling(new=False))
+    play = Play(telling)
     assert not play.execution.replaying
     play.finish("charge/1")
-    play.restart(telling(new=True))
+    play.restart()
     assert not play.execution.replaying
-    play.finish("parcels.track/1")
     play.finish("ship/1")
-    assert play.result == [True, False, True, False]
+    assert play.result == [True, True, False]
 
 
 def test_recorded_orders_come_before_outcomes_never_delivered() -> None:
@@ -204,52 +244,6 @@ def test_steps_still_under_way_are_not_asked_for_again() -> None:
         play.rows["charge/1"].state = state
         assert play.restart().calls == []
         assert play.execution.waits_for == "charge/1"
-
-
-def with_new_step_first() -> Workflow[..., Any]:
-    @workflow(name="sequential")
-    async def changed(order: str) -> list[Any]:
-        return [await track(order), await charge(order, 1), await ship(order), await charge(order, 2)]
-
-    return changed
-
-
-def test_steps_may_be_added_under_a_running_task() -> None:
-    play = Play(sequential, "o")
-    play.finish("charge/1", "a")
-    changed = with_new_step_first()
-    decisions = play.restart(changed)
-    assert [call.key for call in decisions.calls] == ["parcels.track/1"]
-    play.finish("parcels.track/1", 1)
-    assert [(one.key, one.ordinal) for one in play.decisions.delivered] == [("parcels.track/1", 2)]
-    assert play.restart(changed).calls == []
-    play.finish("ship/1", "b")
-    play.finish("charge/2", "c")
-    assert play.result == [1, "a", "b", "c"]
-    play.workflow = changed
-    assert play.verified() is None
-
-
-def test_an_outcome_for_a_step_not_asked_for_yet_is_kept() -> None:
-    play = Play(sequential, "o")
-    changed = with_new_step_first()
-    play.restart(changed)
-    play.finish("charge/1", "a")
-    assert play.decisions.delivered == []
-    play.finish("parcels.track/1", 1)
-    assert [one.key for one in play.decisions.delivered] == ["parcels.track/1", "charge/1"]
-    assert play.running == ["ship/1"]
-
-
-def test_of_two_outcomes_for_a_step_not_asked_for_yet_the_first_is_kept() -> None:
-    play = Play(sequential, "o")
-    changed = with_new_step_first()
-    play.restart(changed)
-    play.finish("charge/1", "first")
-    play.execution.resolve("charge/1", output=b'"second"', error=None, at=play.now)
-    for key in ("parcels.track/1", "ship/1", "charge/2"):
-        play.finish(key, key)
-    assert play.result[1] == "first"
 
 
 def test_a_history_past_its_limit_fails_and_names_the_way_out() -> None:

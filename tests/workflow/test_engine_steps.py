@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +14,8 @@ from stepward.model.states import StepKind
 from stepward.workflow.definition import step, workflow
 from tests.workflow.declared import charge, ship, track
 from tests.workflow.play import Play
+
+NO_TEXT: Any = object()
 
 
 @workflow
@@ -102,6 +106,7 @@ def test_a_step_failed_that_leaves_is_told_from_a_bug() -> None:
         "step": "charge/1",
         "data": {"code": 7},
         "maybe_done": False,
+        "failure": {"type": "Unrecoverable"},
         "step_failed": True,
     }
 
@@ -131,7 +136,7 @@ def test_a_group_of_step_failures_alone_is_a_step_failure() -> None:
     play.fail("charge/1")
     assert (play.error["type"], play.error["step_failed"]) == ("ExceptionGroup", False)
     assert play.error["message"].endswith(": StepFailed: refused; ValueError: bug")
-    assert play.error["data"]["at"].endswith("in call")
+    assert play.error["at"].endswith("in buggy")
 
 
 def test_a_bug_names_its_place() -> None:
@@ -141,7 +146,30 @@ def test_a_bug_names_its_place() -> None:
 
     error = Play(buggy).error
     assert (error["type"], error["message"], error["step_failed"]) == ("KeyError", "'missing'", False)
-    assert error["data"]["at"].endswith("in buggy")
+    assert error["at"].startswith("test_engine_steps.py:")
+    assert error["at"].endswith("in buggy")
+    assert error["traceback"].endswith("KeyError: 'missing'")
+
+
+@pytest.mark.parametrize("broken", [lambda: json.loads("{"), lambda: ship(NO_TEXT)], ids=["library", "stepward"])
+def test_the_place_of_a_bug_is_the_applications_own_line(broken: Callable[[], Any]) -> None:
+    @workflow
+    async def buggy() -> None:
+        await broken()
+
+    error = Play(buggy).error
+    assert error["at"].startswith("test_engine_steps.py:")
+    assert "decoder.py" in error["traceback"] or "payload.py" in error["traceback"]
+
+
+def test_a_coroutine_that_is_returned_is_told_as_a_forgotten_await() -> None:
+    @workflow
+    async def forgetful() -> Any:
+        return ship("o")
+
+    assert Play(forgetful).error["message"] == (
+        "result of forgetful: expected a value that JSON can hold, found a coroutine: was an `await` forgotten?"
+    )
 
 
 def test_a_cancelled_error_without_cause_is_a_bug() -> None:

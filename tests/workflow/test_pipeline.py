@@ -248,7 +248,10 @@ stage: Any = Stage
             "stage a: expected str for text, found Given(name='n'), which is list[int]",
             lambda: anything("p", {"a": Stage(note, Given("n"))}, given={"n": list[int]}),
         ),
-        ("stage a, text: expected JSON that fits str, found Expected", lambda: anything("p", {"a": Stage(note, 5)})),
+        (
+            "stage a, text: expected JSON that fits str, found `int` instead of `str`",
+            lambda: anything("p", {"a": Stage(note, 5)}),
+        ),
         ("stage a, text: expected a value that JSON can hold", lambda: anything("p", {"a": Stage(note, object())})),
         (
             "expected a stage for result, found 'b'; stages: 'a'",

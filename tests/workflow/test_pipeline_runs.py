@@ -8,7 +8,7 @@ import pytest
 
 from stepward.model.plan import NO_INPUT
 from stepward.model.states import StepKind, StepState
-from stepward.workflow.decisions import Broken
+from stepward.workflow.decisions import Diverged
 from stepward.workflow.definition import step
 from stepward.workflow.pipeline import Pipeline
 from stepward.workflow.stages import From, Given, Stage
@@ -177,8 +177,8 @@ def test_a_changed_plan_under_a_running_task_is_told() -> None:
             given={"a": str, "b": int},
         )
     )
-    assert isinstance(play.end, Broken)
-    assert "step charge/1: the record holds the input" in play.end.message
+    assert isinstance(play.end, Diverged)
+    assert "the record has nothing as command 2 before it tells of charge (ordinal 1)" in play.end.message
 
 
 def test_it_is_put_away_without_deciding_anything() -> None:

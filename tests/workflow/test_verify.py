@@ -31,7 +31,7 @@ def test_another_input_is_told() -> None:
 
     play = Play(counting)
     play.finish("charge/1")
-    assert "the workflow asked for it with" in (play.verified() or "")
+    assert "the code asks for it with" in (play.verified() or "")
 
 
 def test_a_step_that_only_the_replay_asks_for_is_told() -> None:

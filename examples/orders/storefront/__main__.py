@@ -26,11 +26,26 @@ def main() -> None:
     )
     parser.add_argument("--database", type=Path, required=True, metavar="FILE", help="the storefront's own SQLite file")
     parser.add_argument("--name", required=True, help="names the private response queue: no two may share it")
+    parser.add_argument(
+        "--name-of-host",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="a name under which browsers reach it, beside localhost and its address; may be given again",
+    )
     parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")
     given = parser.parse_args()
     try:
         asyncio.run(
-            run(given.queues, given.database, given.name, host=given.host, port=given.port, is_tethered=given.tethered)
+            run(
+                given.queues,
+                given.database,
+                given.name,
+                host=given.host,
+                port=given.port,
+                is_tethered=given.tethered,
+                hosts=given.name_of_host,
+            )
         )
     except StepwardError as error:
         sys.exit(f"storefront: {error}")

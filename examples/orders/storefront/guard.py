@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ipaddress
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -21,12 +22,17 @@ HEADERS = {
 class Guard:
     """Answers with `refusal` what another site's page asks to change, and sends the headers above with every answer.
 
+    What is asked of a host that is not ours gets `elsewhere`: else a page under a name that is made to lead here could
+    read ours. An address is nobody's name, and always ours.
+
     Pages are of one visitor and of one moment, so nothing keeps them; a static file is kept under its version's URL.
     """
 
-    def __init__(self, app: ASGIApp, refusal: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, refusal: ASGIApp, elsewhere: ASGIApp, hosts: Collection[str]) -> None:
         self._app = app
         self._refusal = refusal
+        self._elsewhere = elsewhere
+        self._hosts = {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the ASGI specification."""
@@ -38,8 +44,34 @@ class Guard:
                 headers["Cache-Control"] = _kept(headers, scope)
             await send(message)
 
-        is_refused = scope["method"] not in READING and is_foreign(Headers(scope=scope))
-        await (self._refusal if is_refused else self._app)(scope, receive, send_guarded)
+        await self._chosen(scope)(scope, receive, send_guarded)
+
+    def _chosen(self, scope: Scope) -> ASGIApp:
+        headers = Headers(scope=scope)
+        host = host_of(headers.getlist("host"))
+        if host is None or not (host in self._hosts or is_address(host)):
+            return self._elsewhere
+        is_refused = scope["method"] not in READING and is_foreign(headers)
+        return self._refusal if is_refused else self._app
+
+
+def host_of(given: Sequence[str]) -> str | None:
+    """The host that a request names, without its port; None unless it names one."""
+    if len(given) != 1:
+        return None
+    try:
+        return urlsplit(f"//{given[0]}").hostname
+    except ValueError:
+        return None
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an address and no name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _kept(headers: Mapping[str, str], scope: Scope) -> str:

@@ -7,13 +7,14 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
+from examples.orders.storefront.half_open import HalfOpen
 from examples.orders.storefront.records import Records
 from examples.orders.storefront.storefront import Storefront
 from examples.orders.storefront.web import build
@@ -24,15 +25,22 @@ LONGEST_STOP_SECONDS = 5
 MOST_CONNECTIONS = 500
 
 
-async def run(queues: str, database: Path, name: str, *, host: str, port: int, is_tethered: bool) -> None:
+async def run(
+    queues: str, database: Path, name: str, *, host: str, port: int, is_tethered: bool, hosts: Sequence[str] = ()
+) -> None:
     """Open the storefront's door and its file, and serve."""
     async with Queues(queues, app="orders") as door:
         with closing(Records(database)) as records:
-            await serve(Storefront(name=name, door=door, records=records), host, port, is_tethered=is_tethered)
+            storefront = Storefront(name=name, door=door, records=records)
+            await serve(storefront, host, port, is_tethered=is_tethered, hosts=hosts)
 
 
-async def serve(storefront: Storefront, host: str, port: int, *, is_tethered: bool = False) -> None:
+async def serve(
+    storefront: Storefront, host: str, port: int, *, is_tethered: bool = False, hosts: Sequence[str] = ()
+) -> None:
     """Serve until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it.
+
+    `hosts` are names under which browsers may ask, beside localhost and the address.
 
     A tethered storefront also ends when its standard input is closed: when whoever started it is gone. One that
     cannot listen to its response queue any more ends too, with the error.
@@ -40,7 +48,7 @@ async def serve(storefront: Storefront, host: str, port: int, *, is_tethered: bo
     # The server raises the signal again once it has stopped: by then it means a clean exit.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
-    server = Server(storefront, host, port, is_tethered=is_tethered)
+    server = Server(storefront, host, port, is_tethered=is_tethered, hosts=[host, *hosts])
     async with _listening(storefront, server):
         await server.serve()
 
@@ -48,9 +56,12 @@ async def serve(storefront: Storefront, host: str, port: int, *, is_tethered: bo
 class Server(uvicorn.Server):
     """uvicorn, that says where it listens and lets no open page hold up its end."""
 
-    def __init__(self, storefront: Storefront, host: str, port: int, *, is_tethered: bool) -> None:
+    def __init__(
+        self, storefront: Storefront, host: str, port: int, *, is_tethered: bool, hosts: Sequence[str] = ()
+    ) -> None:
         config = uvicorn.Config(
-            build(storefront),
+            build(storefront, hosts),
+            http=HalfOpen,
             host=host,
             port=port,
             ws="none",

@@ -15,6 +15,7 @@ class State(StrEnum):
 
     SENT = "sent"
     RECEIVED = "received"
+    REFUSED = "refused"
     WORKING = "working"
     DELAYED = "delayed"
     WAITING = "waiting"
@@ -34,12 +35,13 @@ class Money(StrEnum):
     TAKEN = "taken"
 
 
-FINAL = frozenset({State.DELIVERED, State.UNDONE, State.CANCELLED})
+FINAL = frozenset({State.DELIVERED, State.UNDONE, State.CANCELLED, State.REFUSED})
 TAKEN_BACK = frozenset({State.UNDOING, State.UNDONE, State.CANCELLED})
 GOING_ON = frozenset({State.SENT, State.RECEIVED, State.WORKING, State.DELAYED, State.WAITING})
 
 AFTER = {
     "stepward.request.received": State.RECEIVED,
+    "stepward.request.refused": State.REFUSED,
     "stepward.task.started": State.WORKING,
     "stepward.task.waiting": State.WAITING,
     "stepward.task.suspended": State.PAUSED,

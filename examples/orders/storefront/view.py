@@ -75,7 +75,7 @@ def view_of(order: Order, events: Sequence[Event]) -> View:
 def _reached(story: Story, order: Order) -> int:
     """How many stages are done."""
     done = (
-        story.state is not State.SENT,
+        story.state not in (State.SENT, State.REFUSED),
         story.done.get(STOCK, 0) >= len(order.lines),
         CHARGE in story.done,
         PARCEL in story.done,
@@ -100,7 +100,7 @@ def _name(story: Story, at: int) -> str:
 def _mark(story: Story, at: int, reached: int) -> Mark:
     if at < reached:
         return _mark_done(story, at)
-    if story.state in TAKEN_BACK:
+    if story.state in TAKEN_BACK or story.state is State.REFUSED:
         return Mark.FAILED if at == reached and story.trouble is not None else Mark.SKIPPED
     if at == reached:
         return MARK_HERE.get(story.state, Mark.CURRENT)

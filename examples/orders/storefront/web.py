@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -20,11 +22,12 @@ from examples.orders.storefront.storefront import Storefront
 
 BROKEN = (500, "Something broke here", "It is our fault, not yours. Your basket and your orders are safe.")
 FOREIGN = (403, "That came from another site", "Only our own pages may change anything here. Please use those.")
+ELSEWHERE = (421, "The shop is not under that name", "Please use the address that you were given.")
 NOT_HERE = ("There is nothing here", "Please go back, or start again at the shelf.")
 
 
-def build(storefront: Storefront) -> ASGIApp:
-    """The ASGI application of a storefront."""
+def build(storefront: Storefront, hosts: Collection[str] = ()) -> ASGIApp:
+    """The ASGI application of a storefront, which answers under its addresses, as localhost and as those hosts."""
     pages = Pages(storefront.records)
 
     async def on_http_exception(_request: Request, error: Exception) -> Response:
@@ -47,7 +50,7 @@ def build(storefront: Storefront) -> ASGIApp:
             Exception: on_broken,
         },
     )
-    return Guard(app, pages.error(*FOREIGN))
+    return Guard(app, pages.error(*FOREIGN), pages.error(*ELSEWHERE), hosts)
 
 
 def _routes(storefront: Storefront, pages: Pages) -> list[Route | Mount]:

@@ -8,6 +8,7 @@ from examples.orders.storefront.story import CHARGE, PARCEL, STOCK, Money, State
 HEADLINES = {
     State.SENT: "Your order is with us",
     State.RECEIVED: "Your order is with us",
+    State.REFUSED: "We could not take your order",
     State.WORKING: "We are on it",
     State.DELAYED: "This takes a little longer",
     State.WAITING: "Your order is waiting",
@@ -28,6 +29,7 @@ SEEN_TO = "Something needs a person's eye. We have been told and will see to it;
 SAID = {
     State.SENT: "It is in good hands: you may close this page and come back later.",
     State.RECEIVED: "It is in good hands: you may close this page and come back later.",
+    State.REFUSED: "Something in it was not as we need it. Nothing was ordered and no money taken: please order anew.",
     State.WAITING: "We wait a little and then go on by ourselves.",
     State.PAUSED: "We have stopped for a moment and go on soon. Nothing is lost.",
 }

@@ -7,6 +7,7 @@ import concurrent.futures
 from typing import Any
 
 from stepward.model import answers
+from stepward.model.failures import FailureConverter
 from stepward.model.messages import Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
@@ -20,18 +21,21 @@ class Call:
         "delivery",
         "dropped",
         "ended",
+        "failures",
         "leased_until",
         "maybe_done",
         "request",
+        "revoked",
         "started",
         "task",
         "thread",
         "untold",
     )
 
-    def __init__(self, request: Request, delivery: Delivery) -> None:
+    def __init__(self, request: Request, delivery: Delivery, failures: FailureConverter) -> None:
         self.request = request
         self.delivery = delivery
+        self.failures = failures
         self.leased_until = delivery.leased_until
         """Until then no other Agent is given the request."""
         self.calls = 0
@@ -41,6 +45,8 @@ class Call:
         self.started = False
         self.dropped = False
         """Nobody waits any more: whatever comes of it is thrown away."""
+        self.revoked = False
+        """Its step was given up: the Scheduler is told when nothing of it runs any more."""
         self.ended = False
         self.untold: Progress | None = None
         """What its code told of its progress and nobody was told yet."""
@@ -59,8 +65,8 @@ class Call:
 
     def failed(self, error: BaseException) -> Reply:
         """Repeating is pointless."""
-        return answers.failed(self.request, error, maybe_done=self.maybe_done, calls=self.calls)
+        return answers.failed(self.request, self.failures.convert(error), maybe_done=self.maybe_done, calls=self.calls)
 
     def gave_up(self, error: BaseException) -> Reply:
         """This attempt got nowhere; another may."""
-        return answers.gave_up(self.request, error, maybe_done=self.maybe_done, calls=self.calls)
+        return answers.gave_up(self.request, self.failures.convert(error), maybe_done=self.maybe_done, calls=self.calls)

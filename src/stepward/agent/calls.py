@@ -15,16 +15,20 @@ from stepward.agent.outbox import Outbox
 from stepward.agent.performance import Performance
 from stepward.agent.slots import Slots
 from stepward.agent.standing import Standing
+from stepward.cancelling import end_tasks
 from stepward.clock import Environment
-from stepward.errors import StepwardError
+from stepward.errors import StepwardError, named
 from stepward.events import Observers
+from stepward.model.containment import failure_of
 from stepward.model.current import CURRENT, CurrentStep
+from stepward.model.failures import FailureConverter
 from stepward.model.messages import Outcome, Reply, Request, request_queue
 from stepward.model.tokens import Sign
 from stepward.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 
 LAST_WAIT = 1.0
+STOPPED = "stopped, because nobody waits for the step any more"
 WELL = frozenset({Outcome.COMPLETED, Outcome.DEFERRED})
 
 
@@ -45,16 +49,26 @@ class Calls:
         sign: Sign | None,
         threads: bool,
         payload_bytes: int,
+        failures: FailureConverter,
     ) -> None:
         queue = request_queue(agent.name)
         self.slots = Slots(agent.concurrency)
         self._agent = agent
+        self._failures = failures
         self._now = now
         self._observers = observers
         self._lease_until = lease_until
         self._threads = Threads(agent.concurrency, f"agent-{agent.name}") if threads else None
         self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
-        self._leases = Leases(transport, queue, self.slots, now=now, seconds=request_lease, observers=observers)
+        self._leases = Leases(
+            transport,
+            queue,
+            self.slots,
+            now=now,
+            seconds=request_lease,
+            observers=observers,
+            revoked=self._revoke,
+        )
         self._beats = Beats(
             transport, self.slots, now=now, observers=observers, deadline=self._deadline, extend=self._leases.extend
         )
@@ -106,11 +120,11 @@ class Calls:
         self._beats.open()
 
     def revoke(self, task: str, run: int, key: str) -> None:
-        """Stop working on that step, silently."""
+        """Stop working on that step, and tell when nothing of it runs any more: its undo waits for that."""
         for undo in (False, True):
             call = self.slots.find(task, run, key, undo)
             if call is not None:
-                self._drop(call, settle=True)
+                self._revoke(call)
 
     async def drain(self, grace: float) -> None:
         """Let calls end within ``grace`` seconds; cancel the others silently, for another Agent to take."""
@@ -130,10 +144,10 @@ class Calls:
     def _receive(self, delivery: Delivery, request: Request) -> None:
         running = self.slots.find(request.task, request.run, request.key, request.undo)
         if running is None or running.dropped:
-            self._start(Call(request, delivery))
+            self._start(Call(request, delivery, self._failures))
         elif request.attempt > running.request.attempt:
             self._drop(running, settle=True)
-            self._start(Call(request, delivery))
+            self._start(Call(request, delivery, self._failures))
         elif request.attempt == running.request.attempt:
             # Delivered again, or a new owner asks: the one call serves both, and answers the last who asked.
             self._outbox.settle(running.delivery)
@@ -156,13 +170,25 @@ class Calls:
                 reply = await self._performance.perform(call)
         except asyncio.CancelledError:
             reply = self._cancelled(call)
+        except BaseException as error:  # of what surrounds the function, such as the hooks of its argument types
+            reply = self._broke(call, failure_of(error))
         self._end(call, reply)
+
+    def _revoke(self, call: Call) -> None:
+        if not (call.dropped or call.ended):
+            call.revoked = True
+            self._drop(call, settle=True)
 
     def _cancelled(self, call: Call) -> Reply | None:
         if call.dropped or call.task is None or call.task.cancelling():
             return None
         call.maybe_done = True
         return call.gave_up(StepwardError("the operation cancelled itself; let it return or raise"))
+
+    def _broke(self, call: Call, error: Exception) -> Reply:
+        call.maybe_done |= call.calls > 0
+        what = f"{call.request.operation}: expected a reply, found {named(error)}"
+        return call.gave_up(StepwardError(f"{what}; mend the operation, its argument types or its errors"))
 
     def _end(self, call: Call, reply: Reply | None) -> None:
         call.ended = True
@@ -171,19 +197,31 @@ class Calls:
             # Past its lease another instance has the request: what came of it here, perhaps long ago, is thrown away.
             self._tell_overrun(call)
             self._disown(call, settle=self._now() >= call.request.complete_by)
-        if call.dropped or reply is None:
+        if reply is None or (call.dropped and not self._is_still_heard(call, reply)):
             self._let_go(call)
             return
         if reply.outcome not in WELL and self._observers.listening:
             self._tell(f"agent.{reply.outcome}", call, error=reply.error, calls=reply.calls)
         self._outbox.reply(call, reply)
 
+    def _is_still_heard(self, call: Call, reply: Reply) -> bool:
+        """Whether a call that would not be cancelled has brought what the undo of its step is to know."""
+        return call.revoked and reply.outcome is Outcome.COMPLETED and self._now() < self._deadline(call)
+
     def _let_go(self, call: Call) -> None:
         if call.thread is None or call.thread.done():
-            self.slots.release(call)
+            self._stopped(call)
             return
         loop = asyncio.get_running_loop()
-        call.thread.add_done_callback(lambda _: _tell_loop(loop, self.slots.release, call))
+        call.thread.add_done_callback(lambda _: _tell_loop(loop, self._stopped, call))
+
+    def _stopped(self, call: Call) -> None:
+        """Nothing of the call runs any more."""
+        if call.revoked:
+            call.maybe_done |= call.calls > 0
+            self._outbox.reply(call, call.gave_up(StepwardError(STOPPED)))
+        else:
+            self.slots.release(call)
 
     def _deadline(self, call: Call) -> float:
         return min(call.request.complete_by, call.leased_until, self._lease_until())
@@ -212,13 +250,11 @@ class Calls:
             self._outbox.settle(call.delivery)
 
     async def _cancel_all(self) -> None:
-        tasks = []
-        for call in self.slots:
+        calls = {call.task: call for call in self.slots if call.task is not None}
+        for call in calls.values():
             self._drop(call, settle=False)
-            if call.task is not None and not call.task.done():
-                tasks.append(call.task)
-        if tasks:
-            await asyncio.wait(tasks, timeout=LAST_WAIT)
+        for task in await end_tasks(calls, LAST_WAIT):
+            self._tell("agent.call_stuck", calls[task])
 
     def _tell(self, name: str, call: Call, **fields: object) -> None:
         request = call.request

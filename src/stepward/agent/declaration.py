@@ -57,9 +57,23 @@ class Agent:
         """The operations by their full names: ``payments.charge``."""
         return MappingProxyType(self._operations)
 
+    @overload
+    def operation(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> Operation[P, R]: ...
+    @overload
+    def operation(self, fn: Callable[P, R], /) -> Operation[P, R]: ...
+    @overload
     def operation(
-        self, *, complete_by: Duration = "30s", name: str | None = None, irreversible: bool = False
-    ) -> Declare:
+        self, /, *, complete_by: Duration = "30s", name: str | None = None, irreversible: bool = False
+    ) -> Declare: ...
+    def operation(
+        self,
+        fn: Callable[..., Any] | None = None,
+        /,
+        *,
+        complete_by: Duration = "30s",
+        name: str | None = None,
+        irreversible: bool = False,
+    ) -> Any:
         """Declare an ``async def`` as an operation, or a ``def``, which then runs in a thread.
 
         Each attempt has ``complete_by`` to end in; past an ``irreversible`` one a task only goes forward.
@@ -76,7 +90,7 @@ class Agent:
             self._operations[operation.name] = operation
             return operation
 
-        return declare
+        return declare if fn is None else declare(fn)
 
     async def close(self) -> None:
         """Let go of what the operations share; called once no call is left, and given three seconds."""
@@ -106,10 +120,11 @@ class Operation(Action[P, R]):
         complete_by: Duration,
         irreversible: bool,
     ) -> None:
+        what = f"operation of Agent {agent!r}"
+        _check_function(what, fn)
         short = name if name is not None else getattr(fn, "__name__", "")
-        _check_name(f"operation of Agent {agent!r}", short)
+        _check_name(what, short)
         full = f"{agent}.{short}"
-        _check_function(full, fn)
         super().__init__(
             fn,
             name=full,
@@ -120,11 +135,18 @@ class Operation(Action[P, R]):
         )
         self.undo_signature: Signature | None = None
 
-    def undo(self, fn: Callable[Concatenate[R | None, P], U]) -> Undo[R, P, U]:
-        """Declare what takes this operation back.
+    @overload
+    def undo(self, fn: Callable[Concatenate[R | None, P], U], /) -> Undo[R, P, U]: ...
+    @overload
+    def undo(self, /) -> Callable[[Callable[Concatenate[R | None, P], U]], Undo[R, P, U]]: ...
+    def undo(self, fn: Callable[Concatenate[R | None, P], U] | None = None, /) -> Any:
+        """Declare what takes this operation back, as ``@charge.undo`` or ``@charge.undo()``.
 
         It gets the result, None where that is unknown, and then the arguments.
         """
+        return self._undone_by if fn is None else self._undone_by(fn)
+
+    def _undone_by(self, fn: Callable[Concatenate[R | None, P], U]) -> Undo[R, P, U]:
         if self.undo_fn is not None:
             raise DeclarationError(f"undo of {self.name}: expected one declaration, found two; keep one")
         _check_function(f"undo of {self.name}", fn)

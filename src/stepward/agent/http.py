@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 from stepward.agent.declaration import Agent
-from stepward.agent.http_answers import result
+from stepward.agent.http_answers import SAFE, result
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError, ServiceUnavailable
 from stepward.model.current import CURRENT
@@ -16,6 +17,8 @@ try:
 except ImportError as error:
     raise ImportError("HttpAgent: expected the package httpx, found none; run: pip install stepward[http]") from error
 
+from stepward.agent.http_client import StepClient, transport_of
+
 NOT_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -23,15 +26,17 @@ NOT_SENT = (
     httpx.UnsupportedProtocol,
     httpx.LocalProtocolError,
 )
-LEAST_TIMEOUT = 0.001
+BODY_BYTES = 16 * 1024 * 1024
+"""Most bytes of an answer, unpacked."""
 
 
 class HttpAgent(Agent):
     """An Agent whose operations call one HTTP service.
 
     ``client`` is an ``httpx.AsyncClient`` on ``base_url``; ``get``, ``post``, ``put``, ``patch``, ``delete``
-    and ``request`` return the answer's JSON. ``timeout`` bounds each wait of a request, the step's
-    complete-by all of it. ``transport`` is httpx's own, for tests.
+    and ``request`` return the answer's JSON, of at most ``body_bytes``. ``timeout`` bounds each wait of a request, the
+    step's complete-by all of it. ``tls`` holds other authorities than the usual, or a client certificate; a ``proxy``
+    is used only if it is given. ``transport`` is httpx's own, for tests.
     """
 
     def __init__(
@@ -45,16 +50,21 @@ class HttpAgent(Agent):
         rate: tuple[int, Duration] | str | None = None,
         timeout: Duration = "30s",
         headers: dict[str, str] | None = None,
+        body_bytes: int = BODY_BYTES,
+        tls: ssl.SSLContext | None = None,
+        proxy: str | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(name, retry=retry, breaker=breaker, concurrency=concurrency, rate=rate)
-        if not base_url.startswith(("http://", "https://")):
-            raise DeclarationError(
-                f"HttpAgent {name!r}: expected base_url to begin with http:// or https://, found {base_url!r}"
-            )
+        _check_url(name, base_url)
+        if not isinstance(body_bytes, int) or body_bytes < 1:
+            raise DeclarationError(f"HttpAgent {name!r}: expected body_bytes of at least 1, found {body_bytes!r:.50}")
         self.base_url = base_url
         self._timeout = seconds(timeout, f"timeout of HttpAgent {name!r}")
         self._headers = headers or {}
+        self._body_bytes = body_bytes
+        self._tls = tls
+        self._proxy = proxy
         self._transport = transport
         self._client: StepClient | None = None
 
@@ -63,11 +73,11 @@ class HttpAgent(Agent):
         """The client; opened when first asked for, closed when the Agent's runner ends."""
         if self._client is None or self._client.is_closed:
             self._client = StepClient(
-                base_url=self.base_url,
+                self.base_url,
                 timeout=self._timeout,
                 headers=self._headers,
-                transport=self._transport,
-                limits=httpx.Limits(max_connections=self.concurrency),
+                body_bytes=self._body_bytes,
+                transport=self._transport or transport_of(self.concurrency, self._tls, self._proxy),
             )
         return self._client
 
@@ -84,7 +94,9 @@ class HttpAgent(Agent):
                 f"{what}: expected an answer, found {type(error).__name__} {error}".rstrip(),
                 maybe_done=not isinstance(error, NOT_SENT),
             ) from error
-        return result(what, response.status_code, response.headers, response.content, _now())
+        return result(
+            what, response.status_code, response.headers, response.content, _now(), is_safe=method.upper() in SAFE
+        )
 
     async def get(self, path: str, **options: Any) -> Any:
         """``request`` with GET."""
@@ -113,22 +125,16 @@ class HttpAgent(Agent):
             self._client = None
 
 
-class StepClient(httpx.AsyncClient):
-    """A client whose requests carry the current step's headers and end within its complete-by."""
-
-    def build_request(self, *args: Any, **options: Any) -> httpx.Request:
-        """As httpx does, then the step's part; headers that the caller set are left alone."""
-        request = super().build_request(*args, **options)
-        step = CURRENT.get()
-        if step is not None:
-            for name, value in step.headers().items():
-                request.headers.setdefault(name, value)
-            left = max(LEAST_TIMEOUT, step.remaining)
-            waits = request.extensions.get("timeout", {})
-            request.extensions["timeout"] = {
-                kind: left if wait is None else min(wait, left) for kind, wait in waits.items()
-            }
-        return request
+def _check_url(name: str, base_url: str) -> None:
+    try:
+        is_url = base_url.startswith(("http://", "https://")) and bool(httpx.URL(base_url).host)
+    except (AttributeError, TypeError, httpx.InvalidURL):
+        is_url = False
+    if not is_url:
+        raise DeclarationError(
+            f"HttpAgent {name!r}: expected base_url to begin with http:// or https:// and a host, found "
+            f"{base_url!r:.200}"
+        )
 
 
 def _now() -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -15,6 +15,13 @@ from stepward.errors import ServiceUnavailable, Unrecoverable
 NOT_BEGUN = frozenset({408, 425, 429})
 """Statuses with which a service says that it did not begin, and may when asked again."""
 EXCERPT = 200
+SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+"""Methods that change nothing, so that no answer to them leaves a doubt."""
+CONFLICT = 409
+LONGEST_WAIT = 86_400.0
+"""Seconds: a ``Retry-After`` beyond is a mistake, and ignored."""
+LONGEST = 2_000
+"""Characters of a problem document that are told."""
 
 
 class Problem(msgspec.Struct):
@@ -24,18 +31,18 @@ class Problem(msgspec.Struct):
     detail: str = ""
 
 
-def result(what: str, status: int, headers: Mapping[str, str], body: bytes, now: float | None) -> Any:
+def result(what: str, status: int, headers: Mapping[str, str], body: bytes, now: float | None, *, is_safe: bool) -> Any:
     """The JSON of a good answer, None if it is empty.
 
-    Raises ServiceUnavailable for what may pass, Unrecoverable for what will not. ``now`` is the time,
-    where that is known.
+    Raises ServiceUnavailable for what may pass, Unrecoverable for what will not. ``now`` is the time, where that is
+    known; ``is_safe`` says that the request changes nothing.
     """
     if 200 <= status < 300:
         return _json(what, status, body)
     message = f"{what}: expected success, found {status} {told(body)}".rstrip()
     if status in NOT_BEGUN or status >= 500:
         raise ServiceUnavailable(message, maybe_done=status not in NOT_BEGUN, retry_after=retry_after(headers, now))
-    raise Unrecoverable(message, status=status)
+    raise Unrecoverable(message, maybe_done=not is_safe and _leaves_doubt(status), status=status)
 
 
 def told(body: bytes) -> str:
@@ -44,11 +51,14 @@ def told(body: bytes) -> str:
         problem = msgspec.json.decode(body, type=Problem)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return body[:EXCERPT].decode(errors="replace").strip()
-    return ": ".join(part for part in (problem.title, problem.detail) if part)
+    return ": ".join(part for part in (problem.title, problem.detail) if part)[:LONGEST]
 
 
 def retry_after(headers: Mapping[str, str], now: float | None) -> float | None:
-    """The seconds of a ``Retry-After``: a number, or an HTTP date counted from the answer's own ``Date``."""
+    """The seconds of a ``Retry-After``: a number, or an HTTP date counted from the answer's own ``Date``.
+
+    None where there is none, or one of more than a day.
+    """
     text = headers.get("Retry-After", "").strip()
     try:
         asked = float(text)
@@ -56,7 +66,12 @@ def retry_after(headers: Mapping[str, str], now: float | None) -> float | None:
         at, sent = _instant(text), _instant(headers.get("Date", ""))
         start = sent.timestamp() if sent is not None else now
         asked = at.timestamp() - start if at is not None and start is not None else math.nan
-    return max(0.0, asked) if math.isfinite(asked) else None
+    return max(0.0, asked) if asked <= LONGEST_WAIT else None
+
+
+def _leaves_doubt(status: int) -> bool:
+    """Whether what was asked for may be done: many services answer a redirect then, or that the key is in use."""
+    return status < 400 or status == CONFLICT
 
 
 def _json(what: str, status: int, body: bytes) -> Any:
@@ -74,6 +89,7 @@ def _json(what: str, status: int, body: bytes) -> Any:
 
 def _instant(text: str) -> datetime | None:
     try:
-        return parsedate_to_datetime(text)
-    except ValueError:
+        found = parsedate_to_datetime(text)
+        return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return None

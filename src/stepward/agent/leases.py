@@ -15,7 +15,10 @@ PARTS = 3
 
 
 class Leases:
-    """Extends the leases of all held calls together, each third of a lease, up to the calls' complete-by."""
+    """Extends the leases of all held calls together, each third of a lease, up to the calls' complete-by.
+
+    ``revoked`` is told of those whose request was withdrawn.
+    """
 
     def __init__(
         self,
@@ -26,6 +29,7 @@ class Leases:
         now: Callable[[], float],
         seconds: float,
         observers: Observers,
+        revoked: Callable[[Call], None],
     ) -> None:
         self.seconds = seconds
         self._transport = transport
@@ -33,6 +37,7 @@ class Leases:
         self._slots = slots
         self._now = now
         self._observers = observers
+        self._revoked = revoked
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -64,13 +69,19 @@ class Leases:
 
     async def _extended(self, calls: list[Call]) -> None:
         until = self._now() + self.seconds
+        held = [(call, call.delivery) for call in calls]
         try:
-            await self._transport.extend(self._queue, [call.delivery for call in calls], self.seconds)
+            gone = await self._transport.extend(self._queue, [delivery for _, delivery in held], self.seconds)
         except TransportError as error:
             self._observers.tell("agent.transport_failed", queue=self._queue, verb="extend", error=str(error))
             return
         for call in calls:
             call.leased_until = until
+        lost = {delivery.token for delivery in gone}
+        for call, delivery in held:
+            # Where another delivery took its place, that one was settled and the call is not revoked.
+            if delivery.token in lost and call.delivery is delivery:
+                self._revoked(call)
 
 
 def _runs_out(call: Call) -> bool:

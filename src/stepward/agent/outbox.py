@@ -98,7 +98,8 @@ class Outbox:
             return self._still_wanted(group)
         self._environment.failpoint("A4.after")
         for call, _ in group:
-            settled.append(call.delivery)
+            if not call.dropped:
+                settled.append(call.delivery)
             self._release(call)
         return []
 

@@ -12,9 +12,9 @@ from stepward.agent.declaration import Agent
 from stepward.agent.gate import Gate
 from stepward.agent.standing import Standing
 from stepward.clock import Environment
-from stepward.errors import Refused, UnknownOperation, Unrecoverable, message_of
+from stepward.errors import Refused, UnknownOperation, Unrecoverable
 from stepward.events import Observers
-from stepward.model.containment import contained
+from stepward.model.containment import contained, failure_of
 from stepward.model.current import FinishedLater
 from stepward.model.messages import Reply
 from stepward.payload import Signature, encode
@@ -105,14 +105,16 @@ class Performance:
         return target
 
     async def _call(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if self._threads is not None and not target.is_coroutine:
-            call.thread = self._threads.start(lambda: self._called(call, target, args, kwargs))
-            return await asyncio.wrap_future(call.thread)
-        result = self._called(call, target, args, kwargs)
-        if not target.is_coroutine or result is TOO_LATE:
-            return result
-        with contained:
-            return await result
+        try:
+            if self._threads is not None and not target.is_coroutine:
+                call.thread = self._threads.start(lambda: self._called(call, target, args, kwargs))
+                return await asyncio.wrap_future(call.thread)
+            result = self._called(call, target, args, kwargs)
+            return result if not target.is_coroutine or result is TOO_LATE else await result
+        except (Exception, asyncio.CancelledError, FinishedLater):
+            raise
+        except BaseException as error:
+            raise failure_of(error) from error
 
     def _called(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
@@ -128,6 +130,8 @@ class Performance:
         self.gate.succeeded()
         try:
             output = encode(result, target.signature.result_of, limit=self._payload_bytes)
+            if not call.request.undo:
+                target.signature.check_returned(result, output)
         except Refused as error:
             # The effect has happened; only its result cannot be kept.
             call.maybe_done = True
@@ -151,7 +155,7 @@ class Performance:
             attempt=call.request.attempt,
             calls=call.calls,
             delay=delay,
-            error=message_of(error),
+            error=call.failures.message(error),
         )
         return delay
 

@@ -10,14 +10,16 @@ from stepward.agent.calls import Calls
 from stepward.agent.declaration import Agent
 from stepward.agent.returning import Returning
 from stepward.agent.standing import Alone, Standing
+from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.agents import AgentHealth, AgentStanding
+from stepward.model.containment import contained, failure_of
+from stepward.model.failures import FailureConverter
 from stepward.model.messages import request_queue
 from stepward.model.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
-from stepward.transport.cancellation import is_cancelled
 from stepward.transport.contract import Delivery, Transport
 
 REQUEST_LEASE = 10.0
@@ -57,6 +59,7 @@ class AgentRunner:
         sign: Sign | None = None,
         threads: bool = True,
         payload_bytes: int = PAYLOAD_BYTES,
+        failures: FailureConverter | None = None,
     ) -> None:
         self.agent = agent
         self._transport = transport
@@ -78,6 +81,7 @@ class AgentRunner:
             sign=sign,
             threads=threads,
             payload_bytes=payload_bytes,
+            failures=failures or FailureConverter(),
         )
         self._returning = Returning(transport, self._queue, settle=self._calls.settle, observers=observers)
         self._calls.gate.on_shut(self._give_back_unbegun)
@@ -145,18 +149,31 @@ class AgentRunner:
         await self._close()
 
     def revoke(self, task: str, run: int, key: str) -> None:
-        """Nobody waits for that step any more: stop working on it, and say nothing."""
+        """Nobody waits for that step any more: stop working on it, and tell when nothing of it runs."""
         self._calls.revoke(task, run, key)
 
     async def _close(self) -> None:
         """What an application wrote must not keep everything else from ending in good order."""
         try:
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await self.agent.close()
-        except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and is_cancelled():
-                raise
-            self._observers.tell("agent.close_failed", agent=self.agent.name, error=repr(error))
+            await self._closed()
+        except BaseException as error:
+            failure = failure_of(error)
+            self._observers.tell("agent.close_failed", agent=self.agent.name, error=repr(failure))
+
+    async def _closed(self) -> None:
+        closing = asyncio.ensure_future(self._contained_close())
+        try:
+            await asyncio.wait([closing], timeout=CLOSE_SECONDS)
+            is_late = not closing.done()
+        finally:
+            await end_tasks([closing], 0)
+        if is_late:
+            raise TimeoutError(f"expected it to close within {CLOSE_SECONDS:g} s, found it still at work")
+        closing.result()
+
+    async def _contained_close(self) -> None:
+        with contained:
+            await self.agent.close()
 
     async def _take(self) -> None:
         while True:

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from textwrap import wrap
+
 from rich.console import Console
 from rich.text import Text
 
 from stepward.cli.cells import clean, cut, width_of
+from stepward.cli.choices import Choice, choices, variants
 from stepward.cli.operator import command_line
-from stepward.client import TaskStatus
-from stepward.errors import InvalidPayload
-from stepward.model.records import Task
-from stepward.model.states import TaskState
+from stepward.client import Client, TaskStatus, would_work
+from stepward.model.records import Step, Task
 
 INDENT = 2
 GAP = 3
-SIGNAL = "signal "
 
 Advice = list[tuple[str, str]]
 """Commands, each with what it does."""
 
 
-def print_advice(console: Console, record: Task, status: TaskStatus) -> None:
-    """Print what can be done next, if it needs somebody to do something."""
-    advice = _advice(record, status)
+async def advise(client: Client, record: Task, status: TaskStatus) -> Advice:
+    """What can be done next about a task that needs somebody to do something: only what the store would carry out."""
+    steps = await client.store.steps(record.id)
+    found: Advice = []
+    for choice in choices(record, status, steps):
+        found += await _working(client, record, steps, choice)
+    return found
+
+
+def print_advice(console: Console, advice: Advice) -> None:
+    """Print what can be done next, if there is anything."""
     if not advice:
         return
     console.print(Text("\nWhat to do next", style="bold"))
@@ -36,46 +45,23 @@ def print_advice(console: Console, record: Task, status: TaskStatus) -> None:
             _print_below(console, command, meaning)
 
 
-def _advice(record: Task, status: TaskStatus) -> Advice:
-    id = record.id
-    if status.state is TaskState.ERROR:
-        return _of_error(id, status, undoing=record.undo_to is not None)
-    if status.state is TaskState.SUSPENDED:
-        return [(command_line("resume", id), "go on"), (command_line("cancel", id), "stop, and undo what was done")]
-    waits_for = status.waits_for or ""
-    if status.state is TaskState.WAITING and waits_for.startswith(SIGNAL):
-        name = waits_for.removeprefix(SIGNAL).partition(",")[0]
-        return [(command_line("signal", id, name, "JSON"), "give it what it waits for")]
+async def _working(client: Client, record: Task, steps: Sequence[Step], choice: Choice) -> Advice:
+    """The choice as it is if that works, else with each of the words that make it work."""
+    for among in variants(record, choice, client.store.now()):
+        found: Advice = []
+        for one in among:
+            if one.directive is None or await would_work(client.store, record, steps, one.directive):
+                found.append((command_line(*one.words), one.meaning))
+        if found:
+            return found
     return []
-
-
-def _of_error(id: str, status: TaskStatus, *, undoing: bool) -> Advice:
-    step = str((status.error or {}).get("step") or "")
-    if not step and not undoing and _is_of_result(status):
-        return [(command_line("undo", id), "undo what was done")]
-    onward = "go on undoing" if undoing else "go on with what is recorded"
-    advice = [(command_line("resubmit", id), f"repeat {step}" if step else onward)]
-    if step and not undoing:
-        advice.append((command_line("resubmit", id, "--input", "[…]"), "repeat it with other arguments"))
-    if step:
-        advice.append((command_line("mark-done", id, step, "JSON"), "somebody did it by hand: this is the result"))
-    if not undoing:
-        advice.append((command_line("undo", id), "undo what was done"))
-    return advice
-
-
-def _is_of_result(status: TaskStatus) -> bool:
-    """Whether a recorded result is not of the type that the workflow reads: it would read it again."""
-    error = status.error or {}
-    message = str(error.get("message") or "")
-    is_own = message.startswith(f"result of {status.workflow}:")
-    return error.get("type") == InvalidPayload.__name__ and message.startswith("result of ") and not is_own
 
 
 def _print_below(console: Console, command: str, meaning: str) -> None:
     """The meaning as a shell's comment, the command below it."""
-    comment = cut(f"{' ' * INDENT}# {clean(meaning)}", console.width)
-    console.print(Text(comment, style="dim"), soft_wrap=True)
+    lead = f"{' ' * INDENT}# "
+    for line in wrap(clean(meaning), console.width - len(lead)):
+        console.print(Text(cut(f"{lead}{line}", console.width), style="dim"), soft_wrap=True)
     for piece in _folded(f"{' ' * INDENT}{command}", console.width):
         console.print(Text(piece, style="cyan"), soft_wrap=True)
 

@@ -71,7 +71,7 @@ async def _list(client: Client, *, as_json: bool) -> None:
 def _row(agent: AgentStatus, now: float) -> list[Cell]:
     return [
         Cell(agent.name),
-        Cell(_state(agent, now), STYLES.get(agent.state, "red")),
+        Cell(state_of(agent, now), STYLES.get(agent.state, "red")),
         Cell(str(agent.instances)),
         Cell(str(agent.capacity)),
         Cell(str(agent.in_flight)),
@@ -81,8 +81,8 @@ def _row(agent: AgentStatus, now: float) -> list[Cell]:
     ]
 
 
-def _state(agent: AgentStatus, now: float) -> str:
-    """The state, since when, and by whom."""
+def state_of(agent: AgentStatus, now: float) -> str:
+    """The state of an Agent, since when, and by whom."""
     if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:
         note = f": {agent.note}" if agent.note else ""
         return f"suspended {span(now - agent.suspended_at)} by {agent.suspended_by}{note}"

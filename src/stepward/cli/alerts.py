@@ -12,8 +12,10 @@ from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, span
 from stepward.client import Client
 from stepward.model.records import Alert
+from stepward.payload import readable
 
 LIMIT = 100
+UNSERVED = "unserved"
 GREATEST = 2**63 - 1
 
 ALERT_COLUMNS = (
@@ -60,6 +62,21 @@ async def _list(client: Client, *, everything: bool, limit: int, as_json: bool) 
         return
     now = client.store.now()
     print_table(ALERT_COLUMNS, [alert_row(alert, now) for alert in found], "No open alerts.")
+    if any(alert.task_id for alert in found):
+        click.echo("What to do about a task: stepward show ID")
+
+
+def _served(alert: Alert) -> str | None:
+    """What nobody serves, of an alert on all tasks of a workflow."""
+    details = readable(alert.details)
+    known = alert.kind == UNSERVED and isinstance(details, dict) and "workflow" in details
+    return f"{details['workflow']}@{details.get('version')}" if known else None
+
+
+def _without_its_task(alert: Alert) -> str:
+    """The message without the task that stands beside it, where it would fill the line."""
+    head, rest = f"task {alert.task_id} (", alert.message.partition("): ")[2]
+    return rest if rest and alert.message.startswith(head) else alert.message
 
 
 def alert_row(alert: Alert, now: float) -> list[Cell]:
@@ -69,6 +86,6 @@ def alert_row(alert: Alert, now: float) -> list[Cell]:
         Cell(str(alert.number), style),
         Cell(span(now - alert.at), "dim"),
         Cell(alert.kind, style or "bold red"),
-        Cell(alert.task_id or alert.task or NOTHING, style),
-        Cell(alert.message, style),
+        Cell(alert.task_id or alert.task or _served(alert) or NOTHING, style),
+        Cell(_without_its_task(alert), style),
     ]

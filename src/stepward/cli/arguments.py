@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +18,7 @@ from stepward.errors import InvalidDuration, InvalidPayload, Refused
 
 NOT_NUMBERS = re.compile(r"(?<![\w\"])[-+]?(NaN|Infinity)(?![\w\"])", re.IGNORECASE)
 SHOWN = 40
+TOKEN_CHARACTERS = 10_000
 
 
 def json_value(text: str, what: str) -> Any:
@@ -30,6 +33,26 @@ def json_value(text: str, what: str) -> Any:
         raise InvalidPayload(
             f"{what}: expected JSON, found {cut(clean(text), SHOWN)}; {_advice(text, error)}"
         ) from None
+
+
+def token(text: str) -> str:
+    """A completion token: itself, ``-`` for a line of standard input, ``@PATH`` for a file that holds it.
+
+    Arguments are seen by every user of the host and kept by shells; a token is good for whoever has it.
+    """
+    if text == "-":
+        return sys.stdin.readline(TOKEN_CHARACTERS).strip()
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:])
+    try:
+        if not (path.is_file() or path.is_fifo()):
+            raise OSError("no file")
+        with path.open(encoding="ascii") as file:
+            return file.readline(TOKEN_CHARACTERS).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        found = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise Refused(f"TOKEN: expected a readable file after @, found {found[:100]}; look at its path") from None
 
 
 def instant_or_duration(text: str | None) -> datetime | Duration | None:

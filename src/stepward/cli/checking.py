@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward.app import App
-from stepward.cli import drift, server
+from stepward.cli import drift, server, standstill
 from stepward.cli.cells import clean
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
 from stepward.cli.operator import json_option, operator_client, settings_for, store_option
@@ -19,6 +19,7 @@ from stepward.cli.reports import INSTANCE_COLUMNS, instance_row
 from stepward.cli.screen import print_table, screen
 from stepward.cli.table import Cell, Column
 from stepward.cli.targets import load_app
+from stepward.client.agents import is_silent
 from stepward.errors import StoreError
 from stepward.model.records import Instance
 from stepward.running import sinks_of
@@ -54,6 +55,7 @@ class Findings(Struct, kw_only=True):
 def check(target: str | None, as_json: bool, store: str | None) -> None:
     """Check settings, store, server and instances; exit 1 when something is wrong.
 
+    Open alerts, silent instances and live tasks that nobody serves are wrong too; warnings leave the exit code 0.
     With APP its workflows are compared with what the store has registered.
     """
     app = load_app(target) if target is not None else None
@@ -84,8 +86,16 @@ async def _look(settings: Settings, app: App | None) -> Findings:
 async def _compare(settings: Settings, identity: Identity, app: App | None) -> Findings:
     found = inspect(settings.store)
     async with operator_client(settings) as client:
-        instances = await client.instances()
-        problems = drift.between_schedulers(instances)
+        instances, now = await client.instances(), client.store.now()
+        at_work = [each for each in instances if each.alive and not is_silent(each, now)]
+        tasks = await standstill.live_tasks(client)
+        problems = [
+            *standstill.silent(instances, now),
+            *standstill.unserved(tasks, at_work),
+            *standstill.unoffered(await client.agents()),
+            *standstill.unseen(await client.alerts(standstill.MOST), now),
+            *drift.between_schedulers(at_work),
+        ]
         if app is not None:
             problems += drift.from_registered(app.registry.records(), await client.store.workflows())
         if found is not None:
@@ -96,10 +106,25 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             server=found,
             instances=instances,
             problems=problems,
-            warnings=[] if found is None else server.warnings(found, settings, instances),
-            now=client.store.now(),
+            warnings=[
+                *standstill.unsupervised(tasks, at_work),
+                *([] if found is None else server.warnings(found, settings, instances)),
+                *_stuck(at_work),
+            ],
+            now=now,
             code=FAILED if problems else DONE,
         )
+
+
+def _stuck(instances: list[Instance]) -> list[str]:
+    """Instances at work that lost slots to code which does not stop."""
+    return [
+        f"instance {each.id} (process {each.pid} on {each.host}): expected every call of {health.agent} to stop at its "
+        f"complete-by, found {health.stuck} of {health.capacity} that do not; look at their code, and end the process"
+        for each in instances
+        for health in each.health
+        if health.stuck
+    ]
 
 
 def _fields(findings: Findings) -> dict[str, object]:
@@ -133,5 +158,12 @@ def _print(console: Console, findings: Findings) -> None:
         console.print(Text(f"! {clean(warning)}", style="yellow"))
     for problem in findings.problems:
         console.print(Text(f"✗ {clean(problem)}", style="red"))
-    if not findings.problems:
-        console.print(Text("✓ Nothing is wrong.", style="green"))
+    console.print(_last_line(len(findings.problems), len(findings.warnings)))
+
+
+def _last_line(problems: int, warnings: int) -> Text:
+    counted = f"{warnings} warning{'' if warnings == 1 else 's'}"
+    if problems:
+        more = f", and {counted}" if warnings else ""
+        return Text(f"✗ {problems} {'thing is' if problems == 1 else 'things are'} wrong{more}.", style="red")
+    return Text(f"! {counted}; nothing else is wrong.", "yellow") if warnings else Text("✓ Nothing is wrong.", "green")

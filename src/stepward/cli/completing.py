@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from stepward.cli.arguments import json_value
+from stepward.cli.arguments import token as token_of
 from stepward.cli.operator import with_client
 from stepward.client import Client
 
@@ -17,8 +18,11 @@ BY = click.option("--by", metavar="NAME", help="Who finishes it, for the audit; 
 @BY
 @with_client
 async def complete(client: Client, token: str, value: str, by: str | None) -> None:
-    """Finish a step from outside: JSON is its result."""
-    await client.complete(token, json_value(value, "result"), by=by)
+    """Finish a step from outside: JSON is its result.
+
+    TOKEN may be - for a line of standard input, or @PATH for a file: arguments are seen by others.
+    """
+    await client.complete(token_of(token), json_value(value, "result"), by=by)
     click.echo("completed")
 
 
@@ -28,6 +32,9 @@ async def complete(client: Client, token: str, value: str, by: str | None) -> No
 @BY
 @with_client
 async def fail(client: Client, token: str, message: str, by: str | None) -> None:
-    """Finish a step from outside: it has failed for good, and MESSAGE says why."""
-    await client.fail(token, message, by=by)
+    """Finish a step from outside: it has failed for good, and MESSAGE says why.
+
+    TOKEN may be - for a line of standard input, or @PATH for a file: arguments are seen by others.
+    """
+    await client.fail(token_of(token), message, by=by)
     click.echo("failed")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from stepward.model.mixed import mixed
 from stepward.model.records import Instance, Role, WorkflowRecord
 
 PARTS = ("schema", "policy", "complete_seconds", "plan")
 
 
 def between_schedulers(instances: Sequence[Instance]) -> list[str]:
-    """A line for each workflow of which live Schedulers serve different versions."""
+    """A line for each workflow of which live Schedulers serve different versions, or one version differently."""
     lines = []
     for name, served in sorted(_served(instances).items()):
         if len(set(served.values())) > 1:
             found = "; ".join(f"{where} serves {', '.join(versions)}" for where, versions in served.items())
             lines.append(f"workflow {name}: expected all live Schedulers to serve the same versions, found {found}")
-    return lines
+    return lines + [each.message for each in mixed(instances)]
 
 
 def from_registered(declared: Iterable[WorkflowRecord], registered: Iterable[WorkflowRecord]) -> list[str]:

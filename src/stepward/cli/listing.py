@@ -13,11 +13,12 @@ from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import span
 from stepward.client import Client, TaskStatus
+from stepward.model.failures import titled
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.stopped import WAITS_FOR
 
 LIMIT = 50
 MOST = 10_000
-COUNTS = ("steps", "steps_done", "progress")
 """What a listing does not know."""
 
 COLUMNS = (
@@ -30,7 +31,7 @@ COLUMNS = (
 )
 
 
-@click.command("tasks", epilog=keys(TaskStatus, without=COUNTS))
+@click.command("tasks", epilog=keys(TaskStatus, without=("steps",), more=("steps_total",)))
 @click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only such tasks.")
 @click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
 @click.option("--label", metavar="K=V", help="Only tasks with that label.")
@@ -55,7 +56,7 @@ async def tasks(
 def task_fields(task: TaskStatus) -> dict[str, Any]:
     """A listed task for programs."""
     fields = plain(task)
-    return {name: value for name, value in fields.items() if name not in COUNTS}
+    return {"steps_total" if name == "steps" else name: value for name, value in fields.items()}
 
 
 def _row(task: TaskStatus, now: float) -> list[Cell]:
@@ -70,7 +71,9 @@ def _row(task: TaskStatus, now: float) -> list[Cell]:
 
 
 def _note(task: TaskStatus) -> Cell:
-    """Why it stands where it stands."""
+    """Why it stands where it stands; of code that does not fit the record, the place."""
+    if task.waits_for == WAITS_FOR and task.error is not None and task.error.get("place"):
+        return Cell(f"code that fits: {task.error['place']}")
     if task.error is not None and task.state is not TaskState.PROCESSED:
-        return Cell(str(task.error.get("message", "")), "red" if task.state is TaskState.ERROR else "")
+        return Cell(titled(task.error), "red" if task.state is TaskState.ERROR else "")
     return Cell("" if task.state in TASK_ENDS else task.waits_for or "")

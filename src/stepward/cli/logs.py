@@ -33,6 +33,8 @@ def log_to_stderr(level: str, *, process: int | None = None) -> None:
     root = logging.getLogger()
     hush_clients()
     if not root.handlers:
+        # Among Python's own warnings is the one of a step that workflow code did not await.
+        logging.captureWarnings(True)
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(OneLine(process))
         root.addHandler(handler)

@@ -12,7 +12,8 @@ from stepward.cli.alerts import alerts
 from stepward.cli.checking import check
 from stepward.cli.completing import complete, fail
 from stepward.cli.directing import cancel, mark_done, resubmit, resume, suspend, undo
-from stepward.cli.failures import exit_code
+from stepward.cli.ending import bound_end
+from stepward.cli.failures import DONE, exit_code
 from stepward.cli.letters import dead_letters
 from stepward.cli.listing import tasks
 from stepward.cli.queues import events, post
@@ -73,5 +74,9 @@ for _section in SECTIONS.values():
 
 
 def main() -> NoReturn:
-    """Run the command line."""
-    cli.main(prog_name="stepward")
+    """Run the command line as a process of its own."""
+    try:
+        cli.main(prog_name="stepward")
+    except SystemExit as end:
+        bound_end(end.code if isinstance(end.code, int) else DONE)
+        raise

@@ -10,6 +10,7 @@ import click
 from msgspec import Struct, structs
 
 from stepward.cli.times import instant
+from stepward.payload import readable
 
 INSTANTS = frozenset(
     {
@@ -18,6 +19,7 @@ INSTANTS = frozenset(
         "buried_at",
         "complete_by",
         "created_at",
+        "deadline",
         "deferred_at",
         "delivered_at",
         "expires_at",
@@ -51,6 +53,8 @@ def _value(name: str, value: object) -> Any:
         return plain(value)
     if isinstance(value, list):
         return [_value(name, each) for each in value]
+    if isinstance(value, dict):
+        return {key: _value(name, each) for key, each in value.items()}
     if name in INSTANTS and isinstance(value, float):
         return instant(value)
-    return json.loads(value) if isinstance(value, bytes) else value
+    return readable(value) if isinstance(value, bytes) else value

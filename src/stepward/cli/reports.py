@@ -10,6 +10,7 @@ from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, relative, span
 from stepward.client import Client
+from stepward.client.agents import is_silent
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Audit, Instance
 
@@ -69,7 +70,7 @@ def instance_row(instance: Instance, now: float) -> list[Cell]:
     """An instance as a row of its table."""
     return [
         Cell(instance.id),
-        state_cell("alive" if instance.alive else "dead"),
+        _state(instance, now),
         Cell(instance.host),
         Cell(str(instance.pid)),
         Cell(span(now - instance.started_at), "dim"),
@@ -78,15 +79,26 @@ def instance_row(instance: Instance, now: float) -> list[Cell]:
     ]
 
 
+def _state(instance: Instance, now: float) -> Cell:
+    if is_silent(instance, now):
+        return Cell(f"✗ silent since {span(now - instance.expires_at)}", "red")
+    return state_cell("alive" if instance.alive else "dead")
+
+
 def _serves(instance: Instance) -> Cell:
     """What it serves; of Agents how much of their room is taken, and a breaker that is not closed."""
     doing = {health.agent: _doing(health) for health in instance.health}
-    return Cell(", ".join(doing.get(name, name) for name in instance.serves), "dim")
+    beside = [each for each in instance.health if each.agent not in instance.serves and each.stuck]
+    shown = [doing.get(name, name) for name in instance.serves] + [
+        f"{each.agent}: {each.stuck} stuck" for each in beside
+    ]
+    return Cell(", ".join(shown), "dim")
 
 
 def _doing(health: AgentHealth) -> str:
     breaker = "" if health.breaker == CLOSED else f" breaker {health.breaker.replace('_', ' ')}"
-    return f"{health.agent} {health.in_flight}/{health.room}{breaker}"
+    stuck = f", {health.stuck} stuck" if health.stuck else ""
+    return f"{health.agent} {health.in_flight}/{health.room}{breaker}{stuck}"
 
 
 def _audit_row(audit: Audit, now: float) -> list[Cell]:
@@ -97,5 +109,7 @@ def _audit_row(audit: Audit, now: float) -> list[Cell]:
         Cell(audit.act, "bold"),
         Cell(audit.task or NOTHING),
         Cell(audit.step or NOTHING),
-        Cell(change if audit.details == b"{}" else f"{change} {audit.details.decode()}".strip()),
+        Cell(
+            change if audit.details == b"{}" else f"{change} {audit.details.decode(errors='backslashreplace')}".strip()
+        ),
     ]

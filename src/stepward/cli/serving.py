@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -14,6 +15,8 @@ from rich.text import Text
 from stepward import durations
 from stepward.app import App
 from stepward.cli.cells import clean, cut
+from stepward.cli.ending import bound_end, last_words
+from stepward.cli.failures import DONE, FAILED
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.screen import screen
 from stepward.cli.signals import Signals
@@ -42,14 +45,34 @@ def serve(app: App, actors: Actors) -> None:
     """Run these actors of the application until a signal; what they do is logged to stderr."""
     log_to_stderr(app.settings.log_level)
     tune_process()
-    asyncio.run(_serve(app, actors))
+    _run(_serve(app, actors))
 
 
 def serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
     """The same as a child of a group, which says on stdout what becomes of this process."""
     log_to_stderr(app.settings.log_level, process=tether.number)
     tune_process()
-    asyncio.run(_serve_tethered(app, actors, tether))
+    _run(_serve_tethered(app, actors, tether))
+
+
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end; code that does not let the event loop close keeps no process from ending."""
+    lifts: list[Callable[[], None]] = []
+
+    async def bounded() -> None:
+        code = FAILED
+        try:
+            await serving
+            code = DONE
+        finally:
+            lifts.append(bound_end(code))
+
+    try:
+        asyncio.run(bounded())
+    finally:
+        # From here on it is whoever called: a command has a bound of its own, a test goes on.
+        for lift in lifts:
+            lift()
 
 
 def patience(settings: Settings) -> float:
@@ -79,7 +102,7 @@ async def _serve(app: App, actors: Actors) -> None:
         header(app, actors, {})
         say("Ready; SIGTERM or ^C drains.")
         await _until_told(running, signals.stop)
-    say("Ended in good order.")
+    say(last_words())
 
 
 async def _serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
@@ -122,7 +145,7 @@ def _roles(app: App, actors: Actors) -> dict[str, str]:
 
 
 def _tell(console: Console, app: App, roles: dict[str, str]) -> None:
-    where = {"store": shown(app.settings.store), "transport": app.settings.transport}
+    where = {"store": shown(app.settings.store), "transport": app.settings.shown("transport")}
     console.print(Text(f"stepward runs {app.name} (process {os.getpid()})", style="bold"))
     for name, value in (where | roles).items():
         if value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import click
@@ -11,9 +12,12 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from stepward.cli.advice import print_advice
+from stepward.cli.advice import advise, print_advice
 from stepward.cli.alerts import ALERT_COLUMNS, alert_row
+from stepward.cli.attempts import print_attempts, print_own_traceback
 from stepward.cli.cells import clean, cut_middle
+from stepward.cli.family import family, print_children
+from stepward.cli.hindrances import hindrances
 from stepward.cli.operator import json_option, with_client
 from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.plans import plan_fields, print_plan
@@ -21,16 +25,22 @@ from stepward.cli.screen import print_table, screen, state_cell
 from stepward.cli.steps import STEP_COLUMNS, step_row
 from stepward.cli.times import full, took
 from stepward.client import Client, TaskStatus
-from stepward.model.records import Task
-from stepward.model.states import TaskState
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.stopped import is_stopped
 
+MOST_NAMES = 5
 ALERTS = 1_000
 OF_RECORD = ("input", "output", "reply_to", "events")
-MORE = ("steps_total", *OF_RECORD, "plan", "steps", "open_alerts")
+MORE = ("steps_total", *OF_RECORD, "plan", "waiting_signals", "steps", "open_alerts")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
 USUAL_PRIORITY = 5
+OF_ATTEMPTS = frozenset({"attempt", "earlier", "expired", "failure", "failures", "traceback"})
+"""What a task's error says of its step's attempts: that stands below, step by step."""
+OF_DOUBT = frozenset({"maybe_done"})
+"""What it says as well where it names the steps in doubt."""
 
 Lines = list[tuple[str, Text | str]]
 """What the header says, each under its label."""
@@ -46,19 +56,42 @@ async def show(client: Client, id: str, as_json: bool) -> None:
     status, steps = await client.task(id).status(), await client.task(id).steps()
     plan = await client.plan(record.workflow, record.version)
     alerts = [alert for alert in await client.alerts(ALERTS) if alert.task == record.uid]
+    signals = await _signals(client, record)
     if as_json:
-        more = {"steps": [plain(step) for step in steps], "open_alerts": [plain(alert) for alert in alerts]}
+        more = {
+            "waiting_signals": dict(signals),
+            "steps": [plain(step) for step in steps],
+            "open_alerts": [plain(alert) for alert in alerts],
+        }
         print_json(_fields(record, status) | {"plan": plan and plan_fields(plan, steps)} | more)
         return
     now, console = client.store.now(), screen()
-    console.print(_header(_lines(record, status, now), status, console.width))
-    print_advice(console, record, status)
+    rows = await client.store.steps(id)
+    relatives = await family(client, record, rows)
+    lines = _lines(record, status, relatives.parent, now) + await hindrances(client, record, rows) + _waiting(signals)
+    console.print(_header(lines, status, console.width))
+    print_children(console, relatives.children)
+    print_own_traceback(console, status.error)
+    print_advice(console, await advise(client, record, status))
     if plan:
         print_plan(plan, steps)
     if steps:
-        print_table(STEP_COLUMNS, [step_row(step, now) for step in steps], "", title="Steps")
+        print_table(STEP_COLUMNS, [step_row(step, now, waits=is_stopped(record)) for step in steps], "", title="Steps")
+        print_attempts(console, steps)
     if alerts:
         print_table(ALERT_COLUMNS, [alert_row(alert, now) for alert in alerts], "", title="Open alerts")
+
+
+async def _signals(client: Client, record: Task) -> Counter[str]:
+    """By name, the signals that came and that the workflow has not taken: the first thousand or so."""
+    untaken = [] if record.state in TASK_ENDS else await client.store.outlived_inbox([record.uid], ("", 0))
+    return Counter(row.name for row in untaken if row.kind is InboxKind.SIGNAL)
+
+
+def _waiting(signals: Counter[str]) -> Lines:
+    shown = ", ".join(f"{name} × {count:,}" for name, count in signals.most_common(MOST_NAMES))
+    more = "" if len(signals) <= MOST_NAMES else f", and {len(signals) - MOST_NAMES} other names"
+    return [("signals", f"came and not taken yet: {shown}{more}")] if signals else []
 
 
 def _fields(record: Task, status: TaskStatus) -> dict[str, Any]:
@@ -84,7 +117,7 @@ def _header(lines: Lines, status: TaskStatus, width: int) -> Panel:
     )
 
 
-def _lines(record: Task, status: TaskStatus, now: float) -> Lines:
+def _lines(record: Task, status: TaskStatus, parent: str | None, now: float) -> Lines:
     state = state_cell(status.state)
     lines: Lines = [
         ("state", Text.assemble((state.text, state.style), f"  {_stage(status)}")),
@@ -98,7 +131,7 @@ def _lines(record: Task, status: TaskStatus, now: float) -> Lines:
         )
     if len(status.id) > len("0" * 36):
         lines.insert(0, ("id", status.id))
-    return lines + _circumstances(record, status, now) + _outcome(record, status)
+    return lines + _circumstances(record, status, parent, now) + _outcome(record, status)
 
 
 def _stage(status: TaskStatus) -> str:
@@ -109,10 +142,12 @@ def _stage(status: TaskStatus) -> str:
     return clean(f"{done} done{run}{waits}")
 
 
-def _circumstances(record: Task, status: TaskStatus, now: float) -> Lines:
+def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float) -> Lines:
     lines: Lines = [("locked by", status.locked_by or "nobody")]
     if status.complete_by is not None:
         lines.append(("complete by", full(status.complete_by, now)))
+    if status.deadline is not None:
+        lines.append(("deadline", full(status.deadline, now)))
     lines.append(("failures", f"{status.failure_count}"))
     if status.priority != USUAL_PRIORITY or status.fairness_key is not None:
         key = "" if status.fairness_key is None else f", in turn as {status.fairness_key}"
@@ -121,8 +156,8 @@ def _circumstances(record: Task, status: TaskStatus, now: float) -> Lines:
         lines.append(("labels", ", ".join(f"{name}={value}" for name, value in status.labels.items())))
     if record.reply_to is not None:
         lines.append(("reply to", f"{record.reply_to}, events told: {record.events}"))
-    if record.parent is not None:
-        lines.append(("parent", f"{record.parent} {record.parent_step}"))
+    if parent is not None:
+        lines.append(("parent", f"{parent}, as its step {record.parent_step}"))
     return lines
 
 
@@ -132,21 +167,24 @@ def _outcome(record: Task, status: TaskStatus) -> Lines:
         return result
     known = dict(status.error)
     title = f"{known.pop('type', 'error')}: {known.pop('message', '')}"
-    rest = {name: value for name, value in known.items() if value}
+    hidden = OF_ATTEMPTS | OF_DOUBT if known.get("in_doubt") else OF_ATTEMPTS
+    rest = {name: value for name, value in known.items() if value and name not in hidden}
     style = "red" if status.state is TaskState.ERROR else ""
     return [
         *result,
         ("error", Text(clean(title), style=style)),
-        *((name, _text(value)) for name, value in rest.items()),
+        *((name.replace("_", " "), _text(value)) for name, value in rest.items()),
     ]
 
 
 def _text(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _shown(payload: bytes) -> str:
-    text = payload.decode()
+    text = payload.decode(errors="backslashreplace")
     return (
         text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({len(payload):,} bytes; whole with --json)"
     )

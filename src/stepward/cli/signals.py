@@ -5,24 +5,37 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
+
+from stepward.interrupts import end_at_once
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALLED = 128
+NOTES = 64
+"""Signals that are read at once."""
 
 
 class Signals:
-    """Hears SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain."""
+    """Hears SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain.
+
+    A second one is heard where the loop hangs: by Python's own handler in the main thread, or by a thread that reads
+    what the interpreter notes of each signal, because a handler may be kept waiting by a call that blocks.
+    """
 
     def __init__(self, *, told: Callable[[], None], at_once: Callable[[], None]) -> None:
         self.stop = asyncio.Event()
         self._told = told
         self._at_once = at_once
-        self._heard_one = False
-        loop = asyncio.get_running_loop()
+        self._handled = self._noted = 0
+        self._loop = asyncio.get_running_loop()
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        threading.Thread(target=self._read, args=(reader,), name="stepward-signals", daemon=True).start()
         for number in SIGNALS:
-            loop.add_signal_handler(number, self._heard, number)
+            signal.signal(number, self._handle)
 
     def drain(self) -> None:
         """Drain as at the first signal; a signal that follows counts as the first one all the same.
@@ -33,11 +46,22 @@ class Signals:
             self.stop.set()
             self._told()
 
+    def _handle(self, number: int, frame: object) -> None:
+        self._handled += 1
+        self._heard(number)
+
+    def _read(self, reader: int) -> None:
+        while True:
+            for number in os.read(reader, NOTES):
+                if number in SIGNALS:
+                    self._noted += 1
+                    self._heard(number)
+
     def _heard(self, number: int) -> None:
-        if self._heard_one:
-            sys.stdout.flush()
+        if max(self._handled, self._noted) > 1:
             self._at_once()
+            name = signal.Signals(number).name
             # Nothing is lost: what stands in the store is the truth, as after a crash.
-            os._exit(SIGNALLED + number)
-        self._heard_one = True
-        self.drain()
+            end_at_once(SIGNALLED + number, f"expected to drain, found a second signal ({name}): ended at once")
+        with suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(self.drain)

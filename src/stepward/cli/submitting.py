@@ -13,6 +13,7 @@ from stepward.cli.arguments import instant_or_duration, json_value, label
 from stepward.cli.operator import with_client
 from stepward.cli.targets import app_or_store
 from stepward.client import Client
+from stepward.client.handle import actor
 
 
 @click.command("submit", context_settings={"ignore_unknown_options": True})
@@ -63,7 +64,8 @@ def submit(
 @with_client
 async def signal(client: Client, id: str, name: str, value: str, signal_id: str | None) -> None:
     """Give task ID the signal NAME, with JSON as its payload."""
-    fresh = await client.task(id).signal(name, json_value(value, f"signal {name}"), signal_id)
+    payload = json_value(value, f"signal {name}")
+    fresh = await client.task(id).signal(name, payload, signal_id, by=actor())
     click.echo(f"{id}: {'signalled' if fresh else 'this signal came before'}")
 
 

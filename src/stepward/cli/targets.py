@@ -27,6 +27,11 @@ def app_or_store(target: str) -> App:
 
 def load_app(target: str) -> App:
     """Import the application. Raises Refused in one line that says what is wrong with it."""
+    if "@" in target:  # a store's address with a slip in it, and perhaps a password
+        raise Refused(
+            f"APP: expected {FORMS}, or a store's address such as postgresql://USER@HOST/DATABASE, found neither; "
+            "correct it"
+        )
     place, _, attribute = target.rpartition(":")
     if not place or not attribute:
         raise Refused(f"APP: expected {FORMS}, found {target!r}; write for example shop:app")

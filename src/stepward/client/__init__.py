@@ -6,6 +6,8 @@ from stepward.client.events import StatusEvent
 from stepward.client.handle import UNSET, TaskHandle, TaskStatus
 from stepward.client.preparation import Options, Preparation
 from stepward.client.queues import Queues
+from stepward.client.repairing import RepairPreview
+from stepward.client.trying import refusal, would_work
 from stepward.client.waiting import Endings
 from stepward.client.within import Prepared
 
@@ -18,7 +20,10 @@ __all__ = [
     "Preparation",
     "Prepared",
     "Queues",
+    "RepairPreview",
     "StatusEvent",
     "TaskHandle",
     "TaskStatus",
+    "refusal",
+    "would_work",
 ]

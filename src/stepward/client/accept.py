@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
+from uuid import UUID
 
 from stepward.durations import LONGEST, Duration, seconds, shown
 from stepward.errors import InvalidDuration, InvalidId, Refused, UnknownWorkflow
+from stepward.model.messages import is_response_queue
 from stepward.model.records import PRIORITIES
 from stepward.payload import encode
 from stepward.workflow.definition import Workflow
 
+Word = TypeVar("Word", bound=StrEnum)
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 APP = re.compile(r"[A-Za-z0-9_-]{1,100}")
 MOST_LABELS = 20
 LABEL_LENGTH = 200
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters, of which PostgreSQL refuses NUL, and halves of characters, which are no UTF-8."""
+"""Control characters, which terminals obey, and of which PostgreSQL takes no NUL; halves of characters are no UTF-8."""
 MOST_LISTED = 10_000
 
 
-def task_id(id: str) -> str:
-    """An id that callers may give. Raises InvalidId."""
-    if not isinstance(id, str) or not ID.fullmatch(id):
-        raise InvalidId(f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {str(id)[:60]!r}; choose another")
+Id = str | UUID
+"""The id of a task, or of a signal, as callers give it."""
+
+
+def task_id(id: Id) -> str:
+    """An id under which a task may be submitted. Raises InvalidId."""
+    text = known_id(id)
+    if not ID.fullmatch(text):
+        raise InvalidId(f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {text[:60]!r}; choose another")
+    return text
+
+
+def known_id(id: Id) -> str:
+    """The text of an id by which a task is looked up. Raises InvalidId."""
+    if isinstance(id, UUID):
+        return str(id)
+    if not isinstance(id, str):
+        raise InvalidId(f"id: expected a text or a UUID, found {shown(id)}; give its text")
     return id
 
 
@@ -36,13 +56,24 @@ def priority(value: int) -> int:
     return value
 
 
+def one_of(kind: type[Word], value: object, what: str) -> Word | None:
+    """One of a few words, or None."""
+    if value is None:
+        return None
+    try:
+        return kind(str(value))
+    except ValueError:
+        raise Refused(f"{what}: expected one of {', '.join(kind)}, found {value!r:.60}; use one of them") from None
+
+
 def labels(value: Mapping[str, str] | None) -> bytes:
     """A few short texts by which tasks are found."""
     given: object = {} if value is None else value
-    fits = isinstance(given, Mapping) and len(given) <= MOST_LABELS
-    if not fits or not all(_is_short(k) and (v == "" or _is_short(v)) for k, v in dict(value or {}).items()):
+    if not isinstance(given, Mapping) or len(given) > MOST_LABELS:
         raise Refused(f"labels: expected at most {MOST_LABELS} texts of {LABEL_LENGTH} characters by name")
-    return encode(dict(value or {}), "labels")
+    for name, each in given.items():
+        _label(name, each)
+    return encode(dict(given), "labels")
 
 
 def app_name(name: str) -> str:
@@ -59,8 +90,7 @@ def reply_queue(queue: str | None, app: str) -> str | None:
 
 def own_queue(queue: str, app: str) -> str:
     """A private response queue, which lives under ``replies.<app>.``"""
-    own = rf"replies\.{re.escape(app)}\.[A-Za-z0-9_.-]{{1,100}}"
-    if not isinstance(queue, str) or not re.fullmatch(own, queue):
+    if not isinstance(queue, str) or not is_response_queue(queue, app):
         raise Refused(f"reply_to: expected replies.{app}.NAME, found {str(queue)[:80]!r}; name one of this app's")
     return queue
 
@@ -68,6 +98,11 @@ def own_queue(queue: str, app: str) -> str:
 def fairness_key(value: str | None) -> str | None:
     """What tasks are kept fair between: a tenant, a customer."""
     return _short_text(value, "fairness_key")
+
+
+def note(value: str | None) -> str | None:
+    """Why an operator does something, for whoever looks."""
+    return _short_text(value, "note")
 
 
 def person(value: str | None) -> str | None:
@@ -82,9 +117,9 @@ def failure(message: str) -> str:
     return message
 
 
-def signal_id(value: str | None) -> str | None:
+def signal_id(value: Id | None) -> str | None:
     """By which a signal that came before is known."""
-    return _short_text(value, "signal id")
+    return _short_text(str(value) if isinstance(value, UUID) else value, "signal id")
 
 
 def workflow_name(value: object) -> str:
@@ -92,15 +127,24 @@ def workflow_name(value: object) -> str:
     name = value.name if isinstance(value, Workflow) else value
     if not isinstance(name, str):
         raise Refused(
-            f"workflow: expected what @workflow declares, or its name, found {shown(value)}; give one of them"
+            f"workflow: expected what @workflow declares, or its name, found {shown(value)}; "
+            + ("put @workflow above it" if inspect.isroutine(value) else "give one of them")
         )
     return name
 
 
+def wanted_workflow(value: str | None) -> str | None:
+    """The name of the workflow whose tasks are listed."""
+    return _short_text(value, "workflow")
+
+
 def wanted_label(value: tuple[str, str] | None) -> tuple[str, str] | None:
     """The label that listed tasks must have."""
-    if value is not None and not (isinstance(value, tuple) and [type(part) for part in value] == [str, str]):
+    if value is None:
+        return None
+    if not (isinstance(value, tuple) and [type(part) for part in value] == [str, str]):
         raise Refused(f"label: expected a pair of texts, found {shown(value)}; write for example ('customer', '42')")
+    _label(*value)
     return value
 
 
@@ -130,6 +174,24 @@ def deadline(value: datetime | Duration | None, default: float | None, now: floa
     return instant
 
 
+def wake(delay: Duration | None, complete_by: float | None, now: float) -> float | None:
+    """When a task that is to wait begins. Raises InvalidDuration where it would have ended by then."""
+    if delay is None:
+        return None
+    asked = seconds(delay, "delay", zero=True)
+    check_delay(asked, None if complete_by is None else complete_by - now)
+    return now + asked
+
+
+def check_delay(delay: float | None, until_complete_by: float | None) -> None:
+    """Raises InvalidDuration for a task that would begin when it must have ended."""
+    if delay is not None and until_complete_by is not None and delay >= until_complete_by:
+        raise InvalidDuration(
+            f"delay: expected less than the {timedelta(seconds=round(until_complete_by))} until the complete-by, found "
+            f"{timedelta(seconds=round(delay))}; begin sooner, or give it longer"
+        )
+
+
 def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
     """The argument array, checked against the workflow's own signature."""
     data = workflow.signature.pack(args, kwargs, limit=limit)
@@ -137,21 +199,32 @@ def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: 
     return data
 
 
+def _label(name: object, value: object) -> None:
+    _check_text(name, "labels")
+    if value != "":
+        _check_text(value, "labels")
+
+
 def _short_text(value: str | None, what: str) -> str | None:
-    if value is None:
-        return None
-    if not _is_short(value):
-        raise Refused(f"{what}: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
-    if UNPRINTABLE.search(value):
-        raise Refused(f"{what}: expected no control characters, found {shown(value)}; leave them out")
+    if value is not None:
+        _check_text(value, what)
     return value
 
 
-def _is_short(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LABEL_LENGTH
+def _check_text(value: object, what: str) -> None:
+    """The one rule for every text that comes in: short, and nothing that a database or a terminal stumbles over."""
+    if not isinstance(value, str) or not 0 < len(value) <= LABEL_LENGTH:
+        raise Refused(f"{what}: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
+    if UNPRINTABLE.search(value):
+        raise Refused(f"{what}: expected no control characters, found {shown(value)}; leave them out")
 
 
-def unknown(name: str, known: list[str]) -> UnknownWorkflow:
-    """The refusal of a workflow that nobody registered."""
-    names = ", ".join(sorted(set(known))) or "none; start a Scheduler of the application first"
-    return UnknownWorkflow(f"workflow {name[:100]!r}: expected a registered one, found no such; known: {names}")
+def unknown(name: str, known: Iterable[str]) -> UnknownWorkflow:
+    """The refusal of a workflow that neither this program's App nor any Scheduler has registered."""
+    names = sorted(set(known))
+    near = difflib.get_close_matches(name, names, n=1)
+    advice = f"did you mean {near[0]!r}?" if near else "add it to App(workflows=[…]), and start a Scheduler of that App"
+    return UnknownWorkflow(
+        f"workflow {name[:100]!r}: expected a registered one, found no such; "
+        f"known: {', '.join(names) or 'none'}; {advice}"
+    )

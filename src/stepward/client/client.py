@@ -22,7 +22,7 @@ from stepward.client.waiting import Endings, Lookout
 from stepward.client.within import Prepared, Uncommitted, is_ours
 from stepward.clock import Environment
 from stepward.durations import Duration
-from stepward.errors import Refused, ScheduleNotFound, TaskConflict, TaskNotFound
+from stepward.errors import Refused, ScheduleNotFound, TaskNotFound
 from stepward.events import Hints
 from stepward.model.action import current_caller
 from stepward.model.plan import Plan
@@ -32,6 +32,7 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
 from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, Wait
 from stepward.store.opening import open_store
+from stepward.store.rulings import check_same
 from stepward.store.watcher import Watcher
 from stepward.transport.queues import AppQueues
 from stepward.workflow.definition import Workflow
@@ -40,6 +41,11 @@ from stepward.workflow.registry import Registry
 SIGNAL_NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 BATCH = 10_000
 POLL = 1.0
+
+NOT_ENTERED = (
+    "client: expected use within `async with app.client() as client`, found it not entered yet; enter it first"
+)
+CLOSED = "client: expected use within `async with app.client() as client`, found it closed; open another"
 
 Birth = Callable[[Task], "asyncio.Future[Submitted | None] | None"]
 """Lets a Scheduler of this process have a submission born claimed; None when there is none with room."""
@@ -67,31 +73,36 @@ class Client:
     ) -> None:
         self._environment = environment or Environment()
         self._owns_store = isinstance(store, str)
-        self.store: Store = (
-            open_store(store, app=app, environment=self._environment) if isinstance(store, str) else store
-        )
+        opened = open_store(store, app=app, environment=self._environment) if isinstance(store, str) else store
+        self._store: Store = opened
+        self._missing = NOT_ENTERED if self._owns_store else None
+        """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
         self.app = app
         self.limit = payload_bytes
-        self._preparation = Preparation(self.store, app, registry or Registry([], []), self._environment, payload_bytes)
+        self._preparation = Preparation(opened, app, registry or Registry([], []), self._environment, payload_bytes)
         self._hints = hints or Hints()
-        self._completions = Completions(self.store, app, self._environment, self._hints, payload_bytes)
+        self._completions = Completions(
+            opened, app, self._environment, self._hints, payload_bytes, (registry or Registry([], [])).operations
+        )
         self._owns_queues = queues is None
         self._queues = queues or self._own_queues(transport)
         self._readers = Readers(self._queues)
         self._birth = birth
         self._uncommitted = Uncommitted()
-        self._lookout = Lookout(self.store, endings or Endings(), self._hints, POLL)
-        self._watcher = Watcher(self.store, self._hints) if self._owns_store else None
+        self._lookout = Lookout(opened, endings or Endings(), self._hints, POLL)
+        self._watcher = Watcher(opened, self._hints) if self._owns_store else None
 
     async def __aenter__(self) -> Client:
         _refuse_in_workflow("app.client()")
         if self._owns_store:
-            await self.store.open()
+            await self._store.open()
         if self._watcher is not None:
             self._watcher.start()
+        self._missing = None
         return self
 
     async def __aexit__(self, *exception: object) -> None:
+        self._missing = CLOSED
         await self._lookout.stop()
         if self._watcher is not None:
             await self._watcher.stop()
@@ -99,13 +110,20 @@ class Client:
         if self._owns_queues:
             await self._queues.close()
         if self._owns_store:
-            await self.store.close()
+            await self._store.close()
+
+    @property
+    def store(self) -> Store:
+        """The store. Raises Refused unless the client is open."""
+        if self._missing is not None:
+            raise Refused(self._missing)
+        return self._store
 
     async def submit(
         self,
         workflow: Workflow[Any, R] | str,
         *args: Any,
-        id: str | None = None,
+        id: accept.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
@@ -142,18 +160,25 @@ class Client:
         workflow: Workflow[Any, R] | str,
         arguments: Sequence[Sequence[Any]],
         *,
-        ids: Sequence[str] | None = None,
+        ids: Sequence[accept.Id] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
         transaction: object = None,
     ) -> list[TaskHandle[R]]:
-        """Submit a task for each tuple of arguments, 10,000 rows a transaction; nothing if one of them does not fit."""
+        """Submit a task for each tuple of arguments; nothing if one of them does not fit, or its id is another task's.
+
+        With ``ids`` all are one transaction, without it 10,000 rows are.
+        """
         options = Options(priority=priority, labels=labels, fairness_key=fairness_key)
         prepared = await self.prepared_many(workflow, arguments, ids, options)
         if transaction is not None:
             return self.handles(await self._submit_within(transaction, prepared), prepared.known)
-        submitted = await prepared.submit(self.store, BATCH)
+        if ids is None:
+            submitted = await prepared.submit(self.store, BATCH)
+        else:
+            async with self.store.transaction() as whole:
+                submitted = await prepared.submit(whole, BATCH)
         self._hints.hint()
         return self.handles(submitted, prepared.known)
 
@@ -162,19 +187,20 @@ class Client:
 
         The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
         """
+        self._check("client.events()")
         return self._readers.open(accept.own_queue(queue, self.app))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
-        _refuse_in_workflow("client.transaction()")
+        self._check("client.transaction()")
         async with self.store.transaction() as transaction:
             yield transaction
         self._hints.hint()
 
-    def task(self, id: str) -> TaskHandle:
+    def task(self, id: accept.Id) -> TaskHandle:
         """A handle on the task of that id; whether there is one shows when it is used."""
-        return TaskHandle(self, id)
+        return TaskHandle(self, accept.known_id(id))
 
     async def tasks(
         self,
@@ -185,9 +211,12 @@ class Client:
     ) -> list[TaskStatus]:
         """Tasks, newest first."""
         wanted = TaskFilter(
-            state=_state(state), workflow=workflow, label=accept.wanted_label(label), limit=accept.listed(limit)
+            state=_state(state),
+            workflow=accept.wanted_workflow(workflow),
+            label=accept.wanted_label(label),
+            limit=accept.listed(limit),
         )
-        return [status_of(task, []) for task in await self.store.tasks(wanted)]
+        return await self._statuses(await self.store.tasks(wanted))
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """What operators were told, newest first."""
@@ -237,15 +266,16 @@ class Client:
 
     async def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
-        return statuses(await self.store.instances(), await self.store.standings())
+        return statuses(await self.store.instances(), await self.store.standings(), self.store.now())
 
     async def suspend_agent(self, name: str, note: str | None = None) -> bool:
         """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
 
         False if it is suspended already. Raises AgentNotFound.
         """
+        why = accept.note(note)
         check_known(name, await self.store.standings())
-        is_new = await self.store.suspend_agent(name, note, actor())
+        is_new = await self.store.suspend_agent(name, why, actor())
         self._hints.hint()
         return is_new
 
@@ -256,16 +286,17 @@ class Client:
         self._hints.hint()
         return was_suspended
 
-    async def audits(self, id: str | None = None, limit: int = 100) -> list[Audit]:
+    async def audits(self, id: accept.Id | None = None, limit: int = 100) -> list[Audit]:
         """Who did what to a task, or to all, newest first."""
-        return await self.store.audits(id, limit)
+        return await self.store.audits(None if id is None else accept.known_id(id), limit)
 
-    async def record(self, id: str) -> Task:
+    async def record(self, id: accept.Id) -> Task:
         """The task's record. Raises TaskNotFound."""
-        _refuse_in_workflow("client.task()")
-        task = await self.store.task(id)
+        self._check("client.task()")
+        known = accept.known_id(id)
+        task = await self.store.task(known)
         if task is None:
-            raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
+            raise TaskNotFound(f"task {known[:200]!r}: expected an id that was submitted, found none such")
         return task
 
     async def plan(self, workflow: str, version: str) -> Plan | None:
@@ -274,35 +305,50 @@ class Client:
 
     async def wait_for_end(self, uid: str) -> Task:
         """The task once it has ended."""
+        self._check("client.task()")
         if self._uncommitted.look_for(uid):
             self._hints.hint()
         return await self._lookout.ended(uid)
 
-    async def direct(self, id: str, directive: Directive) -> TaskState:
+    async def direct(self, id: accept.Id, directive: Directive) -> TaskState:
         """Carry out an operator's directive; the state after it, or the present one if its owner will act."""
-        _refuse_in_workflow("client.task()")
-        state = await self.store.direct(id, directive)
+        self._check("client.task()")
+        state = await self.store.direct(accept.known_id(id), directive)
         self._hints.hint()
         return state
 
-    async def signal(self, id: str, name: str, body: bytes, signal_id: str | None) -> bool:
-        """Put a signal into a task's inbox."""
-        _refuse_in_workflow("client.task()")
+    async def signal(
+        self, id: accept.Id, name: str, body: bytes, signal_id: accept.Id | None, by: str | None = None
+    ) -> bool:
+        """Put a signal into a task's inbox; the audit names ``by``."""
+        self._check("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
-        fresh = await self.store.signal(id, name, body, accept.signal_id(signal_id))
+        fresh = await self.store.signal(accept.known_id(id), name, body, accept.signal_id(signal_id), by)
         self._hints.hint()
         return fresh
 
     async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
-        _refuse_in_workflow("client.complete()")
+        self._check("client.complete()")
         await self._completions.complete(token, result, by)
 
     async def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
         """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
-        _refuse_in_workflow("client.fail()")
+        self._check("client.fail()")
         await self._completions.fail(token, message, data, by)
+
+    def _check(self, what: str) -> None:
+        _refuse_in_workflow(what)
+        if self._missing is not None:
+            raise Refused(self._missing)
+
+    async def _statuses(self, tasks: Sequence[Task]) -> list[TaskStatus]:
+        plans = {(task.workflow, task.version): await self.plan(task.workflow, task.version) for task in tasks}
+        stages = sorted({stage.key for plan in plans.values() for stage in plan or ()})
+        found = await self.store.tallies([task.uid for task in tasks], stages) if tasks else []
+        tallies = {tally.task: tally for tally in found}
+        return [status_of(task, tallies[task.uid], plans[task.workflow, task.version]) for task in tasks]
 
     async def _schedule(self, name: str) -> Schedule:
         for schedule in await self.store.schedules():
@@ -311,7 +357,7 @@ class Client:
         raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")
 
     def _own_queues(self, transport: str | None) -> AppQueues:
-        queues = queues_beside(self.store, transport, self.app, self._environment)
+        queues = queues_beside(self._store, transport, self.app, self._environment)
         self._hints.listen(queues.wake)
         return queues
 
@@ -319,7 +365,7 @@ class Client:
         self, workflow: Workflow[Any, Any] | str, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
     ) -> Prepared:
         """A submission that is checked, for ``submit``."""
-        _refuse_in_workflow("client.submit()")
+        self._check("client.submit()")
         known = await self._preparation.known(workflow)
         return Prepared(known, [self._preparation.task(known, args, kwargs, options)], self._preparation.plans)
 
@@ -327,13 +373,13 @@ class Client:
         self,
         workflow: Workflow[Any, Any] | str,
         arguments: Sequence[Sequence[Any]],
-        ids: Sequence[str] | None,
+        ids: Sequence[accept.Id] | None,
         options: Options,
     ) -> Prepared:
         """Submissions that are checked, for ``submit_many``."""
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
-        _refuse_in_workflow("client.submit()")
+        self._check("client.submit()")
         known = await self._preparation.known(workflow)
         return Prepared(known, self._preparation.tasks(known, arguments, ids, options), self._preparation.plans)
 
@@ -345,13 +391,15 @@ class Client:
 
     def handles(self, submitted: Sequence[Submitted], known: Known) -> list[TaskHandle[Any]]:
         """A handle on each task. Raises TaskConflict if one is not what its id was asked for."""
+        check_same(submitted)
         return [self._handle(each, known) for each in submitted]
 
     async def _submit_within(self, transaction: object, prepared: Prepared) -> list[Submitted]:
         if is_ours(transaction):
-            return await prepared.submit(transaction, BATCH)
+            async with transaction.savepoint():
+                return await prepared.submit(transaction, BATCH)
         borrowed = self.store.borrowed(transaction)
-        submitted = await prepared.submit(borrowed, BATCH)
+        submitted = await prepared.submit_borrowed(borrowed, BATCH)
         self._uncommitted.add(submitted, borrowed.ring)
         return submitted
 
@@ -367,11 +415,6 @@ class Client:
         return submitted
 
     def _handle(self, submitted: Submitted, known: Known) -> TaskHandle[Any]:
-        if not submitted.same:
-            raise TaskConflict(
-                f"id {submitted.id!r}: expected a new id, or the same workflow and arguments, found a task with "
-                "others; choose another id"
-            )
         result = known.signature.result_type if isinstance(known, Workflow) else Any
         return TaskHandle(self, submitted.id, submitted.uid, result)
 

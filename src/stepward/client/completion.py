@@ -10,9 +10,11 @@ from msgspec.structs import asdict
 from stepward.client import accept
 from stepward.client.handle import actor
 from stepward.clock import Environment
-from stepward.errors import CompletionRefused, Unrecoverable
+from stepward.errors import CompletionRefused, InvalidPayload, Unrecoverable
 from stepward.events import Hints
-from stepward.model.answers import error_json
+from stepward.model.action import Action
+from stepward.model.failures import FailureConverter
+from stepward.model.states import StepKind
 from stepward.model.tokens import KEY_BYTES, Claim, read_token
 from stepward.payload import encode
 from stepward.store.contract import Completion, CompletionStore, Reason, Refusal
@@ -21,8 +23,17 @@ from stepward.store.contract import Completion, CompletionStore, Reason, Refusal
 class Completions:
     """Reads tokens, and tells the store what their holders say; whatever is refused has changed nothing."""
 
-    def __init__(self, store: CompletionStore, app: str, environment: Environment, hints: Hints, limit: int) -> None:
+    def __init__(
+        self,
+        store: CompletionStore,
+        app: str,
+        environment: Environment,
+        hints: Hints,
+        limit: int,
+        operations: Mapping[str, Action[Any, Any]],
+    ) -> None:
         self._store = store
+        self._operations = operations
         self._app = app
         self._environment = environment
         self._hints = hints
@@ -36,7 +47,7 @@ class Completions:
 
     async def fail(self, token: str, message: str, data: Mapping[str, Any], by: str | None) -> None:
         """The step has failed for good. Raises CompletionRefused."""
-        error = error_json(Unrecoverable(accept.failure(message), **data))
+        error = FailureConverter().convert(Unrecoverable(accept.failure(message), **data))
         await self._finish(token, accept.person(by) or actor(), error=error)
 
     async def _finish(self, token: str, who: str, *, output: bytes | None = None, error: bytes | None = None) -> None:
@@ -46,6 +57,7 @@ class Completions:
         claim = found.claim
         completion = Completion(**_attempt(claim), output=output, error=error, actor=who)
         refusal = _foreign(claim, self._app) if claim.app != self._app else None if found.is_genuine else FORGED
+        refusal = refusal or await self._unfit(claim, output)
         if refusal is not None:
             await self._store.refuse_completion(completion, refusal)
         else:
@@ -53,6 +65,18 @@ class Completions:
             self._hints.hint()
         if refusal is not None:
             raise _refused(refusal)
+
+    async def _unfit(self, claim: Claim, output: bytes | None) -> Refusal | None:
+        """Why the workflow could not read the result; None where it fits, or this program has not the operation."""
+        step = None if output is None else await self._store.completed_step(claim.task, claim.run, claim.key)
+        action = None if step is None or step.kind is StepKind.UNDO else self._operations.get(step.name)
+        if output is None or action is None:
+            return None
+        try:
+            action.signature.check_result(output)
+        except InvalidPayload as error:
+            return Refusal(Reason.UNFIT, f"completion of {claim.key}: {error}; complete it with one that fits")
+        return None
 
     async def _signed_with(self) -> bytes:
         if self._key is None:

@@ -17,6 +17,7 @@ from stepward.model.cloudevents import data_of, decode_event
 from stepward.transport.queues import AppQueues, Stored
 
 BATCH = 250
+LONGEST_SEQUENCE = 20
 PAUSE = 0.5
 """Seconds between tries while the queue cannot be reached."""
 
@@ -140,9 +141,9 @@ class Readers:
 def _read(stored: Stored) -> StatusEvent:
     event = decode_event(stored.body)
     try:
-        sequence = int(event.sequence or "")
+        sequence = int((event.sequence or "")[:LONGEST_SEQUENCE])
     except ValueError:
-        raise InvalidPayload(f"event {event.id[:100]!r}: expected a sequence, found {event.sequence!r}") from None
+        raise InvalidPayload(f"event {event.id[:100]!r}: expected a sequence, found {event.sequence!r:.80}") from None
     return StatusEvent(
         id=event.id,
         type=event.type,

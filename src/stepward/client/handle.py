@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import json
 import typing
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-import msgspec
 from msgspec import Struct
 
+from stepward.client.accept import Id, deadline, one_of
+from stepward.client.overdue import not_ended
 from stepward.client.progress import Progress, progress_of
+from stepward.client.repairing import RepairPreview, preview_of
 from stepward.durations import Duration, seconds
-from stepward.errors import TaskCancelled, TaskFailed, TaskUndone
+from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
+from stepward.model import failures
+from stepward.model.effects import never_ran
 from stepward.model.plan import Plan
 from stepward.model.records import Step, Task
-from stepward.model.states import StepState, TaskState
-from stepward.payload import decode, encode
-from stepward.store.contract import ClientStore, Directive
+from stepward.model.states import TASK_ENDS, StepState, TaskState
+from stepward.payload import decode, encode, readable
+from stepward.store.contract import ClientStore, Directive, Doubt, Later, Tally
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -57,8 +63,8 @@ class Door(Protocol):
         """Carry out a directive."""
         ...
 
-    async def signal(self, id: str, name: str, body: bytes, signal_id: str | None) -> bool:
-        """Put a signal into the task's inbox."""
+    async def signal(self, id: str, name: str, body: bytes, signal_id: Id | None, by: str | None = None) -> bool:
+        """Put a signal into the task's inbox; the audit names ``by``."""
         ...
 
 
@@ -70,6 +76,9 @@ class Unset:
 
 
 UNSET = Unset()
+LOOK_SECONDS = 1.0
+"""Most seconds spent on finding out why a task has not ended in time."""
+AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
 PROCESS_STATES = {
     TaskState.PENDING: "Pending",
     TaskState.PROCESSED: "Processed",
@@ -92,7 +101,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     """The pattern's ProcessState: Pending, Processing, Processed or Error; beyond it Undone and Cancelled."""
     locked_by: str | None
     complete_by: float | None
-    """The task's own, else the latest of its running steps; seconds of the store's clock."""
+    """By when what it does now must be complete, in seconds of the store's clock; None while nobody works on it."""
     failure_count: int
     """Expiries of its steps plus takeovers."""
     priority: int
@@ -107,6 +116,8 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     created_at: float
     started_at: float | None
     finished_at: float | None
+    deadline: float | None
+    """By when the whole task is to end, if its submission or its workflow says so."""
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):
@@ -133,6 +144,10 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     progress_at: float | None
     deferred_at: float | None
     """Since when it waits to be finished from outside."""
+    generation: int
+    """Counts how often it was asked for anew under another idempotency key."""
+    set_aside_at: float | None
+    """Since when a repair has taken it out of what is replayed; what it did still counts for undo."""
 
 
 class TaskHandle(Generic[R]):
@@ -153,21 +168,27 @@ class TaskHandle(Generic[R]):
         Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
         """
         limit = None if timeout is None else seconds(timeout, "timeout", zero=True)
-        async with asyncio.timeout(limit):
-            task = await self._client.wait_for_end(await self._task_uid())
+        try:
+            async with asyncio.timeout(limit) as waiting:
+                task = await self._client.wait_for_end(await self._task_uid())
+        except TimeoutError:
+            if limit is None or not waiting.expired():
+                raise
+            raise await self._not_ended(limit) from None
         result: R = self._unwrap(task)
         return result
 
     async def status(self) -> TaskStatus:
         """Where the task stands now."""
         task = await self._client.record(self.id)
-        steps = await self._client.store.steps(self.id)
-        return status_of(task, steps, await self._client.plan(task.workflow, task.version))
+        plan = await self._client.plan(task.workflow, task.version)
+        (tally,) = await self._client.store.tallies([task.uid], [stage.key for stage in plan or ()])
+        return status_of(task, tally, plan)
 
     async def steps(self) -> list[StepRecord]:
         """Every step that was asked for or that a plan names, in order."""
-        await self._client.record(self.id)
-        return [_step(step) for step in await self._client.store.steps(self.id)]
+        task = await self._client.record(self.id)
+        return [_step(step, task) for step in await self._client.store.steps(self.id)]
 
     async def cancel(self) -> TaskState:
         """Stop the task, undo what it did, and end ``cancelled``."""
@@ -185,26 +206,70 @@ class TaskHandle(Generic[R]):
         """Go on with a suspended task."""
         return await self._direct("resume")
 
-    async def resubmit(self, step: str | None = None, input: Any = UNSET) -> TaskState:
+    async def resubmit(
+        self,
+        step: str | None = None,
+        input: Any = UNSET,
+        *,
+        doubt: Doubt | str | None = None,
+        later: Later | str | None = None,
+        complete_by: datetime | Duration | None = None,
+    ) -> TaskState:
         """Go on with a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
 
-        ``input`` is the list of the step's arguments.
+        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that maybe acted: ``"undo"`` them
+        first, or ``"did_not_happen"`` is your word; an edited input needs it while there are any. ``later`` says what
+        becomes of what the workflow did after it was told the failure: ``"undo"`` that first, or ``"keep"`` it; see
+        ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises IllegalTransition with the
+        choices where one of them is missing.
         """
         edited = None if isinstance(input, Unset) else encode(input, "edited input", limit=self._client.limit)
-        return await self._direct("resubmit", step=step, input=edited)
+        words = {"doubt": one_of(Doubt, doubt, "doubt"), "later": one_of(Later, later, "later")}
+        by = self._deadline(complete_by)
+        return await self._direct("resubmit", step=step, input=edited, deadline=by, **words)
 
-    async def mark_done(self, step: str, result: Any) -> TaskState:
-        """Record ``result`` for a step that somebody did by hand, and go on with the task in error."""
+    async def mark_done(
+        self,
+        step: str,
+        result: Any,
+        *,
+        later: Later | str | None = None,
+        complete_by: datetime | Duration | None = None,
+    ) -> TaskState:
+        """Record ``result`` for a step that somebody did by hand, and go on with the task in error.
+
+        The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
+        """
         body = encode(result, f"result of {step}", limit=self._client.limit)
-        return await self._direct("mark_done", step=step, result=body)
+        said = {"later": one_of(Later, later, "later"), "deadline": self._deadline(complete_by)}
+        return await self._direct("mark_done", step=step, result=body, **said)
 
-    async def signal(self, name: str, payload: Any = None, id: str | None = None) -> bool:
-        """Give the task a signal; one with an ``id`` seen before is dropped (False)."""
+    async def preview(self, step: str | None = None) -> RepairPreview:
+        """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
+        return preview_of(await self._client.record(self.id), await self._client.store.steps(self.id), step)
+
+    async def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
+        """Give the task a signal; one with an ``id`` seen before is dropped (False).
+
+        With ``by`` it is audited under that name; leave it out where signals are many.
+        """
         body = encode(payload, f"signal {name}", limit=self._client.limit)
-        return await self._client.signal(self.id, name, body, id)
+        return await self._client.signal(self.id, name, body, id, by)
+
+    def _deadline(self, complete_by: datetime | Duration | None) -> float | None:
+        return deadline(complete_by, None, self._client.store.now())
 
     async def _direct(self, verb: str, **more: Any) -> TaskState:
         return await self._client.direct(self.id, Directive(verb=verb, actor=actor(), **more))
+
+    async def _not_ended(self, limit: float) -> TimeoutError:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                return not_ended(
+                    self.id, limit, await self._client.record(self.id), await self._client.store.instances()
+                )
+        except (StepwardError, TimeoutError):
+            return not_ended(self.id, limit, None, [])
 
     async def _task_uid(self) -> str:
         if self._uid is None:
@@ -214,7 +279,7 @@ class TaskHandle(Generic[R]):
     def _unwrap(self, task: Task) -> Any:
         if task.state is TaskState.PROCESSED:
             return decode(task.output or b"null", f"result of {task.id}", self._result)
-        cause = msgspec.json.decode(task.error) if task.error else {}
+        cause = failures.read(task.error)
         why = f": {cause['message']}" if cause.get("message") else ""
         if task.state is TaskState.UNDONE:
             raise TaskUndone(f"task {task.id} was undone{why}", cause=cause)
@@ -231,9 +296,8 @@ def actor() -> str:
         return "unknown"
 
 
-def status_of(task: Task, steps: list[Step], plan: Plan | None = None) -> TaskStatus:
-    """The status that a task's record and its steps make."""
-    running = [s.complete_by for s in steps if s.state is StepState.RUNNING and s.complete_by is not None]
+def status_of(task: Task, tally: Tally, plan: Plan | None = None) -> TaskStatus:
+    """The status that a task's record and the count of its steps make."""
     return TaskStatus(
         id=task.id,
         uid=task.uid,
@@ -242,41 +306,63 @@ def status_of(task: Task, steps: list[Step], plan: Plan | None = None) -> TaskSt
         state=task.state,
         process_state=PROCESS_STATES.get(task.state, "Processing"),
         locked_by=task.locked_by,
-        complete_by=task.complete_by if task.complete_by is not None else max(running, default=None),
+        complete_by=task.complete_by,
         failure_count=task.failure_count,
         priority=task.priority,
         fairness_key=task.fairness_key,
         run=task.run,
         waits_for=task.waits_for,
-        error=msgspec.json.decode(task.error) if task.error else None,
-        labels=msgspec.json.decode(task.labels),
-        progress=progress_of(steps, plan),
-        steps_done=sum(s.state in (StepState.COMPLETED, StepState.UNDONE) for s in steps),
-        steps=len(steps),
+        error=_error(task.error),
+        labels=_labels(task.labels),
+        progress=progress_of(tally, plan),
+        steps_done=tally.done,
+        steps=tally.steps,
         created_at=task.created_at,
         started_at=task.started_at,
         finished_at=task.finished_at,
+        deadline=task.deadline,
     )
 
 
-def _step(step: Step) -> StepRecord:
+def _state(step: Step, task: Task) -> StepState:
+    """The step's state; one that was at work when its task ended is so no more, whatever its row keeps for a repair."""
+    return StepState.ABANDONED if task.state in TASK_ENDS and step.state in AT_WORK else step.state
+
+
+def _error(error: bytes | None) -> dict[str, Any] | None:
+    found = readable(error)
+    if found is None or isinstance(found, dict):
+        return found
+    return {"message": "the recorded error is no object", "type": "Error", "data": {"recorded": found}}
+
+
+def _labels(labels: bytes) -> dict[str, str]:
+    found = readable(labels)
+    if not isinstance(found, dict):
+        return {}
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in found.items()}
+
+
+def _step(step: Step, task: Task) -> StepRecord:
     return StepRecord(
         key=step.key,
         name=step.name,
         run=step.run,
         kind=str(step.kind),
-        state=step.state,
+        state=_state(step, task),
         attempt=step.attempt,
         failure_count=step.failure_count,
         complete_by=step.complete_by,
         started_at=step.started_at,
         finished_at=step.finished_at,
-        in_doubt=step.in_doubt,
-        input=msgspec.json.decode(step.input) if step.input else None,
-        output=msgspec.json.decode(step.output) if step.output is not None else None,
-        error=msgspec.json.decode(step.error) if step.error else None,
+        in_doubt=step.in_doubt or (task.state in TASK_ENDS and step.state in AT_WORK and not never_ran(step)),
+        input=readable(step.input),
+        output=readable(step.output),
+        error=readable(step.error),
         agent=step.agent,
-        progress=msgspec.json.decode(step.progress) if step.progress is not None else None,
+        progress=readable(step.progress),
         progress_at=step.progress_at,
         deferred_at=step.deferred_at,
+        generation=step.generation,
+        set_aside_at=step.set_aside_at,
     )

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from stepward.client import accept
 from stepward.clock import Environment
-from stepward.durations import Duration, seconds
+from stepward.durations import Duration
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task, WorkflowRecord
 from stepward.store.contract import ClientStore
@@ -24,7 +24,7 @@ Known = Workflow[Any, Any] | WorkflowRecord
 class Options(Struct, frozen=True, kw_only=True):
     """What a submission says beside the workflow and its arguments; see ``Client.submit``."""
 
-    id: str | None = None
+    id: accept.Id | None = None
     priority: int = 5
     complete_by: datetime | Duration | None = None
     delay: Duration | None = None
@@ -76,13 +76,15 @@ class Preparation:
             return workflow if isinstance(workflow, Workflow) else declared
         records = await self._store.workflow(name)
         if not records:
-            raise accept.unknown(name, [record.name for record in await self._store.workflows()])
+            stored = [record.name for record in await self._store.workflows()]
+            raise accept.unknown(name, [*stored, *(name for name, _ in self._registry.workflows)])
         return workflow if isinstance(workflow, Workflow) else records[0]
 
     def task(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
         """The record of one submission. Raises what does not fit as Refused."""
         now = self._store.now()
         uid = self._environment.new_uid()
+        complete_by = accept.deadline(options.complete_by, known.complete_seconds, now)
         return Task(
             uid=uid,
             id=uid if options.id is None else accept.task_id(options.id),
@@ -92,20 +94,20 @@ class Preparation:
             fairness_key=accept.fairness_key(options.fairness_key),
             labels=accept.labels(options.labels),
             input=self._pack(known, args, kwargs),
-            complete_by=accept.deadline(options.complete_by, known.complete_seconds, now),
-            wake_at=None if options.delay is None else now + seconds(options.delay, "delay", zero=True),
+            deadline=complete_by,
+            wake_at=accept.wake(options.delay, complete_by, now),
             reply_to=accept.reply_queue(options.reply_to, self._app),
             created_at=now,
         )
 
     def tasks(
-        self, known: Known, arguments: Sequence[Sequence[Any]], ids: Sequence[str] | None, face: Options
+        self, known: Known, arguments: Sequence[Sequence[Any]], ids: Sequence[accept.Id] | None, face: Options
     ) -> list[Task]:
         """A record for each tuple of arguments, alike in all else."""
         now = self._store.now()
         priority, labels = accept.priority(face.priority), accept.labels(face.labels)
         fairness_key = accept.fairness_key(face.fairness_key)
-        complete_by = accept.deadline(None, known.complete_seconds, now)
+        deadline = accept.deadline(None, known.complete_seconds, now)
         made = []
         for n, each in enumerate(arguments):
             uid = self._environment.new_uid()
@@ -118,7 +120,7 @@ class Preparation:
                 fairness_key=fairness_key,
                 labels=labels,
                 input=self._pack(known, tuple(each), {}),
-                complete_by=complete_by,
+                deadline=deadline,
                 created_at=now,
             )
             made.append(task)

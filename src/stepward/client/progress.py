@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 
 from stepward.model.plan import Plan
-from stepward.model.records import Step
-from stepward.model.states import StepKind, StepState
+from stepward.store.contract import Tally
 
 
 class Progress(Struct, frozen=True):
@@ -22,9 +19,8 @@ class Progress(Struct, frozen=True):
         return f"{self.done}" if self.total is None else f"{self.done} of {self.total}"
 
 
-def progress_of(steps: Sequence[Step], plan: Plan | None) -> Progress:
+def progress_of(tally: Tally, plan: Plan | None) -> Progress:
     """The progress that a task's steps make; what was undone counts no more."""
-    done = {step.key for step in steps if step.state is StepState.COMPLETED and step.kind is not StepKind.UNDO}
     if plan is None:
-        return Progress(len(done), None)
-    return Progress(sum(stage.key in done for stage in plan), len(plan))
+        return Progress(tally.completed, None)
+    return Progress(sum(stage.key in tally.stages for stage in plan), len(plan))

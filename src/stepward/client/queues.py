@@ -39,7 +39,8 @@ class Queues:
         self._app = accept.app_name(app)
         if not isinstance(address, str) and not hasattr(address, "messages"):
             raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
-        self._is_usable = not isinstance(address, str)
+        self._missing = "not entered yet; enter it first" if isinstance(address, str) else None
+        """What keeps it from being used, if anything."""
         self._environment = environment or Environment()
         self._limit = payload_bytes
         self._place = place_of(address, app, self._environment)
@@ -48,14 +49,15 @@ class Queues:
 
     async def __aenter__(self) -> Queues:
         await self._place.open()
-        self._is_usable = True
+        self._missing = None
         return self
 
     async def __aexit__(self, *exception: object) -> None:
+        self._missing = "closed; open another"
         await self._readers.close()
         await self._place.close()
 
-    async def post(self, queue: str, data: Any, *, id: str | None = None, reply_to: str | None = None) -> str:
+    async def post(self, queue: str, data: Any, *, id: accept.Id | None = None, reply_to: str | None = None) -> str:
         """Post what is to be done to a submission queue; returns the message's id once it is durable.
 
         The id becomes the task's; a message that is posted again under it is accepted once. Word of the task comes
@@ -93,5 +95,5 @@ class Queues:
         return StatusEvents(self._queues, accept.own_queue(queue, self._app), watches=True)
 
     def _check_entered(self) -> None:
-        if not self._is_usable:
-            raise Refused("Queues: expected use within `async with Queues(…) as queues`, found it not entered yet")
+        if self._missing is not None:
+            raise Refused(f"Queues: expected use within `async with Queues(…) as queues`, found it {self._missing}")

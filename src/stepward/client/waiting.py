@@ -66,14 +66,16 @@ class Lookout:
         self._poll = poll
         self._stirred = asyncio.Event()
         self._looking: asyncio.Task[None] | None = None
+        self._asked: list[tuple[str, asyncio.Future[Task]]] = []
+        self._answering: asyncio.Task[None] | None = None
+        """Reads together what many ask at once."""
 
     async def ended(self, uid: str) -> Task:
         """Wait until the task has ended."""
         future = self._endings.wait(uid)
         try:
             if not self._endings.is_held(uid):
-                for task in await self._store.ended([uid]):
-                    return task
+                self._ask(uid, future)
             self._start()
             return await future
         finally:
@@ -86,6 +88,30 @@ class Lookout:
             self._looking.cancel()
             await asyncio.gather(self._looking, return_exceptions=True)
             self._looking = None
+
+    def _ask(self, uid: str, future: asyncio.Future[Task]) -> None:
+        self._asked.append((uid, future))
+        if self._answering is None:
+            self._answering = asyncio.get_running_loop().create_task(self._answer_all())
+
+    async def _answer_all(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked[:LOOKED_AT_ONCE], self._asked[LOOKED_AT_ONCE:]
+            await self._answer(asked)
+        self._answering = None
+
+    async def _answer(self, asked: list[tuple[str, asyncio.Future[Task]]]) -> None:
+        """Whoever asked hears of an end, or that the store could not be read; who hears nothing waits on."""
+        try:
+            found = {task.uid: task for task in await self._store.ended([uid for uid, _ in asked])}
+        except Exception as error:
+            for _, future in asked:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for uid, future in asked:
+            if uid in found and not future.done():
+                future.set_result(found[uid])
 
     def _start(self) -> None:
         if self._looking is None:

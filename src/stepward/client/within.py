@@ -9,6 +9,7 @@ from stepward.client.preparation import Known
 from stepward.model.plan import Plans
 from stepward.model.records import Task
 from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, Wait
+from stepward.store.rulings import check_same
 
 REMEMBERED = 1000
 
@@ -20,16 +21,24 @@ class Prepared(NamedTuple):
     tasks: Sequence[Task]
     plans: Plans
 
-    async def submit(self, target: ClientStore | Transaction | Borrowed, rows: int) -> list[Submitted]:
-        """Submit the tasks, at most so many rows at once, planned steps counted."""
+    async def submit(self, target: ClientStore | Transaction, rows: int) -> list[Submitted]:
+        """Submit the tasks, at most so many rows at once, planned steps counted.
+
+        Raises TaskConflict; in a transaction those before it are to be rolled back.
+        """
         submitted: list[Submitted] = []
         for tasks in self._slices(rows):
             submitted += await target.submit(tasks, self.plans)
+            check_same(submitted[-len(tasks) :])
         return submitted
 
+    async def submit_borrowed(self, borrowed: Borrowed, rows: int) -> list[Submitted]:
+        """The same on an application's own connection, where TaskConflict leaves nothing."""
+        return await borrowed.submit(self._slices(rows), self.plans)
+
     def submit_blocking(self, borrowed: Borrowed, rows: int, wait: Wait) -> list[Submitted]:
-        """The same on an application's own connection, in the thread that calls."""
-        return [each for tasks in self._slices(rows) for each in borrowed.submit_blocking(tasks, self.plans, wait)]
+        """The same in the thread that calls."""
+        return borrowed.submit_blocking(self._slices(rows), self.plans, wait)
 
     def _slices(self, rows: int) -> list[Sequence[Task]]:
         size = max(1, rows // (1 + len(self.plans.get((self.known.name, self.known.version), ()))))

@@ -12,6 +12,9 @@ from stepward.model.agents import AgentHealth
 from stepward.model.records import Role
 from stepward.model.tokens import KEY_BYTES, signer
 
+NO_LEASE = 0.0
+"""Long past."""
+
 
 class AgentActors:
     """The Agents that a process serves."""
@@ -57,6 +60,7 @@ class AgentActors:
                 sign=sign,
                 threads=parts.threads,
                 payload_bytes=parts.settings.payload_bytes,
+                failures=parts.failures,
             )
         return list(self.runners.values())
 
@@ -65,4 +69,4 @@ class AgentActors:
         await asyncio.gather(*[runner.drain(grace) for runner in self.runners.values()])
 
     def _lease_until(self) -> float:
-        return self._leases.until(self.instance)
+        return self._leases.ends.get(self.instance, NO_LEASE)

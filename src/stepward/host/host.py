@@ -8,11 +8,15 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+from stepward.clock import SystemClock
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable
 from stepward.host.adoption import Adoption
 from stepward.host.agents import AgentActors
 from stepward.host.announced import Announced
+from stepward.host.digests import digests_of
+from stepward.host.hangs import Hangs
 from stepward.host.leases import Leases
+from stepward.host.pace import Pace
 from stepward.host.parts import Parts, Roles
 from stepward.host.relaying import relay_of
 from stepward.host.routing import Routing
@@ -43,10 +47,13 @@ class Host:
         self._agents = AgentActors(parts, roles, self._leases)
         self._routing = Routing(parts, self._agents, scheduler=lambda: self._scheduler, report=self._leases.report)
         self._adoption = Adoption(parts, heir=lambda: self._scheduler.instance if self._scheduler else None)
+        # Read once: what stands on the disk may be newer than what was imported.
+        self._digests = digests_of(parts.registry) if roles.scheduler else {}
         self._watcher = Watcher(parts.store, parts.hints)
-        self._watchdog = Watchdog(parts.environment.clock, parts.observers)
+        self._watchdog = self._watching()
         self._scheduler: Scheduler | None = None
         self._supervisor: Supervisor | None = None
+        self._pace = Pace(parts.environment.clock)
         self._relay = relay_of(parts, roles, lambda: self._scheduler.instance if self._scheduler else None)
         self._supervisor_instance = ""
         self._submission_instance = ""
@@ -70,10 +77,9 @@ class Host:
     async def start(self) -> None:
         """Register and begin; what cannot be registered raises here."""
         parts = self._parts
-        await parts.store.register_workflows(parts.registry.records())
-        if parts.schedules:
-            now = parts.store.now()
-            await parts.store.register_schedules([schedule.record(now) for schedule in parts.schedules])
+        roles = self._roles
+        if not self._agents.names or roles.scheduler or roles.supervisor or roles.submission:
+            await self._register_declared()
         if self._roles.scheduler or self._agents.names:
             await self._start_agents()
         if self._roles.scheduler:
@@ -113,6 +119,8 @@ class Host:
         if self._scheduler is not None:
             self._scheduler.stop_taking()
         try:
+            if self._scheduler is not None:
+                await self._scheduler.hand_out()
             await asyncio.gather(self._agents.drain(grace), *[actor.drain(grace) for actor in self._submitters])
             if self._scheduler is not None:
                 await self._scheduler.settle()
@@ -190,7 +198,9 @@ class Host:
     async def _new_scheduler(self) -> Scheduler:
         parts = self._parts
         served = [f"{name}@{version}" for name, version in parts.registry.workflows]
-        instance = await self._leases.register(Role.SCHEDULER, served, parts.settings.tasks_in_flight)
+        instance = await self._leases.register(
+            Role.SCHEDULER, served, parts.settings.tasks_in_flight, digests=self._digests
+        )
         return Scheduler(
             parts.store,
             parts.transport,
@@ -202,6 +212,8 @@ class Host:
             rooms=self._routing.rooms(instance),
             ended=parts.endings.tell,
             told=parts.queues.wake,
+            gave_up=self._pace.ask,
+            failures=parts.failures,
             threads=parts.threads,
         )
 
@@ -216,8 +228,10 @@ class Host:
             except Exception as error:
                 # It remembers nothing that the store does not hold: the next pass begins anew.
                 self._parts.observers.tell("supervisor.broke", error=repr(error))
-                delay = self._parts.settings.lease
-            await asyncio.sleep(delay)
+                await asyncio.sleep(self._parts.settings.lease)
+            else:
+                # Whoever stands by has nothing to decide sooner.
+                await (self._pace.pause(delay) if self._supervisor.leads else asyncio.sleep(delay))
 
     async def _new_supervisor(self) -> Supervisor:
         parts = self._parts
@@ -230,6 +244,14 @@ class Host:
             environment=parts.environment,
             sinks=parts.sinks,
         )
+
+    async def _register_declared(self) -> None:
+        """Record workflows and schedules; a process that only serves Agents needs no rights on them."""
+        parts = self._parts
+        await parts.store.register_workflows(parts.registry.records())
+        if parts.schedules:
+            now = parts.store.now()
+            await parts.store.register_schedules([schedule.record(now) for schedule in parts.schedules])
 
     async def _start_agents(self) -> None:
         """They know how their Agents stand before they take anything, and so does whoever asks them."""
@@ -253,13 +275,25 @@ class Host:
         serves = [submission.queue for submission in self._parts.submissions]
         self._submission_instance = await self._leases.register(Role.SUBMISSION, serves, 0)
 
+    def _watching(self) -> Watchdog:
+        settings = self._parts.settings
+        hangs = Hangs(self._parts, lambda: self._leases.instances)
+        return Watchdog(
+            SystemClock(),
+            self._parts.observers,
+            lease=settings.lease,
+            limit=settings.hang_limit,
+            count=hangs.count,
+            leave=hangs.leave,
+        )
+
     def _reports(self) -> dict[str, Report]:
         """What the instances of this process say of themselves."""
         reports = {}
         if self._agents.names:
             reports[self._agents.instance] = Report(health=self._agents.health())
         if self._scheduler is not None:
-            reports[self._scheduler.instance] = Report(demand=self._scheduler.demand())
+            reports[self._scheduler.instance] = Report(health=self._scheduler.health(), demand=self._scheduler.demand())
         return reports
 
     async def _lost(self, instance: str) -> None:
@@ -278,5 +312,6 @@ class Host:
             self._scheduler.fence()
 
     def _hinted(self) -> None:
+        self._pace.hint()
         if self._scheduler is not None:
             self._scheduler.hint()

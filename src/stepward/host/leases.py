@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from stepward.errors import StoreError
 from stepward.host.parts import Parts
 from stepward.model.agents import AgentHealth, Report
-from stepward.model.records import Instance, Role
+from stepward.model.records import Digest, Instance, Role
 
 BEATS_PER_LEASE = 3
 
@@ -29,17 +29,27 @@ class Leases:
         self._lost = lost
         self._reports = reports
         self._wanted = asyncio.Event()
-        self._until: dict[str, float] = {}
+        self.ends: dict[str, float] = {}
+        """Until when each instance that was not given up may act, by the store's clock."""
+        self._jumped = parts.store.jumped()
         self._untold: list[str] = []
         """Instances found lost whose owner could not be told yet, as the store was out of reach."""
         self._retiring: set[str] = set()
         """Instances given up of which the store has not heard yet."""
 
-    def until(self, instance: str) -> float:
-        """The end of the instance's lease by the store's clock; long past if it has none."""
-        return self._until.get(instance, 0.0)
+    @property
+    def instances(self) -> list[str]:
+        """The instances that have not been given up."""
+        return list(self.ends)
 
-    async def register(self, role: Role, serves: list[str], capacity: int, health: Sequence[AgentHealth] = ()) -> str:
+    async def register(
+        self,
+        role: Role,
+        serves: list[str],
+        capacity: int,
+        health: Sequence[AgentHealth] = (),
+        digests: Mapping[str, Digest] = {},
+    ) -> str:
         """A new instance under an id never used before."""
         parts = self._parts
         instance = f"{role}-{parts.environment.new_uid()}"
@@ -52,9 +62,10 @@ class Leases:
             serves=serves,
             capacity=capacity,
             health=list(health),
+            digests=dict(digests),
         )
         await parts.store.register(record, parts.settings.lease)
-        self._until[instance] = sent_at + parts.settings.lease
+        self.ends[instance] = sent_at + parts.settings.lease
         return instance
 
     async def keep(self) -> None:
@@ -75,14 +86,14 @@ class Leases:
 
     async def retire(self, instances: Iterable[str] | None = None) -> None:
         """Give up these instances, or all: what they hold is free at once."""
-        for instance in list(self._until if instances is None else instances):
-            self._until.pop(instance, None)
+        for instance in list(self.ends if instances is None else instances):
+            self.ends.pop(instance, None)
             self._retiring.add(instance)
         await self._retire()
 
     def abandon(self, instance: str) -> None:
         """Let the instance's lease run out."""
-        self._until.pop(instance, None)
+        self.ends.pop(instance, None)
 
     async def _retire(self) -> None:
         """Those that the store did not hear of are named again at the next renewal."""
@@ -97,20 +108,28 @@ class Leases:
     async def _renew(self) -> None:
         await self._retire()
         await self._tell_lost()
-        instances = list(self._until)
+        instances = list(self.ends)
         if not instances:
             return
-        sent_at = self._parts.store.now()
-        alive = await self._parts.store.renew(instances, self._parts.settings.lease, self._reports())
+        store = self._parts.store
+        sent_at, jumped = store.now(), store.jumped()
+        alive = await store.renew(instances, self._parts.settings.lease, self._reports())
+        sent_at += store.jumped() - jumped
+        self._tell_jump()
         for instance in instances:
-            if instance not in self._until:
+            if instance not in self.ends:
                 continue
             if instance in alive:
-                self._until[instance] = sent_at + self._parts.settings.lease
+                self.ends[instance] = sent_at + self._parts.settings.lease
             else:
-                del self._until[instance]
+                del self.ends[instance]
                 self._untold.append(instance)
         await self._tell_lost()
+
+    def _tell_jump(self) -> None:
+        before, self._jumped = self._jumped, self._parts.store.jumped()
+        if self._jumped != before:
+            self._parts.observers.tell("clock.jumped", seconds=round(self._jumped - before, 3))
 
     async def _tell_lost(self) -> None:
         while self._untold:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
 from stepward.client.recurring import Recurring
 from stepward.client.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
+from stepward.model.failures import FailureConverter
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import Submission
@@ -40,6 +41,7 @@ class Parts:
     hints: Hints
     endings: Endings
     sinks: Sequence[AlertSink]
+    failures: FailureConverter = field(default_factory=FailureConverter)
     threads: bool = True
 
 

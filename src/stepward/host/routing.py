@@ -154,7 +154,8 @@ class Routing:
         if scheduler is None:
             return
         given = scheduler.instance, self.rooms(scheduler.instance)
-        if given != self._given:
+        is_to_find_out = any(room.is_barred and room.requests for room in given[1].values())
+        if is_to_find_out or given != self._given:
             self._given = given
             scheduler.set_rooms(given[1])
 

@@ -9,6 +9,7 @@ from stepward.errors import StoreUnusable
 from stepward.host.parts import Parts
 from stepward.model.messages import submission_queue
 from stepward.model.records import Task
+from stepward.model.status import refused_event
 from stepward.submission import Acceptance, Accepted, Message, Submission, Submitter
 
 
@@ -41,6 +42,7 @@ def submitter(parts: Parts, submission: Submission) -> Submitter:
         parts.queues,
         queue,
         submitted=submitted,
+        refused=lambda body, reason: refused_event(body, parts.app, reason, parts.store.now()),
         environment=parts.environment,
         observers=parts.observers,
     )

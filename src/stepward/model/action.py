@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
+import sys
 from collections.abc import Callable, Coroutine
+from pathlib import PurePath
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
+from stepward.model.current import CURRENT
 from stepward.model.states import StepKind
 from stepward.payload import Signature
+
+LOG = logging.getLogger("stepward.workflow")
+OUTSIDE = "%s was called outside a task, at %s: it runs as a plain function, recorded and repeated by nobody; %s"
+INSTEAD_OF_CHILD = "submit it with client.submit(…), or call it in a workflow"
+INSTEAD_OF_STEP = "call it in a workflow (a test may call it so)"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -60,6 +69,9 @@ class Action(Generic[P, R]):
         self.irreversible = irreversible
         self.undo_fn: Callable[..., Any] | None = None
         self.signature = Signature(fn, name, skip=skip)
+        self.title = f"{kind} {name} (call it with await)"
+        """What names a call of it that nobody awaited."""
+        self._was_called_directly = False
         self.__doc__ = fn.__doc__
         self.__name__ = getattr(fn, "__name__", name)
 
@@ -74,19 +86,30 @@ class Action(Generic[P, R]):
         caller = current_caller()
         if caller is not None:
             return caller.call(self, args, kwargs)
-        return cast("Coroutine[object, object, R]", _direct(self.fn, args, kwargs))
+        return self._call_directly(args, kwargs)
 
     def call_as(self, key: str, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
         """As calling it; inside a workflow the step is recorded under ``key``, whatever was called before."""
         caller = current_caller()
         if caller is not None:
             return caller.call(self, args, kwargs, key)
-        return cast("Coroutine[object, object, R]", _direct(self.fn, args, kwargs))
+        return self._call_directly(args, kwargs)
+
+    def _call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[object, object, R]:
+        """Call the function as it is; the log says once what that means, unless an operation or step does so."""
+        place = None
+        if not self._was_called_directly and (CURRENT.get() is None or self.kind is StepKind.CHILD):
+            frame = sys._getframe(2)
+            place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        return cast("Coroutine[object, object, R]", self._direct(args, kwargs, place))
+
+    async def _direct(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: str | None) -> Any:
+        if place is not None and not self._was_called_directly:
+            self._was_called_directly = True
+            instead = INSTEAD_OF_CHILD if self.kind is StepKind.CHILD else INSTEAD_OF_STEP
+            LOG.warning(OUTSIDE, self.name, place, instead)
+        result = self.fn(*args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}{self.signature.text()}>"
-
-
-async def _direct(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    result = fn(*args, **kwargs)
-    return await result if inspect.isawaitable(result) else result

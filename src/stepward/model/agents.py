@@ -50,15 +50,15 @@ class AgentStanding(Struct, frozen=True, kw_only=True):
         return self.opened_at is not None
 
     def may_probe(self, now: float) -> bool:
-        """Whether one request may go through the open breaker: to find out, or because it is finding out."""
-        return self.is_open and (self.probe_by is not None or now >= (self.asks_at or 0.0))
+        """Whether one request may go through the open breaker to find out; not while another one still does."""
+        return self.is_open and now >= (self.asks_at or 0.0)
 
 
 class Report(Struct, frozen=True, kw_only=True):
     """What an instance says of itself with the renewal of its lease."""
 
     health: list[AgentHealth] = []
-    """Of an Agent instance: a line for each Agent that it serves."""
+    """Of an Agent instance: a line for each Agent that it serves; of a Scheduler: one for its local steps."""
     demand: dict[str, int] = {}
     """Of a Scheduler: by Agent, the requests that are out and the steps that wait for room."""
 

@@ -46,7 +46,9 @@ def decode_event(body: bytes) -> CloudEvent:
         event = _decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         start = body[:60].decode(errors="replace")
-        raise InvalidPayload(f"message: expected a CloudEvent 1.0 in JSON, found {start!r}: {error}") from None
+        raise InvalidPayload(
+            f"message: expected a CloudEvent 1.0 in JSON, found {start!r}: {error!s:.{LONGEST_ATTRIBUTE}}"
+        ) from None
     for name in ("id", "source", "type"):
         if not 0 < len(getattr(event, name)) <= LONGEST_ATTRIBUTE:
             raise InvalidPayload(f"message: expected 1 to {LONGEST_ATTRIBUTE:,} characters as its {name}, found other")
@@ -68,4 +70,6 @@ def data_of(event: CloudEvent, kind: Any = Any) -> Any:
     try:
         return msgspec.json.decode(event.data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidPayload(f"message {event.id[:100]!r}: expected data that fits, found: {error}") from None
+        raise InvalidPayload(
+            f"message {event.id[:100]!r}: expected data that fits, found: {error!s:.{LONGEST_ATTRIBUTE}}"
+        ) from None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.errors import message_of
+from stepward.errors import RaisedInstead
+from stepward.interrupts import pass_interrupt
 from stepward.model.current import FinishedLater
 
-ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, FinishedLater)
-"""What may leave a function as it is: a failure, an end that comes from outside, or one that is put off."""
+ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, FinishedLater)
+"""What may leave a function as it is: a failure, an end that may come from outside, or one that is put off."""
 
 
 class Contained:
@@ -19,7 +20,31 @@ class Contained:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None and not isinstance(error, ORDINARY):
-            raise RuntimeError(f"function raised {type(error).__name__}: {message_of(error)}") from error
+            pass_interrupt(error)
+            raise as_failure(error) from error
 
 
 contained = Contained()
+
+
+def failure_of(error: BaseException) -> Exception:
+    """``error`` as an ordinary exception; raised again where it comes from outside the code that was called.
+
+    From outside come a user's Ctrl-C, the cancellation of the running asyncio task, and the closing of a coroutine.
+    """
+    pass_interrupt(error)
+    if isinstance(error, asyncio.CancelledError | GeneratorExit) and not _is_own(error):
+        raise error
+    return as_failure(error)
+
+
+def as_failure(error: BaseException) -> Exception:
+    """An ordinary exception in place of ``error``, if it is none."""
+    return error if isinstance(error, Exception) else RaisedInstead(error)
+
+
+def _is_own(error: BaseException) -> bool:
+    """Whether code of the running asyncio task raised it; a coroutine that is closed runs in no task of its own."""
+    loop = asyncio._get_running_loop()
+    task = None if loop is None else asyncio.current_task(loop)
+    return task is not None and not (isinstance(error, asyncio.CancelledError) and task.cancelling())

@@ -7,12 +7,10 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-import msgspec
-
 from stepward.errors import StepwardError
 from stepward.model.messages import Request, traceparent
 from stepward.model.tokens import Sign
-from stepward.payload import encode
+from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048
 SHORTEN = "store it elsewhere and tell a reference"
@@ -92,7 +90,7 @@ class CurrentStep:
     def progress(self) -> Any:
         """What the step's code told with its last ``heartbeat``, here or in an attempt before; None if nothing."""
         told = self._progress
-        return None if told is None else msgspec.json.decode(told)
+        return readable(told)
 
     def heartbeat(self, progress: Any = None) -> None:
         """Tell that the work goes on, and how far it is: any JSON of at most 2 KiB.

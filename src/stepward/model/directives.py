@@ -12,6 +12,7 @@ from msgspec import Struct
 from stepward.errors import IllegalTransition
 from stepward.model.records import Task
 from stepward.model.states import TASK_MOVES, TaskState
+from stepward.model.stopped import is_stopped
 
 T = TaskState
 
@@ -52,6 +53,9 @@ SETTLED: dict[Verb, frozenset[TaskState]] = {
 }
 """The states in which what was asked for is so already, or on its way: asking again changes nothing."""
 
+TRIED = frozenset({T.PENDING, T.PROCESSING, T.WAITING})
+"""The states of a task that is stopped, because its code does not fit its record, or is being tried again."""
+
 TOLD = frozenset({Verb.UNDO, Verb.CANCEL, Verb.SUSPEND})
 """What may be asked of a task that has an owner."""
 
@@ -61,6 +65,9 @@ def judge(verb: str, task: Task) -> Verdict:
     asked = _verb(verb, task)
     if task.state in SETTLED.get(asked, frozenset()):
         return Verdict(task.state, task.undo_to)
+    if asked is Verb.RESUBMIT and is_stopped(task) and task.state in TRIED:
+        # The code is tried again; what is claimable or held is being tried already.
+        return Verdict(T.PENDING if task.state is T.WAITING and task.locked_by is None else task.state, task.undo_to)
     if task.state not in FROM[asked]:
         raise _illegal(asked, task, f"a task that is {_either(FROM[asked])}")
     if task.locked_by is None:
@@ -103,8 +110,14 @@ def _standing(task: Task) -> str:
 
 
 def _way(task: Task) -> str:
-    reachable = [verb.value for verb in Verb if task.state in FROM[verb] and (not task.locked_by or verb in TOLD)]
+    reachable = [verb.value for verb in Verb if _is_possible(verb, task)]
     return f"possible now: {', '.join(reachable)}" if reachable else "nothing can be asked of it any more"
+
+
+def _is_possible(verb: Verb, task: Task) -> bool:
+    if verb is Verb.RESUBMIT and is_stopped(task):
+        return task.state in TRIED or task.state in FROM[verb]
+    return task.state in FROM[verb] and (not task.locked_by or verb in TOLD)
 
 
 def _either(states: frozenset[TaskState]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from zlib import crc32
 
 from msgspec import Struct
+
+RESPONSE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
@@ -44,6 +47,10 @@ class Outcome(StrEnum):
     """The Agent has done its part: the step goes on until somebody finishes it from outside, or to its complete-by."""
 
 
+NEGATIVE = frozenset({Outcome.FAILED, Outcome.GAVE_UP})
+"""The outcomes of attempts that failed: their replies tell of an error."""
+
+
 class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     """What an Agent answers to a request."""
 
@@ -54,7 +61,7 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     outcome: Outcome
     output: bytes | None = None
     error: bytes | None = None
-    """A JSON object: message, type, data."""
+    """A JSON object: message, type, data, at, traceback."""
     maybe_done: bool = False
     calls: int = 1
     """How often the Agent called the service within this attempt."""
@@ -100,6 +107,12 @@ def reply_queue(instance: str) -> str:
 def idempotency_key(task: str, run: int, key: str, generation: int) -> str:
     """The stable key of a step: the same in every attempt, repeat, recovery and resubmission of a generation."""
     return f"{task}/{run}/{key}" + (f"#{generation}" if generation else "")
+
+
+def is_response_queue(queue: str, app: str) -> bool:
+    """Whether it is one of the application's private response queues, which live under ``replies.<app>.``"""
+    own = f"replies.{app}."
+    return queue.startswith(own) and RESPONSE_NAME.fullmatch(queue, len(own)) is not None
 
 
 def submission_queue(app: str, name: str) -> str:

@@ -34,6 +34,7 @@ class Task(Struct, kw_only=True, gc=False):
     """A JSON object: message, type, step, data, maybe_done, in_doubt."""
     locked_by: str | None = None
     complete_by: float | None = None
+    """By when what it does now must be complete; None while nobody works on it. See ``model/complete_by.py``."""
     wake_at: float | None = None
     """Claimable from then on while ``waiting`` or ``pending`` (a delay); None: not before an inbox row."""
     waits_for: str | None = None
@@ -56,6 +57,12 @@ class Task(Struct, kw_only=True, gc=False):
     finished_at: float | None = None
     events: int = 0
     """Status events told to ``reply_to`` so far: the sequence of the last one."""
+    deadline: float | None = None
+    """By when the whole task is to end, if its submission or its workflow says so."""
+    hangs: int = 0
+    """How often its workflow code held up a process until that process ended itself."""
+    depth: int = 0
+    """How many tasks stand above it: its parent, the parent of that, and so on."""
 
 
 class Step(Struct, kw_only=True, gc=False):
@@ -98,6 +105,10 @@ class Step(Struct, kw_only=True, gc=False):
     progress_at: float | None = None
     deferred_at: float | None = None
     """Since when its Agent has done its part in this attempt: whoever holds the completion token finishes the step."""
+    asked: int | None = None
+    """How much its run had asked for (steps, timers, signals, values) before this outcome was delivered."""
+    set_aside_at: float | None = None
+    """Since when a repair has taken it out of what is replayed; what it did still counts for undo."""
 
 
 class InboxKind(StrEnum):
@@ -110,7 +121,8 @@ class InboxKind(StrEnum):
     FAIL = "fail"
     """Set the task to error with an alert (the Supervisor's last rung); the body is the error object."""
     STEP = "step"
-    """A step's row was changed by someone else (decided to_repeat, failed, marked done): read it again."""
+    """A step's row was changed by someone else (decided to_repeat, failed, marked done): read it again. Without a
+    name it is the task's own that was: give the task back, for any Scheduler to take."""
     CHILD = "child"
     """A child task ended."""
     REPLY = "reply"
@@ -147,6 +159,15 @@ class Role(StrEnum):
     SUBMISSION = "submission"
 
 
+class Digest(Struct, frozen=True, array_like=True):
+    """By what a workflow that a Scheduler serves is told from another one of that name and version."""
+
+    code: str
+    """Of the workflow function or the plan; empty where the source cannot be read."""
+    policy: str
+    """Of its Supervision and its complete-by."""
+
+
 class Instance(Struct, frozen=True, kw_only=True):
     """A running actor with a lease, under an id never used twice."""
 
@@ -164,6 +185,8 @@ class Instance(Struct, frozen=True, kw_only=True):
     """An Agent instance's last word of each Agent that it serves."""
     demand: dict[str, int] = {}
     """A Scheduler's last word of what it asks of each Agent: requests that are out, and steps that wait for room."""
+    digests: dict[str, Digest] = {}
+    """A Scheduler's workflows by ``workflow@version``."""
 
 
 class Alert(Struct, frozen=True, kw_only=True):

@@ -6,11 +6,16 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from stepward.model.cloudevents import instant, sequence_text
+from stepward.model.cloudevents import LONGEST_ATTRIBUTE, instant, sequence_text
+from stepward.model.failures import public
+from stepward.model.messages import is_response_queue
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 
+UNKNOWN = "unknown"
+"""The subject of what is told of a message whose id cannot be read."""
 KEPT_SECONDS = 7 * 86_400.0
 """How long an event waits in a queue from which nobody reads."""
 
@@ -19,6 +24,8 @@ class Told(StrEnum):
     """What an event tells; its type."""
 
     RECEIVED = "stepward.request.received"
+    REFUSED = "stepward.request.refused"
+    """No task was made of the message, and none will be: it is a dead letter."""
     STARTED = "stepward.task.started"
     STEP_COMPLETED = "stepward.step.completed"
     STEP_FAILED = "stepward.step.failed"
@@ -66,11 +73,45 @@ def status_event(task: Task, told: Told, sequence: int, at: float, **data: Any) 
     )
 
 
+class _Request(Struct):
+    """What of a refused message says who is to be told; the rest of it may be anything."""
+
+    id: Any = None
+    replyto: Any = None
+
+
+def refused_event(body: bytes, app: str, reason: str, at: float) -> tuple[str, bytes] | None:
+    """The response queue of a message that is refused, and what it is told; None where none of the app's can be read.
+
+    The event has the message's id in its own: refused again for any reason, the same event comes again.
+    """
+    try:
+        request = msgspec.json.decode(body, type=_Request)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    queue, id = request.replyto, request.id
+    if not isinstance(queue, str) or not is_response_queue(queue, app):
+        return None
+    subject = id[:LONGEST_ATTRIBUTE] if isinstance(id, str) and id else UNKNOWN
+    event = {
+        "specversion": "1.0",
+        "id": f"refused:{subject}/1",
+        "source": f"/stepward/{app}",
+        "type": Told.REFUSED.value,
+        "subject": subject,
+        "time": instant(at),
+        "sequence": sequence_text(1),
+        "datacontenttype": "application/json",
+        "data": {"reason": reason},
+    }
+    return queue, _encoder.encode(event)
+
+
 def ended_with(output: bytes | None, error: bytes | None) -> dict[str, Any]:
     """What an event on a task's state carries of its result and error."""
     told = {}
     if output is not None:
         told["result"] = msgspec.Raw(output)
     if error is not None:
-        told["error"] = msgspec.Raw(error)
+        told["error"] = msgspec.Raw(public(error))
     return told

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,7 +17,16 @@ from stepward.errors import AlertRefused, SettingsError
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], list[str]]
 
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
+WRAPPED = tuple(ipaddress.IPv6Network(text) for text in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
+"""IPv6 networks whose last 32 bits are an IPv4 address: compatible, mapped, translated, NAT64."""
+PRIVATE = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "172.16.0.0/12", "192.0.0.0/24"),
+        *("192.168.0.0/16", "198.18.0.0/15", "240.0.0.0/4", "::1/128", "64:ff9b:1::/48", "fc00::/7", "fec0::/10"),
+    )
+)
+"""Networks behind which a host's own or an organisation's services are."""
 METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
@@ -63,14 +72,23 @@ def target_of(url: str) -> Target:
     return Target(secure, parts.hostname, port if port is not None else (443 if secure else 80), path)
 
 
-def addresses_of(target: Target, resolve: Resolve, *, allow_http: bool) -> list[str]:
-    """The addresses to connect to, all of them checked; raises AlertRefused."""
+def addresses_of(
+    target: Target, resolve: Resolve, *, allow_http: bool, private_hosts: Collection[str] = ()
+) -> list[str]:
+    """The addresses to connect to, all of them checked; raises AlertRefused.
+
+    Private ones are for ``private_hosts`` alone, and those of this host for a URL that names it.
+    """
+    is_private_allowed = target.host.lower() in private_hosts
     try:
         found = resolve(target.host, target.port)[:MOST_ADDRESSES]
     except (OSError, UnicodeError) as error:
         raise AlertRefused(f"{target}: expected a host name that resolves, found: {error}") from None
     for text in found:
-        _check(target, _plain(ipaddress.ip_address(text.partition("%")[0])), allow_http=allow_http)
+        address = ipaddress.ip_address(text.partition("%")[0])
+        for each in (address, *_within(address)):
+            _check(target, each, is_private_allowed=is_private_allowed)
+        _check_secure(target, address, allow_http=allow_http)
     if not found:
         raise AlertRefused(f"{target}: expected a host name that resolves, found no address")
     return found
@@ -82,21 +100,38 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-def _check(target: Target, address: Address, *, allow_http: bool) -> None:
+def _check(target: Target, address: Address, *, is_private_allowed: bool) -> None:
     forbidden = address.is_link_local or address.is_multicast or address.is_unspecified or address in METADATA
     if forbidden:
         raise AlertRefused(f"{target}: expected a receiver's address, found {address}, which no webhook may reach")
-    if not target.secure and not allow_http and not address.is_loopback:
+    is_private = any(address in network for network in PRIVATE)
+    if is_private and not is_private_allowed and not (address.is_loopback and _names_this_host(target)):
+        raise AlertRefused(
+            f"{target}: expected a public address, found {address}, which is private; name {target.host} in "
+            "webhook_private_hosts if that is meant"
+        )
+
+
+def _check_secure(target: Target, address: Address, *, allow_http: bool) -> None:
+    is_here = any(each.is_loopback for each in (address, *_within(address)))
+    if not target.secure and not allow_http and not is_here:
         raise AlertRefused(f"{target}: expected https, or http to this host, found http to {address}; use https")
 
 
-def _plain(address: Address) -> Address:
-    """The IPv4 address within an IPv6 one that only wraps it."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
+def _within(address: Address) -> list[ipaddress.IPv4Address]:
+    """The IPv4 addresses within an IPv6 one, at which what is sent to it may arrive."""
+    if isinstance(address, ipaddress.IPv4Address) or address.is_unspecified or address.is_loopback:
+        return []
+    last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    wrapped = [last] if any(address in network for network in WRAPPED) else []
+    return [*wrapped, *([address.sixtofour] if address.sixtofour else []), *(address.teredo or ())]
+
+
+def _names_this_host(target: Target) -> bool:
+    try:
+        return target.host.lower() == "localhost" or ipaddress.ip_address(target.host).is_loopback
+    except ValueError:
+        return False
 
 
 def _refused(expected: str, found: str) -> SettingsError:

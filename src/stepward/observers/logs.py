@@ -16,7 +16,17 @@ from stepward.model.records import Alert
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000
-WARNINGS = ("actor.failed", "alert.refused", "supervisor.forgave", "transport.connected", "transport.lost")
+LONGEST_TRACEBACK = 8000
+"""Characters of a traceback; of a longer one the end is logged, where the error is."""
+WARNINGS = (
+    "actor.failed",
+    "alert.refused",
+    "step.failed",
+    "step.gave_up",
+    "supervisor.forgave",
+    "transport.connected",
+    "transport.lost",
+)
 """``transport.connected`` ends an outage: who was warned of its beginning learns that it is over."""
 WARNING_ENDS = (
     ".blocked",
@@ -24,9 +34,12 @@ WARNING_ENDS = (
     ".dead_letter",
     ".error",
     ".fenced",
+    ".hung",
+    ".jumped",
     ".not_deterministic",
     ".unavailable",
     "_failed",
+    "_stuck",
     "_opened",
 )
 DEBUGS = (
@@ -90,14 +103,20 @@ def level_of(name: str) -> int:
 
 def line(name: str, parts: Iterable[tuple[str, Any]]) -> str:
     """``name key=value …``; None is left out, other than plain values are quoted."""
-    return " ".join([name, *(f"{key}={value_text(value)}" for key, value in parts if value is not None)])
+    return " ".join([name, *(f"{key}={_value(key, value)}" for key, value in parts if value is not None)])
 
 
-def value_text(value: object) -> str:
-    """A value as one printable word, or quoted and escaped; cut at 1,000 characters."""
+def _value(key: str, value: object) -> str:
+    if key == "traceback":
+        return value_text(str(value)[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
+    return value_text(value)
+
+
+def value_text(value: object, longest: int = LONGEST_VALUE) -> str:
+    """A value as one printable word, or quoted and escaped; cut at 1,000 characters unless said otherwise."""
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
-    if len(text) > LONGEST_VALUE:
-        text = f"{text[:LONGEST_VALUE]}…"
+    if len(text) > longest:
+        text = f"{text[:longest]}…"
     if PLAIN.fullmatch(text):
         return text
     quoted = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -12,6 +12,7 @@ import http.client
 import re
 import socket
 import ssl
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,7 +36,8 @@ FINAL = re.compile(rb"(?:" + INTERIM + rb")*+HTTP/1\.[01] ([2-9][0-9]{2})[ \r]")
 class WebhookSink:
     """Takes alerts to one URL; any 2xx answer within ``timeout`` seconds means that the receiver has it.
 
-    ``source`` names the app in the event. ``allow_http`` allows plain http to other hosts than this one.
+    ``source`` names the app in the event. ``allow_http`` allows plain http to other hosts than this one,
+    ``private_hosts`` names those that may have private addresses.
     """
 
     name = "webhook"
@@ -48,6 +50,7 @@ class WebhookSink:
         source: str = "/stepward",
         timeout: float = TIMEOUT,
         allow_http: bool = False,
+        private_hosts: Collection[str] = (),
         clock: Clock | None = None,
         resolve: Resolve = resolve,
         tls: ssl.SSLContext | None = None,
@@ -58,6 +61,7 @@ class WebhookSink:
         self._source = source
         self._timeout = timeout
         self._allow_http = allow_http
+        self._private_hosts = {host.lower() for host in private_hosts}
         self._clock = clock or SystemClock()
         self._resolve = resolve
         self._tls = tls or ssl.create_default_context()
@@ -83,7 +87,9 @@ class WebhookSink:
         _check_status(self._target, status)
 
     def _post(self, exchange: Exchange, body: bytes, headers: dict[str, str]) -> int:
-        addresses = addresses_of(self._target, self._resolve, allow_http=self._allow_http)
+        addresses = addresses_of(
+            self._target, self._resolve, allow_http=self._allow_http, private_hosts=self._private_hosts
+        )
         return exchange.post(addresses, body, headers | {"content-type": CONTENT_TYPE})
 
 

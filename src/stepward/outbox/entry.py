@@ -42,11 +42,12 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Row(Struct, frozen=True):
-    """A row that waits; no body if it is larger than any submission may be."""
+    """A row that waits, as it is stored; no body if it is larger than any submission may be."""
 
     number: int
-    id: str
-    body: str | None
+    id: bytes
+    body: bytes | None
+    is_text: bool = True
 
 
 def written(
@@ -70,12 +71,17 @@ def written(
     else:
         packed = encode(list(args), what, limit=limit)
     accept.labels(options.labels)
+    delay = None if options.delay is None else seconds(options.delay, "delay", zero=True)
+    complete_by = _until(options.complete_by)
+    if not isinstance(complete_by, datetime):
+        limit_of_workflow = workflow.complete_seconds if isinstance(workflow, Workflow) else None
+        accept.check_delay(delay, limit_of_workflow if complete_by is None else complete_by)
     entry = Entry(
         workflow=accept.workflow_name(workflow),
         arguments=msgspec.json.decode(packed),
         priority=accept.priority(options.priority),
-        complete_by=_until(options.complete_by),
-        delay=None if options.delay is None else seconds(options.delay, "delay", zero=True),
+        complete_by=complete_by,
+        delay=delay,
         reply_to=accept.reply_queue(options.reply_to, app),
         labels=dict(options.labels or {}),
         fairness_key=accept.fairness_key(options.fairness_key),
@@ -85,13 +91,23 @@ def written(
 
 def read(row: Row, *, limit: int) -> Entry:
     """What a row asks for. Raises Refused for one that nobody could have written here."""
-    what = f"outbox entry {row.id[:200]!r}"
+    what = f"outbox entry {row.id[:200].decode(errors='replace')!r}"
     if row.body is None:
         raise InvalidPayload(f"{what}: expected at most {limit:,} bytes, found more; pass a reference in its place")
-    data = row.body.encode("utf-8", "replace")
-    check_size(data, what, limit=limit)
-    entry: Entry = decode(data, what, Entry)
+    if not row.is_text:
+        raise InvalidPayload(f"{what}: expected texts, found a blob or a number; write rows with Outbox.put")
+    check_size(row.body, what, limit=limit)
+    entry: Entry = decode(row.body, what, Entry)
     return entry
+
+
+def asked_by(row: Row) -> bytes:
+    """Who is to be told of a row, in the form of a message's envelope, as far as it can be read."""
+    try:
+        found = msgspec.json.decode(row.body or b"null", type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        found = {}
+    return msgspec.json.encode({"id": row.id.decode(errors="replace"), "replyto": found.get("reply_to")})
 
 
 def _until(value: datetime | Duration | None) -> datetime | float | None:

@@ -28,7 +28,14 @@ select pg_advisory_xact_lock(hashtextextended('stepward outbox', 0))
 
 -- name: take
 -- The first that nobody else has, without those that are passed over; what is larger than any submission is not read.
-select number, id, case when octet_length(body) <= $3 then body end from stepward_outbox
+-- Everything comes as bytes, for a database without an encoding holds any.
+select
+    number,
+    convert_to(left(id, 1000), case current_setting('server_encoding') when 'SQL_ASCII' then 'SQL_ASCII' else 'UTF8' end),
+    case when octet_length(body) <= $3 then
+        convert_to(body, case current_setting('server_encoding') when 'SQL_ASCII' then 'SQL_ASCII' else 'UTF8' end)
+    end
+from stepward_outbox
 where app = $1 and reason is null and number <> all($4::bigint[]) order by number limit $2 for update skip locked
 
 -- name: remove

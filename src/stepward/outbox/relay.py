@@ -14,7 +14,8 @@ from stepward.clock import Environment
 from stepward.errors import Refused, StoreError, UnknownWorkflow
 from stepward.events import Observers
 from stepward.model.records import Task
-from stepward.outbox.entry import Row, read
+from stepward.model.status import KEPT_SECONDS, refused_event
+from stepward.outbox.entry import Row, asked_by, read
 from stepward.outbox.later import Later
 from stepward.outbox.source import Batch, source_of
 from stepward.payload import PAYLOAD_BYTES
@@ -22,6 +23,8 @@ from stepward.store.contract import Submitted
 
 BATCH = 100
 REASON_LENGTH = 1000
+UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
+"""What values raise that no check foresaw: they are the row's fault, and the same the next time."""
 
 
 class Relay:
@@ -88,9 +91,9 @@ class Relay:
                 prepared[row.number] = await self._prepared(row)
             except UnknownWorkflow as error:
                 if not self._later.put_off(row.number, self._clock()):
-                    batch.aside.append((row.number, _reason(error)))
-            except Refused as error:
-                batch.aside.append((row.number, _reason(error)))
+                    await self._refuse(batch, row, error)
+            except (Refused, *UNREADABLE) as error:
+                await self._refuse(batch, row, error)
         if not prepared:
             return
         try:
@@ -104,11 +107,21 @@ class Relay:
             try:
                 self._settle(batch, [number], await self._submitted([each]))
             except Refused as error:
-                batch.aside.append((number, _reason(error)))
+                row = next(row for row in batch.rows if row.number == number)
+                await self._refuse(batch, row, error)
+
+    async def _refuse(self, batch: Batch, row: Row, error: Exception) -> None:
+        """Set a row aside; whoever waits for word of it hears so first, as the two stand in different databases."""
+        store, reason = self._client.store, _reason(error)
+        event = refused_event(asked_by(row), self._client.app, reason, store.now())
+        if event is not None:
+            queue, body = event
+            await store.messages.put(queue, [(body, store.now() + KEPT_SECONDS)])
+        batch.aside.append((row.number, reason))
 
     async def _prepared(self, row: Row) -> Prepared:
         entry = read(row, limit=self._limit)
-        return await self._client.prepared(entry.workflow, tuple(entry.arguments), {}, entry.options(row.id))
+        return await self._client.prepared(entry.workflow, tuple(entry.arguments), {}, entry.options(row.id.decode()))
 
     async def _submitted(self, prepared: Sequence[Prepared]) -> list[Submitted]:
         tasks: list[Task] = [task for each in prepared for task in each.tasks]
@@ -133,5 +146,6 @@ class Relay:
             self._observers.tell("relay.dead_letter", outbox=self._source.shown, reasons=reasons)
 
 
-def _reason(error: Refused) -> str:
-    return str(error).replace("\0", "�")[:REASON_LENGTH]
+def _reason(error: Exception) -> str:
+    told = str(error) if isinstance(error, Refused) else f"expected a row of Outbox.put, found {error!r}"
+    return told.replace("\0", "�").encode(errors="replace").decode()[:REASON_LENGTH]

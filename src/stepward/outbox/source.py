@@ -11,7 +11,8 @@ from msgspec import Struct, field
 
 from stepward.errors import SettingsError
 from stepward.outbox.entry import Row
-from stepward.store.address import is_postgres, postgres_place, sqlite_path
+from stepward.readers import without_login
+from stepward.store.address import SCHEME, is_postgres, postgres_place, sqlite_path
 
 
 class Batch(Struct):
@@ -45,9 +46,10 @@ class Source(Protocol):
 
 def check_outbox(address: str, store: str | None = None) -> None:
     """Raises SettingsError unless it is the address of a database that may hold an outbox, and not the store's file."""
-    if not isinstance(address, str) or not address.startswith(("postgresql://", "sqlite://")):
+    if not isinstance(address, str) or not (is_postgres(address) or address.startswith(SCHEME)):
         raise SettingsError(
-            f"outbox: expected postgresql://user@host/database or sqlite:///file.db, found {address!r:.60}; correct it"
+            f"outbox: expected postgresql://user@host/database or sqlite:///file.db, found {_found(address)}; "
+            "correct it"
         )
     if is_postgres(address):
         postgres_place(address)
@@ -58,6 +60,10 @@ def check_outbox(address: str, store: str | None = None) -> None:
         )
     else:
         sqlite_path(address)
+
+
+def _found(address: object) -> str:
+    return repr(without_login(address))[:60] if isinstance(address, str) else f"{address!r:.60}"
 
 
 def _file(address: str) -> Path:

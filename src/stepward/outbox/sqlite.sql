@@ -20,8 +20,13 @@ select given ->> 'app', given ->> 'id', given ->> 'body' from (select :given as 
 
 -- name: take
 -- The first, without those that are passed over; another relay may take them too. What is larger than any submission
--- is not read.
-select number, id, case when length(cast(body as blob)) <= ?3 then body end from stepward_outbox
+-- is not read. Everything comes as it is stored, for columns hold whatever was put there.
+select
+    number,
+    substr(cast(id as blob), 1, 1000),
+    case when length(cast(body as blob)) <= ?3 then cast(body as blob) end,
+    typeof(id) = 'text' and typeof(body) = 'text'
+from stepward_outbox
 where app = ?1 and reason is null and number not in (select value from json_each(?4)) order by number limit ?2
 
 -- name: remove

@@ -100,7 +100,11 @@ class Commits:
 
 
 class Misses:
-    """Counts changes that missed in a row: a task that never fits is brought to an operator instead of spinning."""
+    """Counts changes that missed in a row: a task that never fits is brought to an operator instead of spinning.
+
+    A task that was overtaken by its inbox is none of these: it fits once nothing comes in, and an inbox that is full
+    takes nothing.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[int, str]] = {}

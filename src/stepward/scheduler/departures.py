@@ -77,6 +77,11 @@ class Departures:
         """The Agents for whom requests wait because the last could not leave."""
         return frozenset(agent for agent, lane in self._lanes.items() if lane.failures)
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether something is leaving, other than what waits because the last could not."""
+        return any(lane.task is not None and not lane.failures for lane in self._lanes.values())
+
     def put(self, agent: str, requests: Sequence[Request]) -> None:
         """Have these leave for the Agent, behind what is before them."""
         lane = self._lane(agent)

@@ -46,10 +46,15 @@ class Window:
         self.capacity = min(self.share, 2 * self.capacity)
 
     def free(self, place: Place) -> None:
-        """The place is nobody's; while the window opens, each that comes back lets one more out."""
+        """The place is nobody's; while the window opens, each that comes back lets one more out.
+
+        Behind an open breaker none goes before word of what this one found out: its time would pass in the queue.
+        """
         if place in self.taken:
             self.taken.remove(place)
-            if self.capacity < self.share:
+            if self.is_barred:
+                self.share = self.capacity = 0
+            elif self.capacity < self.share:
                 self.capacity += 1
 
     def has_room(self, priority: int) -> bool:

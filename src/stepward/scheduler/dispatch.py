@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 
 from stepward.clock import Environment
 from stepward.events import Observers
+from stepward.model.effects import is_deferred
 from stepward.model.messages import Request, reply_queue, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
@@ -65,6 +66,11 @@ class Dispatcher:
         """The Agents to which nothing gets through; what is started for them only waits."""
         return self._departures.unreached
 
+    @property
+    def is_sending(self) -> bool:
+        """Whether requests are on their way to Agents that are reached."""
+        return self._departures.is_sending
+
     def is_beside(self, step: Step) -> bool:
         """Whether that attempt of a local step is under way, for whoever remembered the task before."""
         return self._local.is_running(step)
@@ -90,9 +96,15 @@ class Dispatcher:
         requests: dict[str, list[Request]] = {}
         for resident, step in started:
             is_held = tasks.get(step.task) is resident and not resident.leaving
-            if step.state is not StepState.RUNNING or not is_held:
+            # An owner that has just taken over may hear before it asks that the Agent has done its part.
+            if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
                 continue
-            request = self._request(resident, step)
+            try:
+                request = self._request(resident, step)
+            except LookupError:
+                # A record that is not whole costs its own task an attempt, and no other task anything.
+                self._agenda.sent(self._now(), step.task, (step.run, step.key), step.attempt)
+                continue
             if step.kind in BESIDE:
                 self._begin_local(resident, step, request)
                 self._left([request])
@@ -115,7 +127,7 @@ class Dispatcher:
 
     def _request(self, resident: Resident, step: Step) -> Request:
         request = rows.request(resident.task, step, self._reply_to)
-        return rows.undo_request(request, resident.steps) if step.kind is StepKind.UNDO else request
+        return rows.undo_request(request, resident.ordered().undone_by(step)) if step.kind is StepKind.UNDO else request
 
     def _left(self, requests: Sequence[Request]) -> None:
         """An attempt is shown to the Supervisor once its request is out, or too late to leave."""
@@ -132,7 +144,10 @@ class Dispatcher:
         if resident.leaving:
             return Fate.WAIT
         step = resident.open.get((request.run, request.key))
-        is_wanted = step is not None and step.state is StepState.RUNNING and step.attempt == request.attempt
+        if step is None or is_deferred(step):
+            # It did arrive, and its Agent has done its part.
+            return Fate.LAPSE
+        is_wanted = step.state is StepState.RUNNING and step.attempt == request.attempt
         return Fate.LEAVE if is_wanted else Fate.LAPSE
 
     def _lose(self, queue: str | None) -> None:

@@ -6,16 +6,23 @@ from typing import Any
 
 import msgspec
 
+from stepward.errors import named
+from stepward.model import failures, stopped
+from stepward.model.complete_by import of_claim, of_steps
+from stepward.model.containment import failure_of
+from stepward.model.effects import is_in_doubt, may_have_acted
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import StepState, TaskState
 from stepward.model.status import OF_STATE, Told, ended_with
+from stepward.payload import readable
 from stepward.scheduler import steps as rows
+from stepward.scheduler.bounding import held_until
 from stepward.scheduler.desk import Desk
 from stepward.scheduler.resident import Resident
 from stepward.settings import Settings
 from stepward.store.contract import Post, TaskMove
-from stepward.workflow.decisions import Failed
-from stepward.workflow.undo import has_begun, may_have_acted
+from stepward.workflow.decisions import Diverged, Failed
+from stepward.workflow.undo import has_begun
 
 UNDO_FAILED = "UndoFailed"
 
@@ -29,7 +36,8 @@ class Ends:
 
     def left(self, resident: Resident, now: float) -> None:
         """The run is over and cleaned up: the next one begins, or the task is done."""
-        doubt = [s.key for s in resident.abandoned if may_have_acted(s) and not s.has_undo and s.output is None]
+        doubt = [s.key for s in resident.abandoned if is_in_doubt(s) and not s.has_undo]
+        doubt += [s.key for s in resident.set_aside if is_in_doubt(s)]
         if resident.next_input is None:
             self._processed(resident, doubt, now)
         else:
@@ -57,14 +65,47 @@ class Ends:
         self.error(resident, end.error, "task_error", now)
 
     def broken(self, resident: Resident, message: str, now: float) -> None:
-        """The replay does not fit the record: nothing of this turn is written but the error itself."""
+        """The code did what no workflow may: nothing of this turn is written but the error itself."""
         resident.begin_anew(now)
-        self.error(resident, rows.error_object(message, "NonDeterministic"), "non_deterministic", now)
+        self.error(resident, rows.error_object(message, stopped.TYPE), stopped.KIND, now)
 
-    def internal(self, resident: Resident, fault: Exception, now: float) -> None:
-        """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
+    def diverged(self, resident: Resident, end: Diverged, now: float) -> None:
+        """The code does not fit the record: nothing is decided, and the task waits for code that does.
+
+        It is tried again after a while, and whenever a Scheduler starts that serves it. One alert stands for all tasks
+        that stop at this difference.
+        """
         resident.begin_anew(now)
-        message = f"expected to go on with its record, found {type(fault).__name__}: {fault}"
+        task, tries = resident.task, stopped.tries(resident.task) + 1
+        message = f"{end.message}; other tasks may wait for the same"
+        alert = rows.alert(task, stopped.KIND, message, now)
+        details = stopped.alert_details(task, end.place)
+        resident.changed().alert(msgspec.structs.replace(alert, details=details))
+        former = stopped.place_of(task)
+        if former != details:
+            resident.changed().fits = former
+        retry_at = now + stopped.retry_after(tries)
+        if tries == 1:
+            resident.tell(Told.WAITING, now, waits_for=stopped.WAITS_FOR, until=retry_at)
+        resident.changed().move = self.move(
+            task,
+            TaskState.WAITING,
+            now,
+            inbox=resident.inbox,
+            release=True,
+            wake_at=retry_at,
+            waits_for=stopped.WAITS_FOR,
+            complete_by=of_steps(resident.open.values()),
+            error=stopped.stopped_error(end.message, end.place, tries),
+            progress=False,
+        )
+        resident.leaving = resident.diverged = True
+
+    def internal(self, resident: Resident, fault: BaseException, now: float) -> None:
+        """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
+        error = failure_of(fault)
+        resident.begin_anew(now)
+        message = f"expected to go on with its record, found {named(error)}"
         self.error(resident, rows.error_object(message, "Internal"), "internal", now)
 
     def too_long(self, resident: Resident, now: float) -> None:
@@ -77,8 +118,8 @@ class Ends:
         """The pattern's ``Error``: an operator is told in the same commit."""
         self._forget_unsent(resident)
         task = resident.task
-        known = msgspec.json.decode(error)
-        message = f"{task.workflow} {task.id}: {known.get('message', 'failed')}"
+        known = failures.read(error)
+        message = f"{task.workflow} {task.id}: {failures.titled(known) or 'failed'}"
         resident.changed().alert(
             rows.alert(task, kind, message, now, step=known.get("step") or None, error=known, **details)
         )
@@ -88,9 +129,8 @@ class Ends:
         """Undo cannot go on: the alert lists what is undone and what is in doubt."""
         undone = [s.key for s in resident.steps if s.state is StepState.UNDONE]
         doubt = [s.key for s in resident.steps if may_have_acted(s)]
-        cause = msgspec.Raw(_cause(resident.task.error) or b"null")
         error = rows.error_object(
-            message, UNDO_FAILED, step=step, undone=undone, in_doubt=doubt, cause=msgspec.json.decode(cause)
+            message, UNDO_FAILED, step=step, undone=undone, in_doubt=doubt, cause=readable(_cause(resident.task.error))
         )
         self.error(resident, error, "undo_failed", now, undone=undone, in_doubt=doubt)
 
@@ -105,8 +145,14 @@ class Ends:
         """Turn round: from here on only undo goes on, told by the records alone."""
         self._forget_unsent(resident)
         resident.changed().move = self.move(
-            resident.task, TaskState.UNDOING, now, undo_to=undo_to, error=error or resident.task.error
+            resident.task,
+            TaskState.UNDOING,
+            now,
+            undo_to=undo_to,
+            error=error or resident.task.error,
+            complete_by=held_until(resident, now),
         )
+        resident.changed().fits = stopped.place_of(resident.task)
         resident.tell(Told.UNDOING, now, **ended_with(None, error))
         resident.leaving = resident.reload = True
 
@@ -133,7 +179,7 @@ class Ends:
         if doubt:
             message = f"{task.id}: abandoned steps of run {task.run} may have acted: {', '.join(doubt)}"
             resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
-        move = self.move(task, TaskState.PROCESSING, now)
+        move = self.move(task, TaskState.PROCESSING, now, complete_by=of_claim(now))
         resident.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
 
     def move(self, task: Task, after: TaskState, now: float, **face: Any) -> TaskMove:
@@ -181,17 +227,17 @@ class Ends:
     def _forget_unsent(self, resident: Resident) -> None:
         """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""
         change = resident.changed()
-        unsent = [step for step_id in resident.fresh if (step := resident.open.pop(step_id, None)) is not None]
-        for step in unsent:
+        unsent = {step_id: step for step_id in resident.fresh if (step := resident.open.pop(step_id, None)) is not None}
+        for step in unsent.values():
             self._desk.free(step)
-        change.inserts = [step for step in change.inserts if step not in unsent]
-        change.fills = [step for step in change.fills if step not in unsent]
+        change.inserts = [step for step in change.inserts if (step.run, step.key) not in unsent]
+        change.fills = [step for step in change.fills if (step.run, step.key) not in unsent]
         change.children = ()
 
 
 def _cause(error: bytes | None) -> bytes | None:
     """Why undo began, also when it failed in between."""
-    known = msgspec.json.decode(error) if error else {}
+    known = failures.read(error)
     if known.get("type") != UNDO_FAILED:
         return error
     return msgspec.json.encode(known["cause"]) if known.get("cause") else None
@@ -200,5 +246,5 @@ def _cause(error: bytes | None) -> bytes | None:
 def _with_doubt(error: bytes | None, in_doubt: list[str]) -> bytes | None:
     if not in_doubt:
         return error
-    known = msgspec.json.decode(error) if error else {"message": "undone with steps in doubt", "type": "InDoubt"}
+    known = failures.read(error) or {"message": "undone with steps in doubt", "type": "InDoubt"}
     return msgspec.json.encode(known | {"in_doubt": in_doubt})

@@ -6,26 +6,31 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
+from stepward.model import failures
+from stepward.model.effects import former_generations, key_of, needs_undo, undo_key
+from stepward.model.failures import FailureConverter
 from stepward.model.messages import Outcome, Reply
 from stepward.model.plan import is_planned
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.status import Told, ended_with
+from stepward.model.stopped import is_stopped, place_of
 from stepward.scheduler import steps as rows
 from stepward.scheduler.desk import Desk
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.resident import Resident
 from stepward.settings import Settings
 from stepward.store.contract import Deliver, Dispatch, Post, StepMove
-from stepward.workflow.decisions import Broken, Completed, Continued, Decisions, Failed, StepCall
+from stepward.workflow.decisions import Broken, Completed, Continued, Decisions, Diverged, Failed, StepCall
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
 from stepward.workflow.registry import Registry
-from stepward.workflow.undo import needs_undo, undo_key
 
 NEW_STEPS_PER_COMMIT = 1000
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
+UNDONE = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 ANSWERED = frozenset({StepState.COMPLETED, StepState.FAILED})
 
 
@@ -39,11 +44,13 @@ class Forward:
         settings: Settings,
         ends: Ends,
         start: Callable[[Resident, Step], None],
+        failures: FailureConverter,
     ) -> None:
         self._registry = registry
         self._desk = desk
         self._settings = settings
         self._ends = ends
+        self._failures = failures
         self._start = start
         """Called with each step that is to leave once the commit is through."""
 
@@ -61,17 +68,19 @@ class Forward:
         workflow = self._registry.workflow(task.workflow, task.version)
         if workflow is None:
             raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
-        reached = self._reached(resident, history.steps)
+        live = self._live(resident, history.steps)
+        reached = self._reached(resident, live)
         resident.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
-        resident.abandoned = [s for s in history.steps if s.state is StepState.ABANDONED]
-        resident.recorded = {
-            s.key: (s, _failure(s)) for s in history.steps if s.ordinal is None and s.state in ANSWERED
-        }
+        resident.abandoned = [s for s in live if s.state is StepState.ABANDONED]
+        resident.recorded = {s.key: (s, _failure(s)) for s in live if s.ordinal is None and s.state in ANSWERED}
         resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
-        self._cleaning_of(resident, history, now)
+        self._cleaning_of(resident, live, now)
         own = [step for step in reached if step.kind is not StepKind.UNDO]
         resident.execution = self._execution(workflow, task, own)
         resident.execution.start(now)
+        if task.error is not None and not isinstance(resident.execution.ended, Diverged) and is_stopped(task):
+            resident.changed().fits = place_of(task)
+            task.error, resident.mended = None, True
         for row in history.inbox:
             if row.kind is InboxKind.SIGNAL:
                 resident.execution.signal(row.number, row.name, row.body, now)
@@ -92,16 +101,17 @@ class Forward:
         error = None if reply.outcome is Outcome.COMPLETED else reply.error or b"{}"
         execution.resolve(step.key, output=reply.output, error=error, at=now)
         decisions = execution.take()
-        ordinal = _ordinal(decisions, step.key)
-        resident.changed().finishes.append(rows.finish(step, reply, ordinal, now))
+        delivered = decisions.delivery_of(step.key)
+        resident.changed().finishes.append(rows.finish(step, reply, delivered, now))
         if resident.task.reply_to is not None:
-            self._hear_outcome(resident, step, error, now, delivered=ordinal is not None)
+            self._hear_outcome(resident, step, error, now, delivered=delivered is not None)
         self._apply(resident, decisions, now, resolved=step.key)
 
     def gave_up(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
         resident.changed().watch(rows.watch(step, now, reply))
         step.watched, step.complete_by = True, now
+        step.error, step.in_doubt = reply.error, reply.maybe_done
         self._desk.free(step)
 
     def deferred(self, resident: Resident, step: Step, now: float) -> None:
@@ -143,7 +153,15 @@ class Forward:
     def spill(self, resident: Resident, now: float) -> None:
         """Start the next of the steps that one commit could not hold."""
         while resident.overflow and len(resident.changed().inserts) < NEW_STEPS_PER_COMMIT:
-            self._begin(resident, resident.overflow.popleft(), now)
+            self._begin(resident, resident.overflow.popitem(last=False)[1], now)
+
+    def refuse(self, resident: Resident, now: float) -> None:
+        """Fail the children that would stand too deep, and those that the workflow asks for thereupon."""
+        limit = self._settings.child_depth
+        while resident.refused:
+            step = resident.refused.pop()
+            if resident.open.get((step.run, step.key)) is step:
+                self.resolve(resident, step, rows.too_deep(step, limit), now)
 
     def restart(self, resident: Resident, now: float) -> None:
         """Begin the run that ``continue_as_new`` asked for."""
@@ -174,7 +192,16 @@ class Forward:
             steps,
             payload_limit=self._settings.payload_bytes,
             max_steps=self._settings.history_steps,
+            failures=self._failures,
         )
+
+    def _live(self, resident: Resident, steps: list[Step]) -> list[Step]:
+        """What repairs set aside is kept, and is no part of what is replayed; nor are the undos of it."""
+        resident.set_aside = [step for step in steps if step.set_aside_at is not None]
+        if not resident.set_aside:
+            return steps
+        beside = {step.key for step in resident.set_aside} | {undo_key(step) for step in resident.set_aside}
+        return [step for step in steps if step.key not in beside]
 
     def _reached(self, resident: Resident, steps: list[Step]) -> list[Step]:
         """What is planned and nothing more is no history."""
@@ -184,9 +211,9 @@ class Forward:
         resident.planned = planned
         return [step for step in steps if not is_planned(step)]
 
-    def _cleaning_of(self, resident: Resident, history: History, now: float) -> None:
+    def _cleaning_of(self, resident: Resident, live: list[Step], now: float) -> None:
         """Undos that were begun go on; what an operator undid by hand is undone."""
-        undos = {step.key: step for step in history.steps if step.kind is StepKind.UNDO}
+        undos = {step.key: step for step in live if step.kind is StepKind.UNDO}
         for step in resident.abandoned:
             undo = undos.get(undo_key(step))
             if undo is not None and undo.state is StepState.COMPLETED:
@@ -197,6 +224,9 @@ class Forward:
         end = decisions.end
         if end is not None and isinstance(end, Broken):
             self._ends.broken(resident, end.message, now)
+            return
+        if end is not None and isinstance(end, Diverged):
+            self._ends.diverged(resident, end, now)
             return
         if decisions.delivered:
             self._deliver(resident, decisions, resolved, now)
@@ -216,7 +246,7 @@ class Forward:
         task = resident.task
         for delivered in decisions.delivered:
             if delivered.key != resolved:
-                resident.changed().deliver(Deliver(task.uid, task.run, delivered.key, delivered.ordinal))
+                resident.changed().deliver(Deliver(task.uid, task.run, *astuple(delivered)))
                 known = resident.recorded.pop(delivered.key, None)
                 if known is not None:
                     self._tell_outcome(resident, *known, now)
@@ -243,7 +273,7 @@ class Forward:
 
     def _call(self, resident: Resident, call: StepCall, now: float) -> None:
         if resident.overflow or len(resident.changed().inserts) >= NEW_STEPS_PER_COMMIT:
-            resident.overflow.append(call)
+            resident.overflow[call.key] = call
         else:
             self._begin(resident, call, now)
 
@@ -251,6 +281,8 @@ class Forward:
         task = resident.task
         step = rows.new_step(task, call)
         step_id = (task.run, call.key)
+        if resident.set_aside and (former := former_generations(resident.set_aside).get(step_id)) is not None:
+            rows.again(step, former)
         resident.open[step_id] = step
         resident.fresh.add(step_id)
         resident.bytes += len(call.input)
@@ -267,23 +299,24 @@ class Forward:
     def _begin_child(self, resident: Resident, step: Step, call: StepCall, now: float) -> None:
         task, action = resident.task, call.action
         resident.children += 1
+        step.state, step.attempt, step.started_at = StepState.RUNNING, step.attempt + 1, now
+        step.complete_seconds = None
+        if task.depth >= self._settings.child_depth:
+            resident.refused.append(step)
+            return
         limit = None if action.complete_seconds is None else now + action.complete_seconds
-        if task.complete_by is not None:
-            limit = task.complete_by if limit is None else min(limit, task.complete_by)
+        if task.deadline is not None:
+            limit = task.deadline if limit is None else min(limit, task.deadline)
         version = action.version if isinstance(action, Workflow) else "1"
         if isinstance(action, Workflow) and action.plan is not None:
             resident.changed().plan(action.name, version, action.plan)
-        resident.changed().begin_child(rows.child_task(task, call, version, limit, now))
-        step.state, step.attempt, step.started_at = StepState.RUNNING, 1, now
-        step.complete_seconds = None
+        resident.changed().begin_child(rows.child_task(task, step, call, version, limit, now))
 
     def _abandon(self, resident: Resident, key: str, now: float) -> None:
         step_id = (resident.task.run, key)
         step = resident.open.pop(step_id, None)
         if step is None:
-            kept = [call for call in resident.overflow if call.key != key]
-            resident.overflow.clear()
-            resident.overflow.extend(kept)
+            resident.overflow.pop(key, None)
             return
         self._desk.free(step)
         if step_id in resident.fresh:
@@ -301,15 +334,13 @@ class Forward:
         step.state, step.attempt, step.complete_by = StepState.SKIPPED, 0, None
         if step.kind is StepKind.CHILD:
             resident.children -= 1
-            change = resident.changed()
-            change.children = [child for child in change.children if child.parent_step != step.key]
+            resident.changed().withdraw_child((step.run, step.key))
 
     def _leave(self, resident: Resident, step: Step) -> None:
         resident.abandoned.append(step)
         if step.kind is StepKind.CHILD:
             resident.children -= 1
-            child = rows.child_uid(resident.task, step.key)
-            resident.changed().post(Post(task=child, kind=InboxKind.CANCEL, sender=resident.task.id, body=b"{}"))
+            resident.changed().post(Post(task=key_of(step), kind=InboxKind.CANCEL, sender=resident.task.id, body=b"{}"))
         else:
             resident.revoked.append(step)
 
@@ -349,27 +380,18 @@ def _failure(step: Step) -> bytes | None:
     return step.error or b"{}" if step.state is StepState.FAILED else None
 
 
-def _ordinal(decisions: Decisions, key: str) -> int | None:
-    for delivered in decisions.delivered:
-        if delivered.key == key:
-            return delivered.ordinal
-    return None
-
-
 def child_reply(body: bytes, step: Step) -> Reply:
     """A child's end, as the reply to the step that waits for it."""
     value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     state = msgspec.json.decode(value["state"], type=str)
     done = state == TaskState.PROCESSED
-    error = None
-    if not done:
-        known = msgspec.json.decode(value["error"]) or {}
-        error = rows.error_object(
-            known.get("message") or f"{step.key} ended {state}",
-            "TaskEnded",
-            state=state,
-            data=known.get("data", {}),
-        )
+    known = {} if done else failures.read(bytes(value["error"]))
+    error = rows.error_object(
+        known.get("message") or f"{step.key} ended {state}",
+        "TaskEnded",
+        state=state,
+        data=known.get("data", {}),
+    )
     return Reply(
         task=step.task,
         run=step.run,
@@ -377,7 +399,7 @@ def child_reply(body: bytes, step: Step) -> Reply:
         attempt=step.attempt,
         outcome=Outcome.COMPLETED if done else Outcome.FAILED,
         output=bytes(value["output"]) if done else None,
-        error=error,
-        # What a child in error did still stands: undo of the parent must reach it.
-        maybe_done=state == TaskState.ERROR,
+        error=None if done else error,
+        # What a child in error did still stands, and so may what it was undone without.
+        maybe_done=not done and (state not in UNDONE or bool(known.get("in_doubt"))),
     )

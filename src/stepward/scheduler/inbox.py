@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.messages import Outcome, Recorded, Reply
+from stepward.events import Observers
+from stepward.model import failures
+from stepward.model.effects import Place, place_of, read_place
+from stepward.model.messages import NEGATIVE, Outcome, Recorded, Reply
 from stepward.model.records import InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.status import Told, ended_with
+from stepward.scheduler import steps as rows
+from stepward.scheduler.checks import checked, is_unreadable
 from stepward.scheduler.ends import Ends
+from stepward.scheduler.failing import tell_failure, unreadable_alert
 from stepward.scheduler.forward import Forward, child_reply
 from stepward.scheduler.resident import Resident
 from stepward.scheduler.unwinding import Unwinding
+from stepward.settings import Settings
+from stepward.workflow.registry import Registry
 
 ENDING = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.FAIL})
+OUTCOMES = frozenset({Outcome.COMPLETED, Outcome.FAILED})
 DIRECTIVES = ENDING | {InboxKind.SUSPEND}
 
 
 class Inbox:
     """Hands the rows of an inbox to the task they are for."""
 
-    def __init__(self, forward: Forward, unwinding: Unwinding, ends: Ends) -> None:
+    def __init__(
+        self,
+        forward: Forward,
+        unwinding: Unwinding,
+        ends: Ends,
+        registry: Registry,
+        settings: Settings,
+        observers: Observers,
+    ) -> None:
+        self._registry = registry
+        self._settings = settings
+        self._observers = observers
         self._forward = forward
         self._unwinding = unwinding
         self._ends = ends
@@ -38,7 +58,10 @@ class Inbox:
                 self._carry_out(resident, row, now)
             elif row.kind is InboxKind.STEP and not resident.leaving:
                 resident.changed().take(row.number)
-                self._tell_delay(resident, row.name, now)
+                if row.name:
+                    self._tell_delay(resident, row.name, now)
+                else:
+                    self._ends.displaced(resident, now)
         return resident.leaving
 
     def hand_over(self, resident: Resident, row: InboxRow, now: float) -> None:
@@ -52,8 +75,27 @@ class Inbox:
             resident.changed().take(row.number)
             self._reply(resident, msgspec.json.decode(row.body, type=Recorded), now)
 
+    def keep(self, resident: Resident, row: InboxRow, now: float) -> None:
+        """Record an outcome for a task whose code does not fit: it is delivered when code fits again."""
+        if row.kind is InboxKind.CHILD:
+            step = _child_step(resident, read_place(row.name))
+            reply = None if step is None else child_reply(row.body, step)
+        elif row.kind is InboxKind.REPLY:
+            told = msgspec.json.decode(row.body, type=Recorded)
+            step = resident.open.get((told.run, told.key))
+            reply = self._checked(told) if told.recorded_at is None else None
+        else:
+            return
+        if step is not None and reply is not None and _is_for(reply, step):
+            reply = rows.settled(step, reply)
+            if reply.outcome in OUTCOMES:
+                resident.changed().take(row.number)
+                self._unwinding.record(resident, step, reply, now)
+
     def answer(self, resident: Resident, step: Step, reply: Reply, recorded_at: float | None, now: float) -> None:
         """Give a running step its answer; ``recorded_at`` if its outcome stands on the row already."""
+        if recorded_at is None and reply.outcome in NEGATIVE:
+            reply = self._failed(resident, step, reply, now)
         if reply.outcome is Outcome.GAVE_UP:
             self._forward.gave_up(resident, step, reply, now)
         elif reply.outcome is Outcome.DEFERRED:
@@ -66,6 +108,12 @@ class Inbox:
         else:
             self._forward.deliver_recorded(resident, step, reply, recorded_at, now)
 
+    def late(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """Give a step that nobody awaits, or that is undone, its answer; one that cannot be read leaves it in doubt."""
+        settled = self._failed(resident, step, reply, now) if reply.outcome in NEGATIVE else reply
+        if not is_unreadable(settled):
+            self._unwinding.resolve(resident, step, settled, now)
+
     def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """An outcome, whichever way the task goes."""
         if resident.execution is None or step.kind is StepKind.UNDO or resident.cleaning:
@@ -75,13 +123,27 @@ class Inbox:
 
     def _reply(self, resident: Resident, reply: Recorded, now: float) -> None:
         step = resident.open.get((reply.run, reply.key))
-        if step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
-            self.answer(resident, step, reply, reply.recorded_at, now)
+        if step is not None and _is_for(reply, step):
+            is_recorded = reply.recorded_at is not None
+            found = reply if is_recorded else self._checked(reply)
+            self.answer(resident, step, found, reply.recorded_at, now)
+
+    def _checked(self, reply: Reply) -> Reply:
+        return checked(reply, self._settings.payload_bytes, self._registry.operations)
+
+    def _failed(self, resident: Resident, step: Step, reply: Reply, now: float) -> Reply:
+        """A failed attempt as it is recorded: the log hears of it, and of one that cannot be read an operator."""
+        reply = rows.settled(step, reply)
+        tell_failure(self._observers, resident.task, step, reply)
+        if is_unreadable(reply):
+            resident.changed().alert(unreadable_alert(resident.task, step, reply, now))
+        return reply
 
     def _carry_out(self, resident: Resident, row: InboxRow, now: float) -> None:
         if row.kind is InboxKind.FAIL and resident.is_undoing:
-            known = msgspec.json.decode(row.body)
-            self._ends.stuck(resident, known.get("step") or "", known["message"], now)
+            known = failures.read(row.body)
+            message = str(known.get("message") or "it failed")
+            self._ends.stuck(resident, str(known.get("step") or ""), message, now)
         elif row.kind is InboxKind.FAIL:
             self._ends.error(resident, row.body, "task_error", now)
         elif resident.is_undoing:
@@ -103,11 +165,10 @@ class Inbox:
             resident.tell(Told.STEP_DELAYED, now, step=key, name=step.name, **more)
 
     def _child(self, resident: Resident, row: InboxRow, now: float) -> None:
-        run, _, key = row.name.partition("/")
-        step = resident.open.get((int(run), key)) or _kept(resident, int(run), key)
+        step = _child_step(resident, read_place(row.name))
         if step is None:
             return
-        reply = child_reply(row.body, step)
+        reply = rows.settled(step, child_reply(row.body, step))
         if resident.execution is None or resident.cleaning:
             self._unwinding.child_ended(resident, step, reply, msgspec.json.decode(row.body), now)
         elif (step.run, step.key) in resident.open:
@@ -117,6 +178,19 @@ class Inbox:
 def _cause(body: bytes) -> bytes | None:
     """The error that a directive carries along, if it does."""
     return body if b'"message"' in body else None
+
+
+def _child_step(resident: Resident, place: Place) -> Step | None:
+    """The step that waits for a child of that place, or that waited for it until a repair set it aside."""
+    run, key, generation = place
+    step = resident.open.get((run, key))
+    if step is not None and step.generation == generation:
+        return step
+    return next((step for step in resident.steps if place_of(step) == place), None)
+
+
+def _is_for(reply: Reply, step: Step) -> bool:
+    return step.attempt == reply.attempt and step.state is StepState.RUNNING
 
 
 def _kept(resident: Resident, run: int, key: str) -> Step | None:

@@ -10,6 +10,7 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages import Progress, Reply
+from stepward.scheduler.checks import Operations, checked
 from stepward.settings import Settings
 from stepward.transport.contract import Delivery, Transport
 
@@ -29,6 +30,7 @@ class Mail:
         transport: Transport,
         queue: str,
         settings: Settings,
+        operations: Operations,
         environment: Environment,
         observers: Observers,
         stir: Callable[[], None],
@@ -38,6 +40,7 @@ class Mail:
         self._transport = transport
         self._queue = queue
         self._settings = settings
+        self._operations = operations
         self._environment = environment
         self._observers = observers
         self._stir = stir
@@ -120,7 +123,7 @@ class Mail:
         ident = _id_of(reply)
         if ident not in self._unsettled:
             self._unsettled.add(ident)
-            self._replies.append((reply, None))
+            self._replies.append((checked(reply, self._settings.payload_bytes, self._operations), None))
 
 
 def _id_of(reply: Reply) -> ReplyId:

@@ -35,11 +35,11 @@ class Rehearsal:
             step = record.get((finish.run, finish.key))
             if step is not None:
                 step.state, step.ordinal, step.finished_at = finish.state, finish.ordinal, finish.finished_at
-                step.output, step.error = finish.output, finish.error
+                step.output, step.error, step.asked = finish.output, finish.error, finish.asked
         for deliver in change.delivers:
             step = record.get((deliver.run, deliver.key))
             if step is not None:
-                step.ordinal = deliver.ordinal
+                step.ordinal, step.asked = deliver.ordinal, deliver.asked
 
     def end(self, resident: Resident) -> None:
         """The task leaves memory; if it was processed, its record must replay to the same end."""

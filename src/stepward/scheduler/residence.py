@@ -4,26 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from stepward.events import Observers
+from stepward.model.complete_by import of_steps
+from stepward.model.effects import asked_as, is_deferred
+from stepward.model.failures import FailureConverter
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Audit, History, InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.status import Told
+from stepward.scheduler import bounding
 from stepward.scheduler import steps as rows
 from stepward.scheduler.agenda import Agenda
 from stepward.scheduler.backlog import Place
 from stepward.scheduler.desk import Desk
 from stepward.scheduler.dispatch import BESIDE, Dispatcher
 from stepward.scheduler.ends import Ends
+from stepward.scheduler.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.forward import Forward
 from stepward.scheduler.inbox import Inbox
+from stepward.scheduler.reading import readable
 from stepward.scheduler.rehearsal import Rehearsal
 from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.unwinding import Unwinding
 from stepward.scheduler.waiting import WaitingRoom
 from stepward.settings import Settings
 from stepward.workflow.registry import Registry
-from stepward.workflow.undo import is_deferred
 
 LOCAL_TRANSPORT = "local"
 STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
@@ -40,14 +47,16 @@ class Residence:
         dispatcher: Dispatcher,
         settings: Settings,
         observers: Observers,
+        failures: FailureConverter,
     ) -> None:
         self._desk = desk
         self._agenda = agenda
         self._dispatcher = dispatcher
         self._ends = Ends(desk, settings)
-        self._forward = Forward(registry, desk, settings, self._ends, dispatcher.start)
+        self._forward = Forward(registry, desk, settings, self._ends, dispatcher.start, failures)
         self._unwinding = Unwinding(registry, desk, self._ends, self._forward.ask)
-        self._inbox = Inbox(self._forward, self._unwinding, self._ends)
+        self._runs = FormerRuns(registry)
+        self._inbox = Inbox(self._forward, self._unwinding, self._ends, registry, settings, observers)
         self._rehearsal = Rehearsal(registry, observers, enabled=settings.replay_check)
         self.waiting = WaitingRoom(settings)
         self.tasks: dict[str, Resident] = {}
@@ -76,8 +85,10 @@ class Residence:
     ) -> Resident:
         """Take up a task where its record ends: claimed, born, or held here all the while with requests ``sent``."""
         task = history.task
+        history = self._runs.in_reach(history)
         resident = self.tasks[task.uid] = self.touched[task.uid] = Resident(task)
         resident.sent.update(sent or {})
+        resident.trims = TRIMS
         if is_birth:
             resident.changed().born = task
             self._forward.plan(resident)
@@ -85,7 +96,7 @@ class Residence:
         self._rehearsal.begin(task, history.steps)
         try:
             self._admit(resident, history, now, is_lost=sent is None and self._dies_with_us)
-        except Exception as error:  # what breaks on one task's data is that task's error: the others go on
+        except BaseException as error:  # what breaks on one task's data is that task's error: the others go on
             self._ends.internal(resident, error, now)
         return resident
 
@@ -94,14 +105,17 @@ class Residence:
         resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
         resident.steps = history.steps
         resident.defers = any(step.deferred_at is not None for step in history.steps)
+        history = replace(history, inbox=readable(resident, history.inbox, now))
         if self._inbox.direct(resident, history.inbox, now):
             return
-        if task.undo_to is not None:
+        if task.undo_to is not None or self._unwinding.is_to_settle(history, now):
             self._unwinding.admit(resident, history, now)
         else:
             self._forward.admit(resident, history, now)
         for row in history.inbox:
-            if not resident.leaving and row.kind is not InboxKind.SIGNAL:
+            if resident.diverged:
+                self._inbox.keep(resident, row, now)
+            elif not resident.leaving and row.kind is not InboxKind.SIGNAL:
                 self._inbox.hand_over(resident, row, now)
         if not resident.leaving:
             self._take_over(resident, now, is_lost=is_lost)
@@ -129,7 +143,7 @@ class Residence:
                 resident.replies.append(reply)
             try:
                 self._inbox.answer(resident, step, reply, committed_at, now)
-            except Exception as error:
+            except BaseException as error:
                 self._ends.internal(resident, error, now)
         else:
             self._late(resident, reply, now)
@@ -144,9 +158,9 @@ class Residence:
             resident.leaving = resident.reload = True
             return
         try:
-            if not self._inbox.direct(resident, [row], now):
+            if readable(resident, [row], now) and not self._inbox.direct(resident, [row], now):
                 self._inbox.hand_over(resident, row, now)
-        except Exception as error:
+        except BaseException as error:
             self._ends.internal(resident, error, now)
 
     def strike(self, now: float) -> None:
@@ -157,7 +171,7 @@ class Residence:
                 self.touched[uid] = resident
                 try:
                     self._due(resident, now)
-                except Exception as error:
+                except BaseException as error:
                     self._ends.internal(resident, error, now)
         for uid, step_id, attempt in self._agenda.unanswered(now):
             resident = self.tasks.get(uid)
@@ -184,8 +198,11 @@ class Residence:
             if not resident.leaving:
                 try:
                     self._close(resident, now)
-                except Exception as error:
+                    bounding.bound(resident, now)
+                except BaseException as error:
                     self._ends.internal(resident, error, now)
+            if resident.task.run > 1:
+                self._runs.trim(resident)
             if resident.revoked:
                 self._dispatcher.revoke(resident.revoked)
                 resident.revoked = []
@@ -227,14 +244,18 @@ class Residence:
         resident.change = None
         resident.replies.clear()
         resident.fresh.clear()
+        resident.mended = False
         if change is None:
             return
         if change.telling is not None:
             resident.task.events += len(change.telling.bodies)
         self._rehearsal.note(change)
+        if change.complete_by is not None:
+            resident.task.complete_by = change.complete_by
         if change.move is None:
             return
         move, task = change.move, resident.task
+        task.complete_by = move.complete_by
         continued = move.run is not None
         task.state, task.output, task.error = move.after, move.output, move.error
         task.undo_to, task.waits_for, task.wake_at = move.undo_to, move.waits_for, move.wake_at
@@ -253,21 +274,23 @@ class Residence:
         if resident.execution is not None:
             resident.execution.discard()
         resident.abandoned.clear()
-        resident.steps = []
+        resident.steps, resident.set_aside = [], []
         resident.cleaning, resident.next_input = False, None
         resident.bytes = 0
+        resident.trims = TRIMS
         self.touched[resident.task.uid] = resident
         try:
             self._forward.restart(resident, now)
-        except Exception as error:
+        except BaseException as error:
             self._ends.internal(resident, error, now)
 
     def _late(self, resident: Resident, reply: Reply, now: float) -> None:
         if reply.outcome is Outcome.DEFERRED:
             return  # It says nothing of an outcome: somebody may have been quicker to finish the step.
-        given_up = next((s for s in (*resident.abandoned, *resident.steps) if _is_answered_by(s, reply)), None)
+        kept = (*resident.abandoned, *resident.set_aside, *resident.steps)
+        given_up = next((s for s in kept if _is_answered_by(s, reply)), None)
         if given_up is not None:
-            self._unwinding.resolve(resident, given_up, reply, now)
+            self._inbox.late(resident, given_up, reply, now)
             return
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         resident.changed().audit(audit)
@@ -339,6 +362,10 @@ class Residence:
         execution = resident.execution
         if resident.overflow:
             self._forward.spill(resident, now)
+        if resident.refused:
+            self._forward.refuse(resident, now)
+            if resident.leaving:
+                return
         if execution is None or resident.cleaning:
             self.waiting.leave(resident)
             until = self._unwinding.settle(resident, now)
@@ -372,15 +399,18 @@ class Residence:
         if not resident.all_wait():
             self.waiting.leave(resident)
             waited = task.state is TaskState.WAITING or task.waits_for is not None
-            if waited or (task.recovery_count and resident.made_progress):
-                resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now)
+            if waited or resident.mended or (task.recovery_count and resident.made_progress):
+                held_until = bounding.held_until(resident, now)
+                resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=held_until)
             return
         waits_for, until = execution.waits_for, resident.wakes_at
         self.waiting.enter(resident, now)
         if resident.waits_anew(waits_for, until):
             resident.tell(Told.WAITING, now, waits_for=waits_for, until=until)
-        if task.state is not TaskState.WAITING or (task.waits_for, task.wake_at) != (waits_for, until):
-            resident.changed().move = self._ends.move(task, TaskState.WAITING, now, wake_at=until, waits_for=waits_for)
+        is_other = (task.waits_for, task.wake_at) != (waits_for, until)
+        if is_other or resident.mended or task.state is not TaskState.WAITING:
+            face = {"wake_at": until, "waits_for": waits_for, "complete_by": of_steps(resident.open.values())}
+            resident.changed().move = self._ends.move(task, TaskState.WAITING, now, **face)
 
 
 def _may_start(resident: Resident, step: Step) -> bool:
@@ -389,9 +419,12 @@ def _may_start(resident: Resident, step: Step) -> bool:
 
 
 def _is_answered_by(step: Step, reply: Reply) -> bool:
-    """Whether a step that nobody awaits, or that is undone, is first heard of in this reply."""
-    if (step.run, step.key, step.attempt) != (reply.run, reply.key, reply.attempt) or reply.outcome is Outcome.GAVE_UP:
+    """Whether a step that nobody awaits, or that is undone, is first heard of in this reply.
+
+    From an Agent that gave up, or stopped, a step that nobody awaits has nothing to fear any more.
+    """
+    if (step.run, asked_as(step), step.attempt) != (reply.run, reply.key, reply.attempt):
         return False
     if step.state is StepState.UNDONE:
-        return step.output is None
+        return step.output is None and reply.outcome is not Outcome.GAVE_UP
     return step.state is StepState.ABANDONED and step.finished_at is None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from stepward.model.effects import is_deferred
 from stepward.model.messages import Reply
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
@@ -13,7 +14,7 @@ from stepward.model.status import Told, status_event
 from stepward.store.contract import Change, Telling
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
-from stepward.workflow.undo import is_deferred
+from stepward.workflow.undo import UndoOrder
 
 StepId = tuple[int, str]
 """Run and key: what names a step within its task."""
@@ -29,23 +30,30 @@ class Resident:
         "children",
         "cleaning",
         "defers",
+        "diverged",
         "execution",
         "fresh",
         "inbox",
+        "is_bound",
         "leaving",
+        "mended",
         "next_input",
         "open",
         "output",
         "overflow",
         "planned",
         "recorded",
+        "refused",
         "reload",
         "replies",
         "revoked",
         "seen",
         "sent",
+        "set_aside",
         "steps",
         "task",
+        "trims",
+        "undo_order",
         "unheard",
         "waiting_since",
     )
@@ -54,42 +62,52 @@ class Resident:
         self.task = task
         self.open: dict[StepId, Step] = {}
         """Steps that have no outcome yet; those of an undoing task also stand in ``steps``."""
+        # Every step of a task that is undoing or cleaning up, for the planner; empty going forward.
         self.steps: list[Step] = []
-        """Every step of a task that is undoing or cleaning up, for the planner; empty going forward."""
+        # The planner for ``steps``, kept as long as that list.
+        self.undo_order: UndoOrder | None = None
         self.abandoned: list[Step] = []
         """Steps of this run that nobody awaits any more and that may have acted."""
+        # Steps of this run that a repair took out of what is replayed.
+        self.set_aside: list[Step] = []
         self.execution: Execution | None = None
         self.change: Change | None = None
+        # Steps of this run whose outcome stands in the record and was not delivered yet, by key; with its error.
         self.recorded: dict[str, tuple[Step, bytes | None]] = {}
-        """Steps of this run whose outcome stands in the record and was not delivered yet, by key; with its error."""
         self.fresh: set[StepId] = set()
         """Steps inserted or filled by this turn's change: they are folded, not updated."""
         self.planned: set[StepId] | None = None
         """Steps whose rows were recorded with the task's plan and are still to be filled."""
-        self.overflow: deque[StepCall] = deque()
-        """Calls over the limit of new steps per commit; they have no row yet."""
+        self.overflow: OrderedDict[str, StepCall] = OrderedDict()
+        """Calls over the limit of new steps per commit, by key; they have no row yet."""
+        # Child steps of this turn that stand too deep: they fail before its commit.
+        self.refused: list[Step] = []
         self.inbox = task.inbox
         """The task row's count as far as this memory has seen it."""
         self.seen = 0
         """The highest number of an inbox row that was handed over."""
         # The attempts of open steps that Agents were asked for from this memory; kept when the task is read anew.
         self.sent: dict[StepId, int] = {}
-        # How many bytes its history has, and how many of its open steps are child tasks.
-        self.bytes = self.children = 0
+        # How many bytes its history has, how many of its open steps are child tasks, and how often something of its
+        # former runs may still have to be deleted.
+        self.bytes = self.children = self.trims = 0
         self.waiting_since: float | None = None
         self.leaving = False
         """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""
         self.reload = False
         """It is to be read anew after that, because it goes on in another direction."""
+        # Its code does not fit its record (what comes in is recorded, and delivered when code fits); or it fits again.
+        self.diverged = self.mended = False
+        # The workflow is over; before its run is left, its abandoned steps are undone.
         self.cleaning = False
-        """The workflow is over; before its run is left, its abandoned steps are undone."""
         self.output: bytes | None = None
         self.next_input: bytes | None = None
         """Set when the workflow asked for another run: what that run begins with."""
-        # Whether a step of it was ever left to be finished from outside.
-        self.defers = False
+        # Whether a step of it was ever left to be finished from outside, and whether the row's complete-by was compared
+        # with its steps since the task was read.
+        self.defers = self.is_bound = False
+        # Steps abandoned by this turn's change, whose Agents are to be told.
         self.revoked: list[Step] = []
-        """Steps abandoned by this turn's change, whose Agents are to be told."""
         self.replies: list[Reply] = []
         """What this turn's change answers, to be heard again if the change misses."""
         self.unheard: list[Reply] = []
@@ -129,14 +147,17 @@ class Resident:
     def withdraw(self, step: Step) -> None:
         """Take back what this turn's change says of a step that ends in it: a row is written once."""
         change = self.change
-        if change is None or not (change.watches or change.dispatches):
+        if change is None:
             return
-        change.watches = [watch for watch in change.watches if (watch.run, watch.key) != (step.run, step.key)]
-        kept = [start for start in change.dispatches if (start.run, start.key) != (step.run, step.key)]
-        if len(kept) < len(change.dispatches):
-            change.dispatches = kept
+        if change.withdraw((step.run, step.key)):
             step.attempt -= 1
             step.state = StepState.TO_REPEAT if step.attempt else StepState.NOT_STARTED
+
+    def ordered(self) -> UndoOrder:
+        """The planner for the steps of a task that is undoing or cleaning up."""
+        if self.undo_order is None or not self.undo_order.is_of(self.steps):
+            self.undo_order = UndoOrder(self.steps)
+        return self.undo_order
 
     def has_sent(self, step: Step) -> bool:
         """Whether its Agent was asked from this memory: asked again it might do it twice."""
@@ -198,6 +219,11 @@ class Resident:
     def only_others_left(self) -> bool:
         """Whether an undoing task waits for somebody outside: nothing is under way beside an undo."""
         return any(step.kind is StepKind.UNDO and is_deferred(step) for step in self.open.values())
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether, before it goes on, it undoes what a repair set aside."""
+        return self.execution is None and self.task.undo_to is None
 
     @property
     def is_undoing(self) -> bool:

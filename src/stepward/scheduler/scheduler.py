@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from stepward.clock import Environment
 from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.events import Observers
+from stepward.model.agents import AgentHealth
+from stepward.model.failures import FailureConverter, brief
 from stepward.model.messages import reply_queue
 from stepward.model.records import History, Task
-from stepward.model.states import TASK_ENDS
+from stepward.model.states import TASK_ENDS, TaskState
 from stepward.scheduler.agenda import Agenda
 from stepward.scheduler.alarm import Alarm
 from stepward.scheduler.births import Answered, Births
@@ -30,7 +32,7 @@ from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.sharing import Room
 from stepward.scheduler.words import Words
 from stepward.settings import Settings
-from stepward.store.contract import SchedulerStore
+from stepward.store.contract import OVERTAKEN, SchedulerStore
 from stepward.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 from stepward.workflow.registry import Registry
@@ -38,9 +40,15 @@ from stepward.workflow.registry import Registry
 ITERATIONS_TO_ARRIVE = 3
 """Turns of the event loop in which a published reply reaches the Scheduler."""
 SETTLE_LOOK = 0.005
-"""Seconds between looks whether what came in is committed, at the end."""
+"""Seconds between looks whether what came in is committed, or what was started is out, at the end."""
+ON_ITS_WAY = 0.1
+"""Seconds in which Agents of this process take what has just left for them."""
+HAND_OUT_SECONDS = 1.0
+"""How long Agents take requests on while a Scheduler that ends has some on their way."""
 LOCAL_ROOM = Room(64)
 """For plain local steps; the store says how many transactional ones go on beside them."""
+LOCAL_STEPS = "local steps"
+"""How an instance names them among what it says of itself."""
 UNREACHED = Room(0, is_barred=True)
 """Of an Agent to which no request gets through: what started for it would wait, and run out of time."""
 
@@ -61,8 +69,11 @@ class Scheduler:
         rooms: Mapping[str, Room],
         ended: Callable[[Task], None],
         told: Callable[[], None],
+        gave_up: Callable[[], None],
         threads: bool = True,
+        failures: FailureConverter | None = None,
     ) -> None:
+        failures = failures or FailureConverter()
         self.instance = instance
         self._store = store
         self._settings = settings
@@ -70,6 +81,7 @@ class Scheduler:
         self._observers = observers
         self._ended = ended
         self._told = told
+        self._gave_up = gave_up
         self._has_told = False
         self._alarm = Alarm()
         self._words = Words(store, observers)
@@ -77,6 +89,7 @@ class Scheduler:
             transport,
             reply_queue(instance),
             settings,
+            registry.operations,
             environment,
             observers,
             self._alarm.stir,
@@ -96,6 +109,8 @@ class Scheduler:
             instance=instance,
             payload_bytes=settings.payload_bytes,
             threads=Threads(LOCAL_ROOM.requests, "local-step") if threads else None,
+            failures=failures,
+            observers=observers,
         )
         self._dispatcher = Dispatcher(
             transport,
@@ -109,7 +124,7 @@ class Scheduler:
             is_coming=lambda uid: uid in self._reloads,
             changed=self._give_room,
         )
-        self._residence = Residence(registry, self._desk, self._agenda, self._dispatcher, settings, observers)
+        self._residence = Residence(registry, self._desk, self._agenda, self._dispatcher, settings, observers, failures)
         self._claiming = Claiming(
             store,
             self._residence,
@@ -129,6 +144,7 @@ class Scheduler:
         self._polled_at = 0.0
         self._cursor = 0
         self._taking = True
+        self._turning = False
         self._is_fenced = False
 
     def hint(self) -> None:
@@ -154,6 +170,16 @@ class Scheduler:
     def demand(self) -> dict[str, int]:
         """By Agent, the requests that are out and the steps that wait for room."""
         return self._desk.demand()
+
+    def health(self) -> list[AgentHealth]:
+        """How the local steps are doing; what does not stop is replaced, and beyond that takes up their room."""
+        stuck = self._local.count_stuck()
+        room = Room(LOCAL_ROOM.requests - min(LOCAL_ROOM.requests, max(0, stuck - LOCAL_ROOM.requests)))
+        if room != self._beside[LOCAL]:
+            self._beside[LOCAL] = room
+            self.set_rooms(self._rooms)
+        capacity, in_flight = LOCAL_ROOM.requests, self._local.in_flight
+        return [AgentHealth(agent=LOCAL_STEPS, capacity=capacity, in_flight=in_flight, stuck=stuck)]
 
     @property
     def has_room(self) -> bool:
@@ -214,18 +240,33 @@ class Scheduler:
         self._is_fenced = True
         self._alarm.stir()
 
+    async def hand_out(self) -> None:
+        """Wait, after ``stop_taking``, until what was started is with Agents: those that drain would leave it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(self._settings.drain, HAND_OUT_SECONDS)):
+                while self._turning or self._dispatcher.is_sending:  # noqa: ASYNC110 - nothing tells of both ends
+                    await asyncio.sleep(SETTLE_LOOK)
+                await asyncio.sleep(ON_ITS_WAY if self._residence.tasks else 0)
+
     async def settle(self) -> None:
         """Wait, no longer than the drain's grace, until what came in is committed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.drain):
                 for _ in range(ITERATIONS_TO_ARRIVE):
                     await asyncio.sleep(0)
-                while self._mail or self._births or self._residence.touched:
+                while self._turning or self._mail or self._births or self._residence.touched:
                     self._alarm.stir()
                     await asyncio.sleep(SETTLE_LOOK)
 
     async def turn(self) -> float:
         """One bounded piece of work; the seconds until the next one is due."""
+        self._turning = True
+        try:
+            return await self._turn()
+        finally:
+            self._turning = False
+
+    async def _turn(self) -> float:
         if self._is_fenced:
             raise InstanceFenced(f"instance {self.instance}: expected a lease, found it declared dead")
         now = self._store.now()
@@ -340,6 +381,8 @@ class Scheduler:
             self._hinted = True
         if change is not None and change.telling is not None:
             self._has_told = True
+        if change is not None and change.watches and any(watch.error is not None for watch in change.watches):
+            self._gave_up()
         self._mail.again(resident.unheard)
         if resident.overflow and not resident.leaving:
             self._residence.touched[resident.task.uid] = resident
@@ -349,7 +392,8 @@ class Scheduler:
         if self._births.missed(resident.task, reason):
             resident.reload = False
             return
-        self._misses.count(resident.task.uid, reason)
+        if reason != OVERTAKEN:
+            self._misses.count(resident.task.uid, reason)
         self._observers.tell("task.missed", task=resident.task.id, reason=reason)
         resident.reload = True
         resident.leaving = True
@@ -358,7 +402,8 @@ class Scheduler:
     def _tell_end(self, task: Task) -> None:
         self._ended(task)
         if self._observers.listening:
-            self._observers.tell(f"task.{task.state}", task=task.id, workflow=task.workflow)
+            told = brief(task.error) if task.state is TaskState.ERROR else {}
+            self._observers.tell(f"task.{task.state}", task=task.id, workflow=task.workflow, **told)
 
     def _give_room(self) -> None:
         if self._taking:

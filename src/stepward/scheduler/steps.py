@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from stepward.model.messages import Outcome, Reply, Request, idempotency_key
+from stepward.model import failures
+from stepward.model.effects import child_id, generation_key, key_of
+from stepward.model.messages import NEGATIVE, Outcome, Reply, Request, idempotency_key
 from stepward.model.records import Alert, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
 from stepward.store.contract import Finish, StepMove, Watch
-from stepward.workflow.decisions import Recorded, StepCall
-from stepward.workflow.undo import undo_input, undo_key
+from stepward.workflow.decisions import Delivered, Recorded, StepCall
 
-CHILD_SEPARATOR = "/"
+
+def again(step: Step, former: Step) -> None:
+    """A step asked for anew whose ``former`` generation a repair set aside: its attempts are told apart from those."""
+    step.generation, step.attempt = former.generation + 1, former.attempt
+    if step.attempt:
+        step.state = StepState.TO_REPEAT
 
 
 def new_step(task: Task, call: StepCall) -> Step:
@@ -51,24 +56,9 @@ def recorded_step(task: Task, recorded: Recorded) -> Step:
         started_at=recorded.at,
         finished_at=recorded.at,
         ordinal=recorded.ordinal,
+        asked=recorded.asked,
         input=recorded.input,
         output=recorded.output,
-    )
-
-
-def undo_step(step: Step) -> Step:
-    """The row of the undo of ``step``, not yet started."""
-    return Step(
-        task=step.task,
-        run=step.run,
-        key=undo_key(step),
-        number=step.number,
-        name=step.name,
-        kind=StepKind.UNDO,
-        state=StepState.NOT_STARTED,
-        agent=step.agent,
-        complete_seconds=step.complete_seconds,
-        input=undo_input(step),
     )
 
 
@@ -87,9 +77,9 @@ def _complete_by(step: Step, task: Task, now: float) -> float | None:
     if step.complete_seconds is None:
         return None
     own = now + step.complete_seconds
-    if task.complete_by is None or step.kind is StepKind.UNDO:
+    if task.deadline is None or step.kind is StepKind.UNDO:
         return own
-    return min(own, task.complete_by)
+    return min(own, task.deadline)
 
 
 def request(task: Task, step: Step, reply_to: str) -> Request:
@@ -113,15 +103,22 @@ def request(task: Task, step: Step, reply_to: str) -> Request:
     )
 
 
-def undo_request(request: Request, steps: Iterable[Step]) -> Request:
-    """The request of an undo, with the key under which a step among ``steps`` did what is now undone."""
-    undone = next(s for s in steps if s.run == request.run and request.key == undo_key(s))
-    key = idempotency_key(undone.task, undone.run, undone.key, undone.generation)
-    return msgspec.structs.replace(request, undoes=key)
+def undo_request(request: Request, undone: Step) -> Request:
+    """The request of an undo, with the key under which ``undone`` did what is now to be undone."""
+    return msgspec.structs.replace(request, undoes=key_of(undone))
 
 
-def finish(step: Step, reply: Reply, ordinal: int | None, now: float) -> Finish:
-    """Record a reply that ends its step."""
+def settled(step: Step, reply: Reply) -> Reply:
+    """A reply as it is recorded: the error of a failed attempt tells the truth of this step's every attempt."""
+    if reply.outcome not in NEGATIVE:
+        return reply
+    maybe_done = step.in_doubt or reply.maybe_done
+    error = failures.settled(reply.error, attempt=step.attempt, maybe_done=maybe_done, before=step.error)
+    return msgspec.structs.replace(reply, error=error, maybe_done=maybe_done)
+
+
+def finish(step: Step, reply: Reply, delivered: Delivered | None, now: float) -> Finish:
+    """Record a reply that ends its step, and its delivery if it was ``delivered`` to the workflow."""
     done = reply.outcome is Outcome.COMPLETED
     return Finish(
         task=step.task,
@@ -132,8 +129,9 @@ def finish(step: Step, reply: Reply, ordinal: int | None, now: float) -> Finish:
         output=reply.output,
         error=reply.error,
         in_doubt=not done and (step.in_doubt or reply.maybe_done),
-        ordinal=ordinal,
+        ordinal=None if delivered is None else delivered.ordinal,
         finished_at=now,
+        asked=None if delivered is None else delivered.asked,
     )
 
 
@@ -157,28 +155,35 @@ def move(step: Step, after: StepState, now: float) -> StepMove:
     return StepMove(task=step.task, run=step.run, key=step.key, before=before, after=after, at=now)
 
 
-def child_uid(parent: Task, key: str) -> str:
-    """The uid of a child: the parent's never repeats, so neither does this, and a crash changes nothing of it."""
-    return f"{parent.uid}/{parent.run}/{key}"
-
-
-def child_task(parent: Task, call: StepCall, version: str, complete_by: float | None, now: float) -> Task:
-    """The task that a child step starts."""
-    run = "" if parent.run == 1 else f"{parent.run}{CHILD_SEPARATOR}"
+def child_task(parent: Task, step: Step, call: StepCall, version: str, deadline: float | None, now: float) -> Task:
+    """The task that a child step starts: the parent's uid never repeats, so neither does this one's."""
     return Task(
-        uid=child_uid(parent, call.key),
-        id=f"{parent.id}/{run}{call.key}",
+        uid=key_of(step),
+        id=child_id(parent, step),
         workflow=call.action.name,
         version=version,
         priority=parent.priority,
         fairness_key=parent.fairness_key,
         labels=parent.labels,
         input=call.input,
-        complete_by=complete_by,
+        deadline=deadline,
         parent=parent.uid,
         parent_run=parent.run,
-        parent_step=call.key,
+        parent_step=generation_key(call.key, step.generation),
         created_at=now,
+        depth=parent.depth + 1,
+    )
+
+
+def too_deep(step: Step, limit: int) -> Reply:
+    """The answer to a child step that has too many tasks above it."""
+    message = (
+        f"child {step.name}: expected at most {limit:,} tasks above one another (child_depth), found one more; "
+        "use a loop or continue_as_new in place of recursion"
+    )
+    error = error_object(message, "TooDeep", data={}, maybe_done=False)
+    return Reply(
+        task=step.task, run=step.run, key=step.key, attempt=step.attempt, outcome=Outcome.FAILED, error=error, calls=0
     )
 
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stepward.model.effects import key_of, undo_input, undo_step
 from stepward.model.messages import Outcome, Reply
+from stepward.model.plan import is_planned
 from stepward.model.records import History, InboxKind, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler import steps as rows
 from stepward.scheduler.desk import Desk
 from stepward.scheduler.ends import Ends
 from stepward.scheduler.resident import Resident
-from stepward.store.contract import Post
+from stepward.store.contract import Dispatch, Post
 from stepward.workflow.registry import Registry
 from stepward.workflow.undo import (
-    SUFFIX,
     Barred,
     Finished,
+    Plan,
     StartUndo,
     Stuck,
     WaitFor,
-    plan,
-    plan_abandoned,
-    undo_key,
+    plan_set_aside,
 )
 
 OPEN = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
@@ -46,16 +46,20 @@ class Unwinding:
         self._ends = ends
         self._ask = ask
 
+    def is_to_settle(self, history: History, now: float) -> bool:
+        """Whether an operator wanted something undone before the task goes on, and it is not undone yet."""
+        return not isinstance(plan_set_aside(history.steps, now), Finished)
+
     def admit(self, resident: Resident, history: History, now: float) -> None:
-        """Take up a task that is undoing."""
+        """Take up a task that is undoing, or that undoes what a repair set aside."""
         resident.steps = history.steps
         for step in history.steps:
-            if step.state in OPEN or (step.state is StepState.NOT_STARTED and step.kind is StepKind.UNDO):
+            if step.state in OPEN:
                 resident.open[(step.run, step.key)] = step
             elif step.kind is StepKind.UNDO and step.state is StepState.COMPLETED:
                 self._is_undone(resident, step, now)
         for step in history.steps:
-            undo = self._undo_of(resident, step) if step.kind is StepKind.CHILD else None
+            undo = resident.ordered().undo_of(step) if step.kind is StepKind.CHILD else None
             if undo is not None and undo.state is StepState.RUNNING:
                 self._turn_child(resident, step)
 
@@ -63,8 +67,8 @@ class Unwinding:
         """Start the next undo, or end; returns when to ask again, if that is a matter of time."""
         if resident.leaving:
             return None
-        step = (plan_abandoned if resident.cleaning else plan)(resident.steps, now)
-        if isinstance(step, StartUndo | Finished):
+        step = self._plan(resident, now)
+        if isinstance(step, StartUndo | Finished) and not resident.is_settling:
             self._skip(resident, now)
         if isinstance(step, Barred):
             self._ends.barred(resident, step.step, step.message, now)
@@ -74,33 +78,48 @@ class Unwinding:
             self._begin(resident, step.step, now)
         elif isinstance(step, Finished) and resident.cleaning:
             self._ends.left(resident, now)
+        elif isinstance(step, Finished) and resident.is_settling:
+            resident.leaving = resident.reload = True
         elif isinstance(step, Finished):
+            self._leave_behind(resident, now)
             self._ends.undone(resident, step.in_doubt, now)
         elif isinstance(step, WaitFor):
             return step.until
         return None
 
+    def _plan(self, resident: Resident, now: float) -> Plan:
+        if resident.cleaning:
+            return resident.ordered().plan_abandoned(now)
+        return plan_set_aside(resident.steps, now) if resident.is_settling else resident.ordered().plan(now)
+
     def _skip(self, resident: Resident, now: float) -> None:
         """Once something is undone, what has not started yet never will."""
+        for step in resident.ordered().unstarted():
+            resident.changed().move_step(rows.move(step, StepState.SKIPPED, now))
+
+    def _leave_behind(self, resident: Resident, now: float) -> None:
+        """What nobody can undo, and nobody waits for any more, is not at work in a task that has ended."""
         for step in resident.steps:
-            if step.state is StepState.NOT_STARTED and step.kind is not StepKind.UNDO:
-                resident.changed().move_step(rows.move(step, StepState.SKIPPED, now))
+            if step.state in OPEN and (step.run, step.key) not in resident.fresh:
+                resident.withdraw(step)
+                after = StepState.SKIPPED if step.state is StepState.NOT_STARTED else StepState.ABANDONED
+                resident.changed().move_step(rows.move(step, after, now))
 
     def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """An answer came: to an undo, or to an attempt that was under way when undo began."""
         if step.kind is StepKind.UNDO:
             self._answered(resident, step, reply, now)
-        elif self._undo_of(resident, step) is None:
-            self._record(resident, step, reply, now)
+        elif self._begun_undo_of(resident, step) is None:
+            self.record(resident, step, reply, now)
         elif reply.outcome is Outcome.COMPLETED:
             self._late(resident, step, now)
 
     def child_ended(self, resident: Resident, step: Step, reply: Reply, end: dict[str, Any], now: float) -> None:
         """A child came to its end while its parent is undoing."""
-        undo, state = self._undo_of(resident, step), end["state"]
+        undo, state = self._begun_undo_of(resident, step), end["state"]
         if undo is None:
             if step.finished_at is None:
-                self._record(resident, step, reply, now)
+                self.record(resident, step, reply, now)
         elif (undo.run, undo.key) not in resident.open:
             return
         elif state in (TaskState.UNDONE, TaskState.CANCELLED):
@@ -126,17 +145,30 @@ class Unwinding:
             message = f"{step.key} needs its undo, and no Agent of this program declares one; deploy it again"
             self._ends.stuck(resident, step.key, message, now)
             return
-        undo = rows.undo_step(step)
-        step_id = (undo.run, undo.key)
-        resident.steps.append(undo)
-        resident.open[step_id] = undo
-        resident.fresh.add(step_id)
-        resident.changed().inserts.append(undo)
+        undo = resident.ordered().undo_of(step)
+        if undo is None:
+            undo = undo_step(step)
+            resident.steps.append(undo)
+            resident.fresh.add((undo.run, undo.key))
+            resident.changed().inserts.append(undo)
+        elif (undo.run, undo.key) in resident.open:
+            return  # It waits for room.
+        elif is_planned(undo):
+            # Asked for by a repair: by now there may be a result.
+            undo.input = undo_input(step)
+            resident.fresh.add((undo.run, undo.key))
+            resident.changed().fill(undo)
+        resident.open[(undo.run, undo.key)] = undo
         if step.kind is StepKind.CHILD:
-            undo.state, undo.attempt, undo.started_at = StepState.RUNNING, 1, now
-            self._turn_child(resident, step)
+            self._begin_child(resident, step, undo, now)
         else:
             self._ask(resident, undo, now)
+
+    def _begin_child(self, resident: Resident, step: Step, undo: Step, now: float) -> None:
+        undo.state, undo.attempt, undo.started_at = StepState.RUNNING, 1, now
+        if (undo.run, undo.key) not in resident.fresh:
+            resident.changed().dispatch(Dispatch(undo.task, undo.run, undo.key, 1, now, None))
+        self._turn_child(resident, step)
 
     def _turn_child(self, resident: Resident, step: Step) -> None:
         """Have a child undone; one that is so already, or cannot be, tells its end again."""
@@ -155,13 +187,14 @@ class Unwinding:
 
     def _is_undone(self, resident: Resident, undo: Step, now: float) -> None:
         """Its undo is done, by an Agent or, before the task was read, by an operator's hand."""
-        original = next(s for s in resident.steps if s.run == undo.run and undo.key == s.key + SUFFIX)
+        original = resident.ordered().undone_by(undo)
         resident.open.pop((original.run, original.key), None)
         if original.state is not StepState.UNDONE:
+            resident.withdraw(original)
             resident.changed().move_step(rows.move(original, StepState.UNDONE, now))
 
-    def _record(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
-        """Undo has not reached this step yet: its outcome is worth knowing."""
+    def record(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+        """Record an outcome that is delivered to no workflow code: undo will ask for it, or the replay that fits."""
         resident.withdraw(step)
         finish = rows.finish(step, reply, None, now)
         resident.changed().finishes.append(finish)
@@ -175,14 +208,13 @@ class Unwinding:
         message = f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
         resident.changed().alert(rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key))
 
-    def _undo_of(self, resident: Resident, step: Step) -> Step | None:
-        key = undo_key(step)
-        return next((s for s in resident.steps if s.run == step.run and s.key == key), None)
+    def _begun_undo_of(self, resident: Resident, step: Step) -> Step | None:
+        undo = resident.ordered().undo_of(step)
+        return None if undo is None or is_planned(undo) else undo
 
     def _knows_undo(self, step: Step) -> bool:
         operation = self._registry.operations.get(step.name)
         return operation is not None and operation.has_undo
 
     def _post(self, resident: Resident, step: Step, kind: InboxKind) -> None:
-        child = f"{step.task}/{step.run}/{step.key}"
-        resident.changed().post(Post(task=child, kind=kind, sender=resident.task.id, body=b"{}"))
+        resident.changed().post(Post(task=key_of(step), kind=kind, sender=resident.task.id, body=b"{}"))

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qsl, urlencode, urlsplit
+import re
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from msgspec import Struct
 
 from stepward.errors import SettingsError
+from stepward.readers import without_login
 
 DEFAULT = "sqlite:///stepward.db"
 SCHEME = "sqlite://"
 POSTGRES = "postgresql://"
+POSTGRES_FORMS = (POSTGRES, "postgres://")
+"""Schemes of PostgreSQL addresses; hosting services hand out the short one."""
 FORMS = "sqlite:///file.db (in this folder), sqlite:////folder/file.db or postgresql://user@host/database"
 HIGHEST_PORT = 65535
+ESCAPES = "in a password write : as %3A, @ as %40, / as %2F, ? as %3F and # as %23"
 POOLERS = ("transaction",)
+SCHEMA = re.compile(r"[^\W\d][\w-]*")
+LONGEST_NAME = 63
+"""Bytes of a name that PostgreSQL keeps; it cuts longer ones."""
 
 
 class PostgresPlace(Struct, frozen=True):
@@ -36,11 +44,11 @@ def shown(address: str) -> str:
 
 def is_postgres(address: str) -> bool:
     """Whether the address names a PostgreSQL database."""
-    return address.startswith(POSTGRES)
+    return address.startswith(POSTGRES_FORMS)
 
 
 def postgres_place(address: str) -> PostgresPlace:
-    """What a ``postgresql://`` address names: hosts, database and the driver's own parameters, passed on.
+    """What a ``postgresql://`` or ``postgres://`` address names: hosts, database, and the driver's own parameters.
 
     Raises SettingsError for a parameter of Stepward's that cannot be.
     """
@@ -50,14 +58,20 @@ def postgres_place(address: str) -> PostgresPlace:
         raise SettingsError(f"store address: expected {FORMS}, found another form: {error}; correct it") from None
     given = parse_qsl(parts.query, keep_blank_values=True)
     own = {name: value for name, value in given if name in ("schema", "pooler")}
-    shown = f"{POSTGRES}{parts.netloc.rpartition('@')[2]}{parts.path}"
+    shown = without_login(POSTGRES + address.partition("://")[2])
     if own.get("pooler", POOLERS[0]) not in POOLERS:
         raise SettingsError(f"store address: expected pooler=transaction, found {own['pooler']!r:.40}; correct it")
-    if own.get("schema") == "":
-        raise SettingsError("store address: expected a name after schema=, found none; write one")
+    if "schema" in own and not (SCHEMA.fullmatch(own["schema"]) and len(own["schema"].encode()) <= LONGEST_NAME):
+        raise SettingsError(
+            f"store address: expected a name after schema= of letters, digits, _ and -, at most {LONGEST_NAME} bytes, "
+            f"found {repr(own['schema'])[:80] if own['schema'] else 'none'}; write one"
+        )
     _check_ports(parts.netloc)
+    _check_login(parts)
     rest = urlencode([(name, value) for name, value in given if name not in own])
-    return PostgresPlace(parts._replace(query=rest).geturl(), shown, own.get("schema"), "pooler" in own)
+    return PostgresPlace(
+        parts._replace(scheme="postgresql", query=rest).geturl(), shown, own.get("schema"), "pooler" in own
+    )
 
 
 def _check_ports(netloc: str) -> None:
@@ -65,9 +79,20 @@ def _check_ports(netloc: str) -> None:
         port = host.rpartition("]")[2].rpartition(":")[2] if ":" in host.rpartition("]")[2] else ""
         if port and not (port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= HIGHEST_PORT):
             raise SettingsError(
-                f"store address: expected ports from 1 to {HIGHEST_PORT}, found {port[:20]!r}; correct it, and in a "
-                "password write : as %3A, @ as %40 and / as %2F"
+                f"store address: expected ports from 1 to {HIGHEST_PORT}, found {_port(port)}; correct it, and "
+                f"{ESCAPES}"
             )
+
+
+def _check_login(parts: SplitResult) -> None:
+    behind = "@" in parts.path or "@" in parts.fragment
+    if behind or ("@" not in parts.netloc and "@" in parts.query.partition("=")[0]):
+        raise SettingsError(f"store address: expected {FORMS}, found an @ behind the host; {ESCAPES}")
+
+
+def _port(port: str) -> str:
+    # What is no number may be a part of a password.
+    return port[:20] if port.isascii() and port.isdigit() else "something else"
 
 
 def rotated(dsn: str, by: int) -> str:
@@ -93,16 +118,24 @@ def sqlite_path(address: str) -> str:
     """
     if not address.startswith(SCHEME):
         scheme = address.partition("://")[0] if "://" in address else "no scheme"
-        raise SettingsError(f"store address: expected {FORMS}, found {scheme} in {_shown(address)!r}; write sqlite:///")
+        raise SettingsError(
+            f"store address: expected {FORMS}, found {scheme} in {_shown(address)!r}; write {_meant(scheme)}"
+        )
     host, slash, path = address.removeprefix(SCHEME).partition("/")
     if host or not slash:
-        raise SettingsError(f"store address: expected {FORMS}, found {address!r}; write three slashes before the path")
+        raise SettingsError(
+            f"store address: expected {FORMS}, found {_shown(address)!r}; write three slashes before the path"
+        )
     if not path or path.endswith("/") or "\0" in path or path == ":memory:":
-        raise SettingsError(f"store address: expected {FORMS}, found no file name in {address!r}; name a file")
+        raise SettingsError(f"store address: expected {FORMS}, found no file name in {_shown(address)!r}; name a file")
     return path
+
+
+def _meant(scheme: str) -> str:
+    """The scheme that the writer of another one most likely means: SQLAlchemy names the driver too."""
+    return POSTGRES if scheme.lower().startswith("postgres") else "sqlite:///"
 
 
 def _shown(address: str) -> str:
     """The address without what stands before an ``@``: it may hold a password."""
-    scheme, separator, rest = address.partition("://")
-    return f"{scheme}{separator}…@{rest.rpartition('@')[2]}" if "@" in rest else address
+    return address if address.startswith(SCHEME) and "@" not in address else without_login(address)

@@ -5,21 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import msgspec
-from msgspec import Struct
 
+from stepward.model import failures
 from stepward.model.messages import Outcome, Recorded
 from stepward.model.records import Audit, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Completion, Post, Reason, Refusal
 
 NOBODY_WAITS = frozenset({StepState.ABANDONED, StepState.SKIPPED})
-EXPIRED = "StepExpired"
-
-
-class Failure(Struct):
-    """As much of a recorded error as decides here."""
-
-    type: str = ""
 
 
 def refusal(completion: Completion, task: Task | None, step: Step | None, now: float) -> Refusal | None:
@@ -34,6 +27,14 @@ def refusal(completion: Completion, task: Task | None, step: Step | None, now: f
         return None
     reason, words = found
     return Refusal(reason, f"completion of {step.key} of task {task.id}: expected it to run, found {words}")
+
+
+def settled(completion: Completion, step: Step) -> Completion:
+    """A completion as it is recorded: its error tells the truth of this step's every attempt."""
+    if completion.error is None:
+        return completion
+    error = failures.settled(completion.error, attempt=step.attempt, maybe_done=step.in_doubt, before=step.error)
+    return msgspec.structs.replace(completion, error=error)
 
 
 def overtaken(completion: Completion, task: Task) -> Refusal:
@@ -103,7 +104,4 @@ def _over(step: Step) -> tuple[Reason, str]:
 
 
 def _has_expired(step: Step) -> bool:
-    try:
-        return step.error is not None and msgspec.json.decode(step.error, type=Failure).type == EXPIRED
-    except msgspec.MsgspecError:
-        return False  # An Agent's own words.
+    return failures.read(step.error).get("type") == failures.EXPIRED

@@ -12,6 +12,7 @@ from stepward.model.records import (
     Alert,
     Audit,
     DeadLetter,
+    Digest,
     InboxKind,
     InboxRow,
     Instance,
@@ -22,6 +23,7 @@ from stepward.model.records import (
     WorkflowRecord,
 )
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.store.contract import Tally
 
 Row = Sequence[Any]
 
@@ -93,6 +95,9 @@ def task(row: Row) -> Task:
         started_at=row[25],
         finished_at=row[26],
         events=row[27],
+        deadline=row[28],
+        hangs=row[29],
+        depth=row[30],
     )
 
 
@@ -126,7 +131,14 @@ def step(row: Row) -> Step:
         progress=row[24],
         progress_at=row[25],
         deferred_at=row[26],
+        asked=row[27],
+        set_aside_at=row[28],
     )
+
+
+def tally(row: Row) -> Tally:
+    """A row of ``tallies``."""
+    return Tally(row[0], row[1], row[2], msgspec.json.decode(row[3], type=list[str]), row[4])
 
 
 def inbox_row(row: Row) -> InboxRow:
@@ -148,6 +160,7 @@ def instance(row: Row) -> Instance:
         capacity=row[8],
         health=msgspec.json.decode(row[9], type=list[AgentHealth]),
         demand=msgspec.json.decode(row[10], type=dict[str, int]),
+        digests=msgspec.json.decode(row[11], type=dict[str, Digest]),
     )
 
 

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from stepward.errors import IllegalTransition, InstanceFenced, TaskNotFound
+from stepward.errors import IllegalTransition, InstanceFenced, TaskConflict, TaskNotFound
+from stepward.model import failures, stopped
+from stepward.model.effects import key_of, place_name
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, StepKind, StepState, TaskState
-from stepward.store.contract import Change, Decision, Directive, ExpiredStep, ExpiredTask, Finish, Outlived, Post
+from stepward.payload import is_json, readable
+from stepward.store.contract import (
+    Change,
+    Decision,
+    Directive,
+    Doubt,
+    ExpiredStep,
+    ExpiredTask,
+    Finish,
+    Outlived,
+    Post,
+    Submitted,
+)
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS
 
 ACTOR = "supervisor"
 AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
-UNDONE = frozenset({TaskState.UNDOING, TaskState.UNDONE, TaskState.CANCELLED})
+UNDONE = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 NOTHING = (b"null", b"{}")
 DIRECTIVES = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.SUSPEND})
+TASK_EXPIRED = "TaskExpired"
+"""The type of the error of a task that was not done by its own deadline."""
+MENDED = "stepward"
+"""Who has seen to the alerts of a task that is mended, for the audit."""
+BY_HAND = ("in_doubt", "late_effect_after_undo", "unserved")
+"""Alerts on what is not over when their task goes on: somebody must look outside, or serve what is not served."""
 FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
 """Ends that no operator reopens."""
+ASKED_BYTES = 63
+"""How much of a request's body is indexed: to the end of a uid."""
+MOST_HANGS = 2
+"""How often code of a task may hold up an event loop for a whole lease; then the task is an operator's."""
 RECORDED = {Outcome.COMPLETED: StepState.COMPLETED, Outcome.FAILED: StepState.FAILED}
 
 
@@ -45,12 +69,25 @@ def is_owners(change: Change) -> bool:
         or change.taken
         or change.children
         or change.telling
+        or change.complete_by
     )
 
 
 def not_found(id: str) -> TaskNotFound:
     """There is no task of that id."""
-    return TaskNotFound(f"task {id}: expected a task of that id, found none; look at the id")
+    return TaskNotFound(
+        f"task {id if id.isprintable() else repr(id)}: expected a task of that id, found none; look at the id"
+    )
+
+
+def check_same(submitted: Sequence[Submitted]) -> None:
+    """Raises TaskConflict if one of the ids is that of a task with another workflow or other arguments."""
+    for each in submitted:
+        if not each.same:
+            raise TaskConflict(
+                f"id {each.id!r}: expected a new id, or the same workflow and arguments, found a task with others; "
+                "choose another id"
+            )
 
 
 def signal_too_late(task: Task, name: str) -> IllegalTransition:
@@ -60,10 +97,16 @@ def signal_too_late(task: Task, name: str) -> IllegalTransition:
     )
 
 
+def signal_audit(task: Task, post: Post, actor: str) -> Audit:
+    """An operator gave the task a signal."""
+    details = {"signal": post.name} | ({"id": post.sender} if post.sender else {})
+    return Audit(actor=actor, act="signal", task=task.uid, before=task.state, details=msgspec.json.encode(details))
+
+
 def blamed(task: Task) -> str | None:
     """The step that the task's error names."""
-    error: Any = msgspec.json.decode(task.error) if task.error else None
-    if isinstance(error, dict) and error.get("cause") and task.undo_to is None:
+    error: Any = failures.read(task.error)
+    if error.get("cause") and task.undo_to is None:
         # Undo was barred: what is to be mended is what it was begun for.
         error = error["cause"]
     step = error.get("step") if isinstance(error, dict) else None
@@ -90,22 +133,76 @@ def chosen_step(task: Task, directive: Directive, step: Step | None) -> Step | N
     return step
 
 
-def check_resubmit(task: Task, directive: Directive, step: Step | None) -> None:
-    """Raise IllegalTransition for an edited input that is no step's, or a step that cannot be repeated."""
-    if step is None and directive.input is not None:
+def check_retry(task: Task, directive: Directive) -> None:
+    """Raise IllegalTransition where a resubmission names a step of a task whose code does not fit its record."""
+    found = directive.step or _of_a_step(directive)
+    if found is not None:
         raise IllegalTransition(
-            f"resubmit of task {task.id}: expected a step for the edited input, found none; name it"
+            f"resubmit of task {task.id}: expected nothing of a step, because its code does not fit its record and "
+            f"is only tried again; found {found}; leave it out"
         )
-    if step is None or step.state is StepState.FAILED:
+
+
+def _of_a_step(directive: Directive) -> str | None:
+    """What the directive says that has a meaning for a step alone."""
+    if directive.input is not None:
+        return "an edited input"
+    if directive.later is not None:
+        return f"a word on what was done later (later={directive.later})"
+    return None if directive.doubt is None else f"a word on attempts in doubt (doubt={directive.doubt})"
+
+
+def check_resubmit(task: Task, directive: Directive, step: Step | None) -> None:
+    """Raise IllegalTransition for what is said of a step where none is repeated, or one that cannot be repeated."""
+    given = _of_a_step(directive)
+    if step is None and given is not None:
+        raise IllegalTransition(
+            f"resubmit of task {task.id}: expected a step for {given}, found none that its error names; "
+            "name it (step=…)"
+        )
+    if step is not None:
+        _check_repeatable(task, directive, step)
+        _check_count(task, directive, step)
+    if step is None or step.state is StepState.FAILED or (is_taken_signal(step) and directive.input is None):
         return
     if step.state not in AT_WORK or directive.input is not None:
         raise wrong_state(task, step, "resubmit", "failed")
 
 
+def _check_repeatable(task: Task, directive: Directive, step: Step) -> None:
+    """What a later generation stands for is only undone; and once undo has begun, nothing goes forward anew."""
+    whose = f"resubmit of step {step.key} of task {task.id}"
+    if step.set_aside_at is not None:
+        raise IllegalTransition(
+            f"{whose}: expected a step of the record, found one that is set aside; name the step that took its place, "
+            "or its undo"
+        )
+    if task.undo_to is not None and directive.input is not None and step.kind is not StepKind.UNDO:
+        raise IllegalTransition(
+            f"{whose}: expected no edited input once the task's undo has begun, found one; resubmit without it, or "
+            "give the step's result with mark_done"
+        )
+
+
+def _check_count(task: Task, directive: Directive, step: Step) -> None:
+    """Refuse an edited input with more or fewer arguments than are recorded: all of them, with their defaults, are."""
+    edited, recorded = readable(directive.input), readable(step.input)
+    if isinstance(edited, list) and isinstance(recorded, list) and len(edited) != len(recorded):
+        raise IllegalTransition(
+            f"resubmit of step {step.key} of task {task.id}: expected an edited input of as many arguments as the "
+            f"step was asked for with, {len(recorded)}, found {len(edited)}; give all of them"
+        )
+
+
 def check_child(task: Task, step: Step, directive: Directive, child: Task | None) -> Task:
     """The child task with which a resubmitted step goes on; raises IllegalTransition where there is none."""
-    if child is None or child.state in UNDONE or directive.input is not None:
-        found = "a new input" if directive.input is not None else f"it {child.state if child else 'gone'}"
+    if child is not None and child.state is TaskState.UNDOING:
+        raise IllegalTransition(
+            f"resubmit of step {step.key} of task {task.id}: expected its child {child.id} to have ended, found it "
+            "being undone; resubmit again when it is undone"
+        )
+    if child is None or directive.input is not None:
+        found = "a new input" if directive.input is not None else "its record gone"
         raise IllegalTransition(
             f"resubmit of step {step.key} of task {task.id}: expected a child task to go on with, found {found}; "
             "submit another task, and mark the step as done"
@@ -113,20 +210,78 @@ def check_child(task: Task, step: Step, directive: Directive, child: Task | None
     return child
 
 
+def is_taken_signal(step: Step) -> bool:
+    """Whether the workflow was given a signal: an operator may have it wait for another instead."""
+    return step.kind is StepKind.SIGNAL and step.state is StepState.COMPLETED and step.set_aside_at is None
+
+
+def check_deadline(task: Task, directive: Directive, now: float) -> None:
+    """Raise IllegalTransition where a task past its own deadline would go on without a new one."""
+    if directive.deadline is None and is_past_deadline(task, now):
+        raise IllegalTransition(
+            f"{directive.verb} of task {task.id}: expected it within its own complete-by, found that past; "
+            "give it a new one (complete_by=…)"
+        )
+
+
+def is_past_deadline(task: Task, now: float) -> bool:
+    """Whether the task's own time is over; no deadline reaches what is being undone."""
+    is_late = task.deadline is not None and task.deadline <= now
+    return task.undo_to is None and (is_late or _error_type(task) == TASK_EXPIRED)
+
+
+def _error_type(task: Task) -> object:
+    return failures.read(task.error).get("type")
+
+
+def check_doubt(task: Task, directive: Directive, step: Step, found: Sequence[Step]) -> None:
+    """Raise IllegalTransition, with the choices, where attempts in doubt are not settled by what the operator says."""
+    names = ", ".join(key_of(each).removeprefix(f"{task.uid}/") for each in found)
+    whose = f"{directive.verb} of step {step.key} of task {task.id}"
+    can_undo = all(each.has_undo for each in found)
+    by_hand = "look whether it happened: say so with did_not_happen, or give its result with mark_done"
+    if directive.doubt is None:
+        choices = f"undo it first (doubt=undo), or {by_hand}" if can_undo else by_hand
+        raise IllegalTransition(
+            f"{whose}: expected no attempt in doubt under the old input, found {names} maybe done; {choices}"
+        )
+    if directive.doubt is Doubt.UNDO and not can_undo:
+        raise IllegalTransition(f"{whose}: expected an undo of what is in doubt, found none of {names}; {by_hand}")
+
+
+def check_later(task: Task, directive: Directive, step: Step, acted: Sequence[Step]) -> None:
+    """Raise IllegalTransition, with the choices, where a repair would set aside what acted, and nobody said how."""
+    if acted and directive.later is None:
+        names = ", ".join(each.key for each in acted)
+        raise IllegalTransition(
+            f"{directive.verb} of step {step.key} of task {task.id}: expected nothing done after its failure was told, "
+            f"found {names}, which would be set aside; say whether to undo that first (later=undo) or keep it "
+            "(later=keep)"
+        )
+
+
 def check_mark(task: Task, step: Step | None, *, is_last: bool) -> Step:
     """The step to be marked as done; ``is_last``: the workflow was told nothing after its result."""
     if step is None:
         raise IllegalTransition(f"mark_done of task {task.id}: expected a step that failed, found none; name the step")
-    is_last_done = step.state is StepState.COMPLETED and is_last
+    is_last_done = step.state is StepState.COMPLETED and (is_last or is_taken_signal(step))
     if StepState.COMPLETED not in STEP_MOVES[step.state] and not is_last_done:
         raise wrong_state(task, step, "mark_done", "one that has not ended well")
     return step
 
 
-def audited(task: Task, directive: Directive, step: str | None, after: TaskState) -> Audit:
+def audited(
+    task: Task,
+    directive: Directive,
+    step: str | None,
+    after: TaskState,
+    more: Mapping[str, Any] | None = None,
+) -> Audit:
     """The act of an operator."""
     given = {"input": directive.input, "result": directive.result}
-    details = {name: msgspec.Raw(data) for name, data in given.items() if data is not None}
+    details: dict[str, Any] = {name: msgspec.Raw(data) for name, data in given.items() if data is not None}
+    said = {"doubt": directive.doubt, "later": directive.later}
+    details |= {name: word for name, word in said.items() if word is not None} | dict(more or {})
     return Audit(
         actor=directive.actor,
         act=directive.verb,
@@ -140,9 +295,8 @@ def audited(task: Task, directive: Directive, step: str | None, after: TaskState
 
 def child_told(child: Task, step: Step) -> Post:
     """What a parent is told of a child that was mended meanwhile."""
-    body = {"state": child.state, "output": msgspec.Raw(child.output or b"null"), "error": None}
-    name = f"{step.run}/{step.key}"
-    return Post(task=step.task, kind=InboxKind.CHILD, name=name, body=msgspec.json.encode(body))
+    body = {"state": child.state, "output": _raw(child.output), "error": None}
+    return Post(task=step.task, kind=InboxKind.CHILD, name=place_name(step), body=msgspec.json.encode(body))
 
 
 def told_again(child: Task, parent: Task | None, post: Post) -> Post | None:
@@ -170,14 +324,19 @@ def told_gone(parent: Task | None, post: Post) -> Post | None:
 
 
 def _raw(data: bytes | None) -> msgspec.Raw:
-    return msgspec.Raw(data or b"null")
+    return msgspec.Raw(data if data and is_json(data) else b"null")
 
 
-def recorded(reply: Reply, now: float) -> Finish | None:
-    """The outcome that a reply records for a task without an owner; None if it is none."""
+def recorded(reply: Reply, step: Step | None, now: float) -> Finish | None:
+    """The outcome that a reply records for a step of a task without an owner; None if it is none."""
     state = RECORDED.get(reply.outcome)
-    if state is None:
+    if state is None or step is None:
         return None
+    has_failed = state is StepState.FAILED
+    maybe_done = has_failed and (step.in_doubt or reply.maybe_done)
+    error = reply.error
+    if has_failed:
+        error = failures.settled(error, attempt=reply.attempt, maybe_done=maybe_done, before=step.error)
     return Finish(
         task=reply.task,
         run=reply.run,
@@ -185,8 +344,8 @@ def recorded(reply: Reply, now: float) -> Finish | None:
         attempt=reply.attempt,
         state=state,
         output=reply.output,
-        error=reply.error,
-        in_doubt=state is StepState.FAILED and reply.maybe_done,
+        error=error,
+        in_doubt=maybe_done,
         ordinal=None,
         finished_at=now,
     )
@@ -227,6 +386,23 @@ def give_up(task: str, recoveries: int) -> Post:
     return Post(task=task, kind=InboxKind.FAIL, body=body, sender=ACTOR)
 
 
+def hung(task: str, hangs: int, sender: str, where: str) -> list[Post]:
+    """A task whose code held up event loops too often is to fail."""
+    if hangs < MOST_HANGS:
+        return []
+    message = (
+        f"expected code that yields to the event loop, found it held up for a lease {hangs} times, last at {where}"
+    )
+    advice = "wait with await, move what blocks into a plain function, then resubmit"
+    body = msgspec.json.encode({"type": "Hangs", "message": f"{message}; {advice}"})
+    return [Post(task=task, kind=InboxKind.FAIL, body=body, sender=sender)]
+
+
+def hang_audit(task: str, hangs: int, sender: str, where: str) -> Audit:
+    """Code of a task held up an event loop."""
+    return Audit(actor=sender, act="hang", task=task, details=msgspec.json.encode({"hangs": hangs, "at": where}))
+
+
 def told(decision: Decision) -> list[Post]:
     """What the owner reads of a decision: that the step's row has changed, and what follows."""
     posts = list(decision.posts)
@@ -236,9 +412,31 @@ def told(decision: Decision) -> list[Post]:
     return posts
 
 
+TRIED_AT_ONCE = 10_000
+"""Tasks that wait for code that fits, made claimable by the Scheduler that starts; more come when they are due."""
+
+
 def served(instance: Instance) -> list[str]:
     """What an alert may have said that nobody serves: a Scheduler's workflows, an instance's Agents."""
     return instance.serves if instance.role in (Role.SCHEDULER, Role.AGENT) else []
+
+
+def is_tried_again(task: Task, after: TaskState) -> bool:
+    """Whether a task whose code did not fit is tried again at once: it waits on as far as anybody is told."""
+    return task.state is TaskState.WAITING and after is TaskState.PENDING
+
+
+def is_mended(task: Task, after: TaskState) -> bool:
+    """Whether the task leaves ``error``: what was told of it is seen to."""
+    return task.state is TaskState.ERROR and after is not TaskState.ERROR
+
+
+def settling(details: bytes, now: float) -> tuple[Any, ...]:
+    """What tells whether the alert of a place where code did not fit is over: the parameters of ``settle``."""
+    place = msgspec.json.decode(details)
+    until = now + stopped.LONGEST_RETRY
+    values = (place["workflow"], place["version"], place["place"])
+    return (now, MENDED, details, stopped.WAITS_FOR, until, *values)
 
 
 def acknowledged(number: int, actor: str) -> Audit:
@@ -263,8 +461,16 @@ def expired_step(row: Any) -> ExpiredStep:
 
 def expired_task(row: Any) -> ExpiredTask:
     """A row with an expired task's fields in their order."""
-    uid, id, state, complete_by, policy = row
-    return ExpiredTask(task=uid, task_id=id, state=TaskState(state), complete_by=complete_by, policy=policy)
+    uid, id, state, deadline, policy, failures, allowed = row
+    return ExpiredTask(
+        task=uid,
+        task_id=id,
+        state=TaskState(state),
+        deadline=deadline,
+        policy=policy,
+        failure_count=failures,
+        allowed=allowed,
+    )
 
 
 def dead_letter_alert(queue: str, reason: str, now: float) -> Alert:
@@ -276,6 +482,12 @@ def dead_letter_alert(queue: str, reason: str, now: float) -> Alert:
 def behind(prefix: str) -> str:
     """The first text that sorts behind all that begin with ``prefix``, by code points."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def among_asked(beginning: bytes) -> tuple[bytes, bytes]:
+    """Between what the indexed beginnings of requests lie that begin so; no text in UTF-8 holds that last byte."""
+    start = beginning[:ASKED_BYTES]
+    return start, start + b"\xff"
 
 
 def letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from stepward.clock import Environment
-from stepward.errors import Refused, StoreError, StoreUnusable, message_of
+from stepward.errors import Refused, StoreError, StoreUnusable, message_of, named
 from stepward.events import Observers
 from stepward.model.cloudevents import decode_event
+from stepward.model.containment import failure_of
 from stepward.model.plan import Plans
 from stepward.model.records import Task
 from stepward.payload import check_size
@@ -80,6 +81,10 @@ class Acceptance:
                     return self._spoiled(found, error)
             await asyncio.sleep(STORE_PAUSE)
 
+    async def stop(self) -> None:
+        """Let go of calls that were given up and do not end."""
+        await self._calls.stop()
+
     async def _write(self, found: Sequence[Stored], verdicts: Verdicts) -> None:
         messages = [self._read(stored) for stored in found]
         async with self._transaction() as transaction:
@@ -132,8 +137,8 @@ class Acceptance:
             verdicts.refuse(stored, message_of(error))
         except StoreError:
             raise
-        except Exception as error:
-            self._fail(stored, message, error, verdicts)
+        except BaseException as error:
+            self._fail(stored, message, failure_of(error), verdicts)
         else:
             verdicts.accept(stored)
             return True
@@ -150,7 +155,7 @@ class Acceptance:
         return verdicts
 
     def _fail(self, stored: Stored, message: Message, error: Exception, verdicts: Verdicts) -> None:
-        why = f"{type(error).__name__}: {message_of(error)}"
+        why = named(error)
         self._observers.tell(
             "submission.accept_failed", queue=self._queue, id=message.id, error=why, tries=stored.tries
         )

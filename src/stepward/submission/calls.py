@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from stepward.cancelling import end_tasks
 from stepward.errors import message_of
 from stepward.model.containment import contained
 from stepward.store.contract import Transaction
 from stepward.submission.declaration import Accept, Accepted, Message
 from stepward.submission.lent import Lent
 
+LAST_WAIT = 1.0
+"""Seconds for calls to end in that were given up, when the process ends."""
 ACCEPT_SECONDS = 10.0
 """How long the application may take over one message: it holds up the store's other writers."""
 
@@ -39,6 +42,10 @@ class Calls:
                 return await self._accept(message, lent)
         finally:
             lent.take_back()
+
+    async def stop(self) -> None:
+        """Wait a moment for those that were given up; what does not end is let go."""
+        await end_tasks(self._late, LAST_WAIT)
 
     def _give_up(self, call: asyncio.Task[Accepted], lent: Lent) -> None:
         lent.take_back()

@@ -35,6 +35,7 @@ class Submitter:
         queue: str,
         *,
         submitted: Callable[[], None],
+        refused: Callable[[bytes, str], tuple[str, bytes] | None],
         environment: Environment,
         observers: Observers,
     ) -> None:
@@ -42,6 +43,7 @@ class Submitter:
         self._queues = queues
         self._queue = queue
         self._submitted = submitted
+        self._refused = refused
         self._failpoint = environment.failpoint
         self._observers = observers
         self._draining = False
@@ -75,6 +77,7 @@ class Submitter:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace):
                 await self._idle.wait()
+        await self._acceptance.stop()
 
     async def _work(self, rest: Sequence[Stored]) -> None:
         while rest:
@@ -94,9 +97,17 @@ class Submitter:
         if verdicts.dead:
             reasons = [reason for _, reason in verdicts.dead]
             self._observers.tell("submission.dead_letter", queue=self._queue, reasons=reasons)
-            await self._queues.bury(self._queue, verdicts.dead)
+            await self._bury(verdicts.dead)
         for delay, tokens in verdicts.later.items():
             await self._queues.extend(self._queue, tokens, delay)
+
+    async def _bury(self, dead: Sequence[tuple[Stored, str]]) -> None:
+        """Whoever waits for word of a message that was refused hears so in the commit that buries it."""
+        letters = [(stored.token, reason) for stored, reason in dead]
+        told = {stored.token: event for stored, reason in dead if (event := self._refused(stored.body, reason))}
+        await self._queues.bury(self._queue, letters, told)
+        if told:
+            self._submitted()
 
 
 def _together(found: Sequence[Stored]) -> Sequence[Stored]:

@@ -19,7 +19,7 @@ class Verdicts:
         self.count = 0
         self.accepted = 0
         self.done: list[int] = []
-        self.dead: list[tuple[int, str]] = []
+        self.dead: list[tuple[Stored, str]] = []
         self.later: dict[float, list[int]] = {}
         """Tokens of messages to be tried again, by the seconds until then."""
 
@@ -30,7 +30,7 @@ class Verdicts:
 
     def refuse(self, stored: Stored, reason: str) -> None:
         """Nothing can ever be made of it."""
-        self.dead.append((stored.token, _one_line(reason)))
+        self.dead.append((stored, _one_line(reason)))
 
     def fail(self, stored: Stored, why: str) -> None:
         """Perhaps it is a matter of time; after the last try it is not."""

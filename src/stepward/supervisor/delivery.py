@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from stepward.errors import message_of
 from stepward.events import AlertSink, Observers
+from stepward.model.containment import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff
 from stepward.store.contract import SupervisorStore
@@ -56,13 +58,14 @@ class Delivery:
                 continue
             try:
                 await sink.deliver(alert)
-            except Exception as error:
+            except BaseException as caught:
+                error = failure_of(caught)
                 self._observers.tell(
                     "alert.refused",
                     number=alert.number,
                     sink=sink.name,
                     tries=alert.tries + 1,
-                    error=str(error),
+                    error=message_of(error),
                 )
                 return alert
             took.add(sink.name)

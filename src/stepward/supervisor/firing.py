@@ -26,6 +26,6 @@ def _task(schedule: Schedule, instant: float, now: float, uid: str) -> Task:
         fairness_key=schedule.fairness_key,
         labels=msgspec.json.encode({"schedule": schedule.name}),
         input=schedule.input,
-        complete_by=None if limit is None else now + limit,
+        deadline=None if limit is None else now + limit,
         created_at=now,
     )

@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.errors import InvalidPayload, Refused
+from stepward.errors import InvalidPayload
+from stepward.model.failures import EXPIRED, history, read, recorded
 from stepward.model.records import Audit, InboxKind
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
-from stepward.payload import decode, encode
+from stepward.payload import encode
 from stepward.policies import LastRung, LongWait, Supervision
 from stepward.store.contract import Decision, ExpiredStep, ExpiredTask, Post
 
@@ -31,10 +32,11 @@ LONGEST_MESSAGE = 1000
 
 
 class TaskVerdict(Struct, frozen=True, kw_only=True):
-    """What follows for a task past its own complete-by: the row for its inbox and the audit of it."""
+    """What follows for a task past its own deadline: the row for its inbox, the audit of it, and its new deadline."""
 
     post: Post
     audit: Audit
+    deadline: float | None = None
 
 
 def judge(step: ExpiredStep, now: float, *, actor: str = "supervisor") -> Decision:
@@ -53,7 +55,10 @@ def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> T
     """What follows for the task; None while it is undoing or after it ended, when no deadline reaches it."""
     if task.state is TaskState.UNDOING or task.state in TASK_ENDS:
         return None
-    undo = policy_of(task.policy).last == "undo"
+    policy = policy_of(task.policy)
+    if policy.at_deadline == "repeat" and task.failure_count < policy.threshold:
+        return _again(task, now, actor)
+    undo = policy.last == "undo"
     error = encode(_task_error(task), "error of an expired task")
     kind = InboxKind.UNDO if undo else InboxKind.FAIL
     return TaskVerdict(
@@ -65,8 +70,27 @@ def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> T
             task=task.task,
             before=task.state.value,
             after=TaskState.UNDOING.value if undo else TaskState.ERROR.value,
-            details=encode({"complete_by": task.complete_by}, "audit"),
+            details=encode({"deadline": task.deadline}, "audit"),
         ),
+    )
+
+
+def _again(task: ExpiredTask, now: float, actor: str) -> TaskVerdict:
+    """The pattern's rule: a failure more, a new deadline, and pending, for any Scheduler to take (R28)."""
+    deadline = now + task.allowed
+    details = {"failure_count": task.failure_count + 1, "deadline": deadline}
+    return TaskVerdict(
+        post=Post(task=task.task, kind=InboxKind.STEP, sender=actor),
+        audit=Audit(
+            at=now,
+            actor=actor,
+            act="repeat",
+            task=task.task,
+            before=task.state.value,
+            after=TaskState.PENDING.value,
+            details=encode(details, "audit"),
+        ),
+        deadline=deadline,
     )
 
 
@@ -95,21 +119,25 @@ def _rung(policy: Supervision, failures: int, *, is_undo: bool) -> Rung:
 
 
 def _repeat(step: ExpiredStep, now: float, actor: str, delay: float) -> Decision:
+    known = read(step.error)
+    has_failed = _has_failed(step, known)
     return Decision(
         task=step.task,
         run=step.run,
         key=step.key,
         attempt=step.attempt,
         state=StepState.TO_REPEAT,
-        repeat_at=now + delay,
-        error=step.error,
+        # An attempt that failed by itself did so when its complete-by was drawn near: its pause has begun.
+        repeat_at=max(now, step.complete_by + delay) if has_failed else now + delay,
+        error=step.error if has_failed else recorded(_expiry(step, known)),
+        in_doubt=_in_doubt(step),
         posts=(_post(step, InboxKind.STEP, b"null", actor),),
         audit=_audit(step, now, actor, "repeat", StepState.TO_REPEAT),
     )
 
 
 def _fail(step: ExpiredStep, now: float, actor: str, kind: InboxKind, act: str) -> Decision:
-    error = _encoded(_step_error(step))
+    error = recorded(_last_error(step))
     return Decision(
         task=step.task,
         run=step.run,
@@ -118,17 +146,10 @@ def _fail(step: ExpiredStep, now: float, actor: str, kind: InboxKind, act: str) 
         state=StepState.FAILED,
         repeat_at=None,
         error=error,
+        in_doubt=_in_doubt(step),
         posts=(_post(step, kind, b"null" if kind is InboxKind.STEP else error, actor),),
         audit=_audit(step, now, actor, act, StepState.FAILED),
     )
-
-
-def _encoded(error: dict[str, Any]) -> bytes:
-    """An error as it is kept; data of an Agent that are too large or too deep keep the judge from nothing."""
-    try:
-        return encode(error, "error of an expired step")
-    except Refused:
-        return encode({**error, "data": {}}, "error of an expired step")
 
 
 def _post(step: ExpiredStep, kind: InboxKind, body: bytes, actor: str) -> Post:
@@ -149,30 +170,57 @@ def _audit(step: ExpiredStep, now: float, actor: str, act: str, after: StepState
     )
 
 
-def _step_error(step: ExpiredStep) -> dict[str, Any]:
-    failures = step.failure_count + 1
-    last = _last_error(step.error)
-    message = f"{step.key} did not finish within its complete-by {failures} time{'s' * (failures > 1)}"
-    if last.get("message"):
-        message += f"; last error: {last['message']}"
+def _last_error(step: ExpiredStep) -> dict[str, Any]:
+    """The error of a step that is given up: that of its last attempt, which failed by itself or ran out of time."""
+    known = read(step.error)
+    own = known if _has_failed(step, known) else _expiry(step, known)
+    data = known.get("data")
+    in_doubt = [step.key] if _in_doubt(step) else []
     return {
-        "message": message[:LONGEST_MESSAGE],
-        "type": "StepExpired",
+        **own,
+        "message": str(own["message"])[:LONGEST_MESSAGE],
+        "data": data if isinstance(data, dict) else {},
         "step": step.key,
-        "data": last.get("data") or {},
-        "maybe_done": True,
-        "in_doubt": [step.key],
+        "failures": step.failure_count + 1,
+        "maybe_done": bool(in_doubt),
+        "in_doubt": in_doubt,
     }
 
 
-def _last_error(error: bytes | None) -> dict[str, Any]:
-    if error is None:
-        return {}
-    try:
-        found: dict[str, Any] = decode(error, "error of a step", dict[str, Any])
-    except InvalidPayload:
-        return {}
-    return found
+def _has_failed(step: ExpiredStep, known: dict[str, Any]) -> bool:
+    """Whether this very attempt told that it failed, before its complete-by."""
+    return known.get("attempt") == step.attempt and known.get("type") != EXPIRED and bool(known.get("message"))
+
+
+def _expiry(step: ExpiredStep, known: dict[str, Any]) -> dict[str, Any]:
+    """The error of an attempt that ran out of time; ``known`` is what attempts before it told last."""
+    before = known.get("expired")
+    count = 1 + (before if isinstance(before, int) else max(0, step.failure_count - bool(known)))
+    message = f"{step.key} did not finish within its complete-by {count} time{'s' * (count > 1)}"
+    last = _last_told(known)
+    return {
+        "message": f"{message}; last error: {last}" if last else message,
+        "type": EXPIRED,
+        "data": {},
+        "maybe_done": _in_doubt(step),
+        "attempt": step.attempt,
+        **history(known, step.attempt),
+        "expired": count,
+    }
+
+
+def _last_told(known: dict[str, Any]) -> object:
+    """The message of the last attempt that told of an error."""
+    if known.get("type") != EXPIRED:
+        return known.get("message")
+    earlier = known.get("earlier")
+    told = [each for each in earlier if each.get("type") != EXPIRED] if isinstance(earlier, list) else []
+    return told[-1].get("message") if told else None
+
+
+def _in_doubt(step: ExpiredStep) -> bool:
+    """Nobody knows what an attempt did that was given up, but a transaction that has not committed did nothing."""
+    return step.kind != StepKind.TRANSACTION
 
 
 def _task_error(task: ExpiredTask) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from stepward.events import AlertSink, Observers
 from stepward.policies import grown
 from stepward.schedules import due_times
 from stepward.settings import Settings
-from stepward.store.contract import Decision, Due, SupervisorStore
+from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
 from stepward.supervisor.archive import Archive, folder_archive
 from stepward.supervisor.delivery import Delivery
 from stepward.supervisor.firing import tasks_of
-from stepward.supervisor.judge import judge, judge_task
+from stepward.supervisor.judge import TaskVerdict, judge, judge_task
+from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.retention import Retention
 from stepward.supervisor.standbys import Standbys
@@ -30,6 +31,8 @@ BATCH = 1000
 BATCHES = 10
 PASSES = 10_000
 UNSERVED_AFTER = 30.0
+HEARD_WITHIN = 0.5
+"""Of a lease: whoever lives renews at each third of it, and hears the store's clock with the answer."""
 
 
 class Supervisor:
@@ -59,6 +62,7 @@ class Supervisor:
         self._delivery = Delivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
         self._standbys = Standbys(store, settings, observers)
+        self._mixed_code = MixedCode(store, observers)
         self._retention = Retention(
             store,
             settings=settings,
@@ -68,10 +72,18 @@ class Supervisor:
         )
         self._expected_by: float | None = None
         self._must_forgive = False
+        self._jumped = store.jumped()
+        self._judges_from = 0.0
+        """By then all who live have renewed their leases by the store's clock as it is since its last jump."""
         self._failures = 0
         self._led = False
         self.acted = False
         """Whether the last pass changed something that others in this process should look at."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether the last pass was one of the leader; only that one decides."""
+        return self._led
 
     async def turn(self) -> float:
         """One bounded pass; the delay until the next. A store out of reach is told and waited for.
@@ -120,13 +132,16 @@ class Supervisor:
             return PassReport()
         if self._must_forgive:
             return await self._forgive(term)
+        if self._store.now() < self._judges_from:
+            return PassReport(led=True)
         due = await self._store.due()
-        # Only now it may have been heard that another server has taken over, whose clock is ahead.
+        # Only now it may have been heard that the clock was set, or that another server has taken over.
         self._must_forgive |= self._was_cut_off()
         if self._must_forgive:
             return await self._forgive(term)
         report = await self._supervise(term, due, in_background=in_background)
         await self._standbys.look(term)
+        await self._mixed_code.look(term)
         report = replace(report, purged=await self._retention.run(term, in_background=in_background))
         # A long pass is no outage: the store answered all along.
         self._expect_next()
@@ -137,10 +152,17 @@ class Supervisor:
         return self._settings.lease + self._settings.supervisor_every
 
     def _was_cut_off(self) -> bool:
-        """Whether the store was out of reach for longer than a lease, so that nobody could renew."""
+        """Whether its clock was set, or the store was away for longer than a lease, so that nobody could renew."""
         expected_by = self._expected_by
         self._expect_next()
+        if self._has_jumped():
+            self._judges_from = self._store.now() + self._settings.lease * HEARD_WITHIN
+            return True
         return expected_by is not None and self._store.now() - expected_by > self._settings.lease
+
+    def _has_jumped(self) -> bool:
+        before, self._jumped = self._jumped, self._store.jumped()
+        return before != self._jumped
 
     def _expect_next(self) -> None:
         self._expected_by = self._store.now() + self._settings.supervisor_every
@@ -215,10 +237,13 @@ class Supervisor:
         expired = 0
         for task in await self._store.expired_tasks(BATCH):
             verdict = judge_task(task, self._store.now(), actor=self._actor)
-            if verdict and await self._store.expire_task(term, task.task, verdict.post, verdict.audit):
+            if verdict and await self._expire(term, task, verdict):
                 expired += 1
                 self._observers.tell("task.expired", task=task.task_id, act=verdict.audit.act)
         return expired
+
+    async def _expire(self, term: int, task: ExpiredTask, verdict: TaskVerdict) -> bool:
+        return await self._store.expire_task(term, task.task, verdict.post, verdict.audit, verdict.deadline)
 
     async def _fire(self, term: int) -> int:
         fired = 0

@@ -49,6 +49,7 @@ def deferred_asked_again(stack: ExitStack) -> None:
 
     def resume(self: Residence, resident: Any, step: Any, now: float, *, is_lost: bool) -> None:
         if step.deferred_at is not None:
+            step.deferred_at = None
             self._dispatcher.start(resident, step)
         original(self, resident, step, now, is_lost=is_lost)
 

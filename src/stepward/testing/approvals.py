@@ -94,16 +94,16 @@ class Approvers:
         """The seconds until somebody looks at a token; in calm nobody is late."""
         return self._chance.choice(DELAYS) if faulty else 0.1
 
-    async def decide(self, client: Client, token: str, *, faulty: bool) -> None:
+    async def decide(self, client: Client, token: str, *, faulty: bool, nonsense: bool) -> None:
         """Finish the step of that token, or try to."""
         if faulty and self._chance.random() < 0.1:
             return  # Nobody ever looks.
         if self._chance.random() < 0.15:
             await self._turn(client, token)
-        await self._use(client, token)
+        await self._use(client, token, nonsense=nonsense)
         for _ in range(self._chance.choice([0, 0, 1, 2])):
             await asyncio.sleep(self._chance.choice(DELAYS))
-            await self._use(client, token)
+            await self._use(client, token, nonsense=nonsense)
 
     async def _turn(self, client: Client, token: str) -> None:
         """Somebody has the task undone, and a moment later somebody finishes its step."""
@@ -114,9 +114,22 @@ class Approvers:
                 await client.direct(task.id, Directive(verb="undo", actor="people"))
             await asyncio.sleep(self._chance.choice([0.0, 0.2, 1.0]))
 
-    async def _use(self, client: Client, token: str) -> None:
+    async def _give_nonsense(self, client: Client, token: str) -> None:
+        """What is not of the operation's type is refused, and the token stays good."""
+        try:
+            await client.complete(token, "nonsense")
+        except CompletionRefused:
+            raise
+        except Refused:
+            self._trace.reached("a completion of the wrong type was refused")
+        else:
+            self._trace.violated("S35", f"a completion of the wrong type was accepted: {token}")
+
+    async def _use(self, client: Client, token: str, *, nonsense: bool = False) -> None:
         self._number += 1
         try:
+            if nonsense and self._chance.random() < 0.3:
+                await self._give_nonsense(client, token)
             if self._chance.random() < 0.15:
                 await client.fail(token, f"no, says {self._number}")
             else:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from stepward.agent.performance import Performance
 from stepward.client.events import StatusEvents
+from stepward.model import effects
 from stepward.model.messages import idempotency_key
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
@@ -32,13 +33,14 @@ from stepward.store.sqlite.connection import BEGIN_WRITE
 from stepward.store.sqlite.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.testing.approval_bugs import OF_APPROVALS
+from stepward.testing.harsh_bugs import OF_HARSH_WORLDS
 from stepward.testing.planting import BUGS, bug, planted, put, reword
 from stepward.workflow import undo
 from stepward.workflow.flow import Flow
 from stepward.workflow.ledger import Ledger
 from stepward.workflow.loop import WorkflowLoop
 
-__all__ = ["BUGS", "OF_APPROVALS", "planted"]
+__all__ = ["BUGS", "OF_APPROVALS", "OF_HARSH_WORLDS", "planted"]
 
 
 def _close_each(tasks: list[Any]) -> None:
@@ -93,7 +95,8 @@ def answered_while_committing(stack: ExitStack) -> None:
 @bug
 def possibly_executed_not_undone(stack: ExitStack) -> None:
     """Undo takes only completed steps back."""
-    put(stack, undo, "may_have_acted", lambda step: step.state is StepState.COMPLETED and step.attempt > 0)
+    original = effects.needs_undo
+    put(stack, undo, "needs_undo", lambda step: step.state is StepState.COMPLETED and original(step))
 
 
 @bug
@@ -179,7 +182,7 @@ def eviction_runs_finally(stack: ExitStack) -> None:
 @bug
 def takeover_forgets_running(stack: ExitStack) -> None:
     """A new owner leaves the steps that were running to nobody."""
-    put(stack, Residence, "_take_over", lambda self, resident, now: None)
+    put(stack, Residence, "_take_over", lambda self, resident, now, *, is_lost: None)
 
 
 @bug
@@ -243,8 +246,8 @@ def doubt_forgotten(stack: ExitStack) -> None:
     """A step that failed with an unknown outcome is taken for one that never acted."""
     original = rows.finish
 
-    def finish(step: Any, reply: Any, ordinal: int | None, now: float) -> Any:
-        return replace(original(step, reply, ordinal, now), in_doubt=False)
+    def finish(step: Any, reply: Any, delivered: Any, now: float) -> Any:
+        return replace(original(step, reply, delivered, now), in_doubt=False)
 
     put(stack, rows, "finish", finish)
 

@@ -6,6 +6,7 @@ transaction rolls back is forgotten. A mirror of the rows as committed stands be
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from stepward.model.effects import SET_ASIDE
 from stepward.model.messages import idempotency_key
 
 
@@ -59,6 +61,18 @@ class StepRow(NamedTuple):
     in_doubt: int
     generation: int
     deferred_at: float | None
+    set_aside_at: float | None
+    error: bytes | None
+
+    @property
+    def asked_as(self) -> str:
+        """The key under which the workflow asked for it; what is set aside has another."""
+        return self.key if self.set_aside_at is None else self.key.rpartition(SET_ASIDE)[0]
+
+    @property
+    def acts_under(self) -> str:
+        """The idempotency key that its attempts carry."""
+        return idempotency_key(self.task, self.run, self.asked_as, self.generation)
 
 
 class InboxEntry(NamedTuple):
@@ -68,6 +82,7 @@ class InboxEntry(NamedTuple):
     task: str
     kind: str
     name: str
+    body: bytes
 
 
 class InstanceRow(NamedTuple):
@@ -208,21 +223,30 @@ class Mirror:
         self.orders: dict[str, OrderRow] = {}
         self.keys: dict[str, StepRow] = {}
         """The steps by the idempotency key that their attempts must carry; a later generation has another."""
+        self._of_tasks: defaultdict[str, dict[tuple[str, int, str], StepRow]] = defaultdict(dict)
 
     def apply(self, entry: Entry) -> None:
         """Follow a change."""
         table, before, after = entry
         rows: dict[Any, Any] = getattr(self, "inbox" if table == "inbox" else f"{table}s")
+        if table == "step":
+            self._apply_step(before, after)
         if after is None:
             rows.pop(_key(table, before), None)
         else:
             rows[_key(table, after)] = after
             if table == "step":
-                self.keys[idempotency_key(after.task, after.run, after.key, after.generation)] = after
+                self.keys[after.acts_under] = after
+
+    def _apply_step(self, before: StepRow | None, after: StepRow | None) -> None:
+        if after is not None:
+            self._of_tasks[after.task][after[:3]] = after
+        elif before is not None:
+            self._of_tasks[before.task].pop(before[:3], None)
 
     def steps_of(self, task: str) -> list[StepRow]:
         """The steps of a task, of every run."""
-        return [step for step in self.steps.values() if step.task == task]
+        return list(self._of_tasks.get(task, {}).values())
 
 
 def _key(table: str, row: Any) -> Any:

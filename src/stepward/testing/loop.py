@@ -18,6 +18,8 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any, NoReturn
 
+from stepward.interrupts import pass_interrupt
+
 CALLBACKS_AT_ONCE = 20_000
 """Callbacks without any time passing after which the run is held to be a livelock."""
 TASKS_KEPT = 256
@@ -33,6 +35,8 @@ class Lane:
         self.stalled = False
         """Whether a callback of it stands still in the middle, see ``SimulationLoop.stall``."""
         self.closed = False
+        self.rate = 1.0
+        """How fast the clock of this process runs: its timers, and what it reads as ``loop.time()``."""
         self.tasks: dict[asyncio.Task[Any], None] = {}
 
     def keep(self, task: asyncio.Task[Any]) -> None:
@@ -45,12 +49,9 @@ class Lane:
         """Nothing of this lane runs any more; its coroutines are closed where they stand."""
         self.closed = True
         self.ready.clear()
-        with warnings.catch_warnings():
-            # Some had not even begun.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            for task in list(self.tasks):
-                if not task.done():
-                    _close(task)
+        for task in list(self.tasks):
+            if not task.done():
+                _close_quietly(task)
         self.tasks.clear()
 
 
@@ -86,9 +87,18 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._numbers = 0
         self._halting = False
         self._broken_off = False
+        self._escaped: Callable[[Lane, BaseException], None] | None = None
+
+    def on_escape(self, escaped: Callable[[Lane, BaseException], None]) -> None:
+        """Call ``escaped`` when a process's callback raises what would end a real process."""
+        self._escaped = escaped
 
     def time(self) -> float:
-        """Virtual seconds since the start."""
+        """Seconds since the start by the clock of the process that runs now, which may be fast or slow."""
+        return self._instant * self.current.rate
+
+    def instant(self) -> float:
+        """Virtual seconds since the start, the same for everybody."""
         return self._instant
 
     def open_lane(self, name: str) -> Lane:
@@ -111,15 +121,18 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def stall(self, seconds: float) -> None:
         """Stand still in the middle of this very callback, while everybody else goes on for so long."""
         lane, task, until = self.current, asyncio.current_task(self), self._instant + seconds
+        running = asyncio._get_running_loop()  # that of a workflow, maybe
         if task is not None:
             asyncio.tasks._leave_task(self, task)
+        asyncio._set_running_loop(self)
         lane.stalled = True
         try:
-            while self._instant < until and not self._halting:
+            while self._instant < until and not self._halting and not lane.closed:
                 self._step(until)
         finally:
             lane.stalled = False
             self.current = lane
+            asyncio._set_running_loop(running)
             if task is not None:
                 asyncio.tasks._enter_task(self, task)
 
@@ -130,10 +143,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
         handle = asyncio.Handle(callback, args, self, context)
         lane = handle._context.get(LANE) or self.world  # type: ignore[attr-defined]
         owner = getattr(callback, "__self__", None)
+        if lane.closed:
+            if isinstance(owner, asyncio.Task):
+                _close_quietly(owner)
+            return handle
         if isinstance(owner, asyncio.Task):
             lane.keep(owner)
-        if not lane.closed:
-            lane.ready.append(handle)
+        lane.ready.append(handle)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
@@ -141,8 +157,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Put a callback into its lane once ``delay`` seconds have passed."""
-        return self.call_at(self._instant + delay, callback, *args, context=context)
+        """Put a callback into its lane once ``delay`` seconds have passed by the lane's own clock."""
+        return self.call_at(self._instant * self.current.rate + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
@@ -150,7 +166,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Put a callback into its lane at an instant; those of one instant come in any order."""
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._numbers += 1
-        heapq.heappush(self._timers, (max(when, self._instant), self._chance.random(), self._numbers, timer))
+        instant = max(when / self.current.rate, self._instant)
+        heapq.heappush(self._timers, (instant, self._chance.random(), self._numbers, timer))
         return timer
 
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]
@@ -186,7 +203,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
             raise Stalled(
                 f"{CALLBACKS_AT_ONCE:,} callbacks ran at {self._instant} and no time passed: {lane.name} {name}"
             )
-        handle._run()
+        try:
+            handle._run()
+        except (KeyboardInterrupt, SystemExit) as error:
+            pass_interrupt(error)
+            if self._escaped is None or lane is self.world:
+                raise
+            self._escaped(lane, error)
         self.current = self.world
         if self._broken_off:
             raise BrokenOff
@@ -226,9 +249,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Nobody sleeps in a selector."""
 
 
-def _close(task: asyncio.Task[Any]) -> None:
+def _close_quietly(task: asyncio.Task[Any]) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     coroutine: Any = task.get_coro()
-    with contextlib.suppress(BaseException):
-        # What awaits on its way out is left there: the process is dead.
+    with warnings.catch_warnings(), contextlib.suppress(BaseException):
+        # Some have not even begun, and what awaits on its way out is left there: the process is dead.
+        warnings.simplefilter("ignore", RuntimeWarning)
         coroutine.close()

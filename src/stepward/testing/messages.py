@@ -8,17 +8,23 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from typing import Any
 
+from msgspec.structs import replace
+
 from stepward.errors import TransportError
-from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.messages import Outcome, Reply, Request, reply_queue
 from stepward.testing.approvals import AGENT as APPROVING
 from stepward.testing.faults import Rates
 from stepward.testing.history import Mirror
 from stepward.testing.loop import Lane, SimulationLoop
+from stepward.testing.programs import AGENT as LAB
 from stepward.testing.rules import Rules
 from stepward.testing.trace import Trace
 from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked, Transport
+from stepward.transport.store import StoreTransport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+NONSENSE = (b"", b"{", b"[" * 3_000, b'"text"', b"\xff\xfe", b'{"amount":"much"}', b'{"amount":1e999}', b"5")
+"""What is no JSON, and what is no object with an amount."""
 HELD_SECONDS = 10.0
 """How long a reply waits for a Supervisor's judgement that it can cross."""
 
@@ -45,11 +51,16 @@ class Network:
         self._steps: dict[str, tuple[str, int, str, int]] = {}
         self._held_back: list[tuple[Transport, str, Message]] = []
 
-    def send(self, transport: Transport, queue: str, messages: Sequence[Message]) -> None:
-        """Let messages travel, each on its own way."""
-        together: list[Message] = []
+    def check(self, messages: Sequence[Message]) -> None:
+        """Hold what leaves a process against what is committed."""
         for message in messages:
             self._check(message)
+
+    def send(self, transport: Transport, queue: str, messages: Sequence[Message]) -> None:
+        """Let messages travel, each on its own way."""
+        self.check(messages)
+        together: list[Message] = []
+        for message in messages:
             if self._is_held_back(message):
                 self._held_back.append((transport, queue, message))
                 self.loop.call_later(HELD_SECONDS, self.let_go, context=Context())
@@ -61,6 +72,18 @@ class Network:
                     self.loop.call_later(delay, self._arrive, transport, queue, [message], context=Context())
         if together:
             self._arrive(transport, queue, together)
+
+    def garbled(self, message: Message) -> Message:
+        """The message, or what cannot be read in its place."""
+        rate = self.rates().reply_garbled
+        if not rate or not isinstance(message, Reply) or message.key.startswith(LAB) or self.chance.random() >= rate:
+            return message
+        self.trace.fault("reply garbled", message.task, message.key)
+        if message.outcome is Outcome.COMPLETED:
+            return replace(message, output=self.chance.choice(NONSENSE))
+        if message.error is not None:
+            return replace(message, error=self.chance.choice(NONSENSE))
+        return message
 
     def let_go(self) -> None:
         """Let replies that were held back arrive now: while a Supervisor stands before its decision, say."""
@@ -121,7 +144,7 @@ class Network:
             )
             return
         if request.agent == APPROVING and step.deferred_at is not None and step.attempt == request.attempt:
-            self.trace.violated("S8", f"{request.task}/{request.key} was asked again after its Agent had done its part")
+            self._check_asked_again(request)
         identity = (request.task, request.run, request.key, step.generation)
         if self._keys.setdefault(identity, request.idempotency_key) != request.idempotency_key:
             self.trace.violated(
@@ -132,6 +155,14 @@ class Network:
                 "S9",
                 f"{request.idempotency_key} is the key of {identity} and of {self._steps[request.idempotency_key]}",
             )
+
+    def _check_asked_again(self, request: Request) -> None:
+        """Only the owner of a task can know of a deferral; a request of an earlier owner may be late."""
+        task = self._mirror.tasks.get(request.task)
+        if task is not None and task.locked_by is not None and request.reply_to == reply_queue(task.locked_by):
+            self.trace.violated("S8", f"{request.task}/{request.key} was asked again after its Agent had done its part")
+        else:
+            self.trace.reached("a request of an earlier owner left late")
 
 
 class FaultyTransport:
@@ -147,7 +178,13 @@ class FaultyTransport:
     async def publish(self, queue: str, messages: Sequence[Message]) -> None:
         """See ``Transport.publish``."""
         self._admit("publish")
-        self._network.send(self._transport, queue, messages)
+        messages = [self._network.garbled(message) for message in messages]
+        if isinstance(self._transport, StoreTransport):
+            # Its way has the store's faults.
+            self._network.check(messages)
+            await self._transport.publish(queue, messages)
+        else:
+            self._network.send(self._transport, queue, messages)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         """See ``Transport.take``."""
@@ -159,10 +196,10 @@ class FaultyTransport:
         self._admit("settle")
         await self._transport.settle(queue, deliveries)
 
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
         """See ``Transport.extend``."""
         self._admit("extend")
-        await self._transport.extend(queue, deliveries, lease)
+        return await self._transport.extend(queue, deliveries, lease)
 
     async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
         """See ``Transport.revoke``."""

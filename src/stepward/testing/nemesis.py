@@ -6,12 +6,14 @@ import asyncio
 import random
 from collections.abc import Callable
 
+from stepward.testing.deployments import DEPLOYMENTS, FLAGS
 from stepward.testing.faults import HOUR
 from stepward.testing.process import Process
 from stepward.testing.services import Service
 from stepward.testing.world import World
 
 AWAY_SECONDS = (3.0, 8.0, 15.0)
+REPLACE_LOOK = 0.5
 
 
 class Nemesis:
@@ -21,6 +23,7 @@ class Nemesis:
         self._world = world
         self._chance = random.Random(f"{world.seed}/nemesis")
         self._edge_chance = random.Random(f"{world.seed}/nemesis/edge")
+        self._deploy_chance = random.Random(f"{world.seed}/nemesis/deploys")
         self._service_chance = random.Random(f"{world.seed}/nemesis/services")
 
     async def run(self, seconds: float) -> None:
@@ -43,6 +46,8 @@ class Nemesis:
         self._plan(at_the_edge, seconds, self._edge_chance)
         if not self._world.plain:
             self._plan([(rates.service_away_every, self._send_away)], seconds, self._service_chance)
+        deploys = [(rates.deploy_every, self._deploy), (rates.flag_every, self._turn_flag)]
+        self._plan(deploys, seconds, self._deploy_chance)
         await asyncio.sleep(seconds)
 
     def heal(self) -> None:
@@ -53,6 +58,17 @@ class Nemesis:
         for service in self._world.services.values():
             service.is_away = False
         self._world.office.gate.away = False
+        self._world.flags.clear()
+        self._world.deployed.clear()
+        for process in [each for each in self._processes() if each.deployment]:
+            self._replace(process)
+
+    def _replace(self, process: Process) -> None:
+        """End a process of wrong code, as soon as it does not stand still: the next one has the right code."""
+        if process.lane.stalled:
+            self._world.loop.call_later(REPLACE_LOOK, self._replace, process)
+        elif not process.dead:
+            self._world.died(process)
 
     def _plan(self, plagues: list[tuple[float, Callable[[], None]]], seconds: float, chance: random.Random) -> None:
         for every, strike in plagues:
@@ -106,6 +122,21 @@ class Nemesis:
         if not process.dead:
             self._world.trace.reached("a process ended in good order")
             self._world.died(process)
+
+    def _deploy(self) -> None:
+        chance, processes = self._deploy_chance, self._processes()
+        able = [process for process in processes if process.started and not process.lane.parked]
+        if able and self._world.faulty:
+            victim, deployment = chance.choice(able), chance.randrange(len(DEPLOYMENTS)) * chance.choice([0, 1, 1])
+            self._world.deployed[victim.name.partition(".")[0]] = deployment
+            self._world.trace.fault("wrong deploy" if deployment else "right deploy", victim.name, deployment)
+            victim.stop_orderly(lambda: self._ended(victim))
+
+    def _turn_flag(self) -> None:
+        if self._world.faulty:
+            flag = self._deploy_chance.choice(FLAGS)
+            self._world.flags[flag] = not self._world.flags.get(flag, True)
+            self._world.trace.fault("flag turned", flag, self._world.flags[flag])
 
     def _jump(self) -> None:
         victim = self._victim()

@@ -8,12 +8,14 @@ from typing import Any
 
 from stepward.errors import Refused, StoreError
 from stepward.store.contract import Directive
-from stepward.testing.crowds import Crowd, Rank
+from stepward.testing.crowds import USUAL, Crowd, Rank
+from stepward.testing.harsh_plans import HarshPlans
 from stepward.testing.pipelines import PIPELINES
 from stepward.testing.plans import Planner
 from stepward.testing.process import Process
+from stepward.testing.programs import NAME, PROGRAM, SETTLING
 from stepward.testing.workload import SIGNALS, WORKFLOWS, Plan
-from stepward.testing.world import World
+from stepward.testing.world import PROGRAMS, World
 
 PATIENCE = 3.0
 SUSPENDED_SECONDS = 15.0
@@ -30,6 +32,7 @@ class People:
         # A source of its own: the seeds that drew none go on as they always did.
         self._aside = random.Random(f"{world.seed}/pipelines")
         self._planned = 0.0 if world.plain else self._aside.choice([0.0, 0.0, 0.5])
+        self._harsh = HarshPlans(world.rates, world.seed)
         self._signals = 0
         self.accepted: dict[str, str] = {}
         """Ids of tasks whose submission was acknowledged, with their uids."""
@@ -44,7 +47,8 @@ class People:
             deadline = self._chance.choice([None, None, None, 10.0, 30.0])
             id = f"task-{number}"
             told = self._world.readership.queue()
-            self.wanted[id] = (self._policy(), self._with_approval(self._planner.plan(), number), deadline, told)
+            plan = self._harsh.changed(self._with_approval(self._planner.plan(), number))
+            self.wanted[id] = (self._policy(), plan, deadline, told)
             self._ranks[id] = crowd.rank(number)
             self._world.loop.call_later(self._chance.random() * seconds, self._begin, id)
         for number, (policy, plan) in enumerate(crowd.plans):
@@ -52,6 +56,15 @@ class People:
             self.wanted[id] = (policy, plan, None, None)
             self._ranks[id] = crowd.rank(number)
             self._world.loop.call_later(self._chance.random(), self._begin, id)
+        for id in self._world.cut.tasks & self.wanted.keys():
+            del self.wanted[id]
+
+    def add(self, id: str, policy: str, plan: Plan, *, told: str | None, at: float) -> None:
+        """Let one more task be submitted after so many seconds."""
+        if id not in self._world.cut.tasks:
+            self.wanted[id] = (policy, plan, None, told)
+            self._ranks[id] = USUAL
+            self._world.loop.call_later(at, self._begin, id)
 
     def _with_approval(self, plan: Plan, number: int) -> Plan:
         """Some plans wait for people, before or beside the rest."""
@@ -93,11 +106,11 @@ class People:
     async def operate(self, seconds: float) -> None:
         """Act on tasks now and then."""
         every = self._world.rates.operator_every
-        until = self._world.loop.time() + seconds
-        while every and self._world.loop.time() < until:
+        until = self._world.loop.instant() + seconds
+        while every and self._world.loop.instant() < until:
             await asyncio.sleep(self._chance.expovariate(1 / every))
-            rows = list(self._world.mirror.tasks.values())
-            if rows and self._world.loop.time() < until:
+            rows = [task for task in self._world.mirror.tasks.values() if not task.id.startswith(PROGRAMS)]
+            if rows and self._world.loop.instant() < until:
                 await self.act(self._chance.choice(rows).id, self._chance.choice(VERBS))
 
     async def act(self, id: str, verb: str) -> None:
@@ -124,6 +137,8 @@ class People:
 
     def _begin(self, id: str) -> None:
         """A client in some process submits; it may do so twice."""
+        if id in self._world.cut.tasks:
+            return
         for _ in range(1 + (self._chance.random() < self._world.rates.client_doubles)):
             able = [p for p in self._world.processes.values() if p.has_scheduler and not p.dead]
             process = self._chance.choice([*able, self._world.office])
@@ -133,7 +148,7 @@ class People:
         policy, plan, deadline, told = self.wanted[id]
         try:
             async with asyncio.timeout(PATIENCE):
-                workflow = PIPELINES.get(policy) or WORKFLOWS[policy]
+                workflow = PIPELINES.get(policy) or WORKFLOWS.get(policy) or (PROGRAM if policy == NAME else SETTLING)
                 options: dict[str, Any] = {"complete_by": deadline, "reply_to": told, **self._ranks[id]}
                 handle = await process.client.submit(workflow, plan, id=id, **options)
                 uid = (await handle.status()).uid

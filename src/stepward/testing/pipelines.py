@@ -77,7 +77,8 @@ class Plans:
 
     def _check_recorded(self, task: TaskRow, entries: Sequence[Entry]) -> None:
         """R22: every stage has its record from the submission on."""
-        recorded = {entry.after.key for entry in entries if entry.table == "step" and entry.after.task == task.uid}
+        steps = [entry.after for entry in entries if entry.table == "step" and entry.after is not None]
+        recorded = {step.key for step in steps if step.task == task.uid}
         missing = [stage.key for stage in _plan_of(task) if stage.key not in recorded]
         if missing:
             self._broken("R22", f"{task.id} came into being without {', '.join(missing)}")

@@ -41,6 +41,8 @@ class Posting:
             self._wanted[id] = (self._order(), self._world.readership.queue())
             for _ in range(1 + (chance.random() < self._world.rates.client_doubles)):
                 loop.call_later(chance.random() * seconds, self._begin, id)
+        for id in self._world.cut.tasks & self._wanted.keys():
+            del self._wanted[id]
         for _ in range(chance.choice([0, 0, 1, 2])):
             loop.call_later(chance.random() * seconds, self._babble, chance.choice(NONSENSE))
 
@@ -56,6 +58,11 @@ class Posting:
             if self._is_wanted(letter):
                 self._world.trace.reached("a dead letter was put back")
                 await self._world.office.store.put_back([letter.number], "operator")
+
+    @property
+    def ids(self) -> list[str]:
+        """Of all messages that are to become tasks, or never will."""
+        return list(self._wanted)
 
     @property
     def is_at_rest(self) -> bool:
@@ -93,6 +100,8 @@ class Posting:
         return order is not None and order.is_good
 
     def _begin(self, id: str) -> None:
+        if id not in self._wanted:
+            return
         able = [process for process in self._world.processes.values() if process.started and not process.dead]
         process = self._chance.choice([*able, self._world.office])
         process.run(self._post(process, id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
@@ -25,6 +26,7 @@ from stepward.testing.store import FaultyStore, Gate
 from stepward.testing.trace import STALL, Trace
 from stepward.transport.contract import Transport
 from stepward.transport.queues import StoreQueues
+from stepward.transport.store import StoreTransport
 from stepward.workflow.registry import Registry
 
 APP = "simulated"
@@ -52,8 +54,16 @@ class Surroundings(Protocol):
     settings: Settings
     registry: Registry
     agents: Sequence[Agent]
-    hub: Transport
+    hub: Transport | None
+    """The broker; None: the queues are in the store."""
     network: Network
+    rates: Rates
+
+    deployed: dict[str, int]
+
+    def registry_of(self, deployment: int) -> Registry:
+        """What a process of that deployment serves."""
+        ...
 
     def rates_now(self) -> Rates:
         """How often faults strike at this moment."""
@@ -73,10 +83,13 @@ class Process:
         self.work = work
         self.started = False
         self.dead = False
+        self.deployment = world.deployed.get(name.partition(".")[0], 0)
+        self.registry = world.registry_of(self.deployment)
         self.lane = world.loop.open_lane(name)
         self.context = Context()
         self.context.run(LANE.set, self.lane)
-        self.clock = SimulatedClock(world.loop.time)
+        self.lane.rate = _rate(world.rates.clock_rate, random.Random(f"{world.seed}/{name}/clock")) if roles else 1.0
+        self.clock = SimulatedClock(world.loop.instant, self.lane.rate)
         self._world = world
         self._chance = random.Random(f"{world.seed}/{name}")
         self._strikes = random.Random(f"{world.seed}/{name}/failpoints")
@@ -84,8 +97,8 @@ class Process:
         self.gate = Gate(world.rates_now, random.Random(f"{world.seed}/{name}/store"), world.trace)
         self._real = SqliteStore(world.path, app=APP, environment=self._environment, busy_seconds=1.0)
         self.store = cast("Store", FaultyStore(self._real, self.gate))
-        self.transport = FaultyTransport(world.hub, world.network, self.lane, self.context)
         self._hints = Hints()
+        self.transport = FaultyTransport(self._way(), world.network, self.lane, self.context)
         self._endings = Endings()
         self.host: Host | None = None
         self.client = Client(self.store, app=APP, registry=world.registry, environment=self._environment)
@@ -97,7 +110,8 @@ class Process:
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something inside this process."""
-        self._world.loop.create_task(work, context=self.context.copy())
+        task = self._world.loop.create_task(work, context=self.context.copy())
+        task.add_done_callback(self._check_end)
 
     def kill(self) -> None:
         """End at once: nothing of it runs any more, only store and broker stay."""
@@ -115,6 +129,11 @@ class Process:
     def has_scheduler(self) -> bool:
         """Whether submissions may be born here."""
         return self.started and self.host is not None and self.host.scheduler is not None
+
+    @property
+    def instances(self) -> list[str]:
+        """The instances that it runs now."""
+        return list(self.host._leases.instances) if self.host is not None else []
 
     @property
     def is_mortal(self) -> bool:
@@ -140,6 +159,14 @@ class Process:
         self._world.loop.call_soon(self._fall, context=Context())
         raise SimulatedCrash
 
+    def _way(self) -> Transport:
+        """The broker that all share, or the queues in the store as this process reaches them."""
+        if self._world.hub is not None:
+            return self._world.hub
+        transport = StoreTransport(self.store.messages, poll=self._world.settings.poll, hint=None)
+        self._hints.listen(transport.wake)
+        return transport
+
     async def _main(self) -> None:
         world = self._world
         try:
@@ -162,6 +189,11 @@ class Process:
             if not self.dead:
                 world.trace.violated("bug", f"an actor of {self.name} ended by {type(error).__name__}: {error}")
             raise
+
+    def _check_end(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception) and not self.dead:
+            self._world.trace.violated("bug", f"something in {self.name} ended by {type(error).__name__}: {error}")
 
     def _failed(self, error: StepwardError) -> None:
         if self.started:
@@ -195,7 +227,7 @@ class Process:
             submissions=[ORDERS],
             schedules=[],
             queues=queues,
-            registry=self._world.registry,
+            registry=self.registry,
             agents=self._world.agents,
             settings=self._world.settings,
             environment=self._environment,
@@ -247,3 +279,7 @@ class Process:
         self._real._database.close()
         while self.transport._listening:
             self.transport._listening.pop()()
+
+
+def _rate(most: float, chance: random.Random) -> float:
+    return 1.0 + chance.choice([-most, 0.0, most / 2, most])

@@ -16,6 +16,7 @@ from stepward.testing.process import APP, Process
 from stepward.testing.telling import Tellings
 from stepward.testing.trace import Trace
 
+REFUSED = "refused:"
 READ = "R.read"
 """The crash point at which an event was given to its reader and not settled."""
 PAUSES = (0.0, 0.0, 0.01, 0.5, 2.0)
@@ -46,7 +47,9 @@ class Readership:
     @property
     def has_heard_all(self) -> bool:
         """Whether nothing is left to be heard."""
-        return all(self._heard[task.uid] == task.events for task in self._mirror.tasks.values())
+        heard = self._heard
+        is_all_heard = all(heard[task.uid] == task.events for task in self._mirror.tasks.values())
+        return is_all_heard and all(heard[uid] for uid in self._tellings.told if uid.startswith(REFUSED))
 
     def check_end(self) -> None:
         """At rest everything was heard, and the last event is the task's end."""

@@ -128,7 +128,7 @@ class Service:
             raise Unrecoverable("declined", code=amount)
         if not self.dedupes or account.effects == 0:
             account.effects += 1
-            account.effect_at.append(self._loop.time())
+            account.effect_at.append(self._loop.instant())
             self._trace.note("effect", key)
         if account.effects > 1:
             self._trace.reached("a service without deduplication had two effects")

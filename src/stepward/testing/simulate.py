@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 from stepward.testing.bugs import BUGS, planted
+from stepward.testing.corpus import Corpus
 from stepward.testing.run import Result, run_seed
 
 CHUNK = 10
@@ -61,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     if options.bugs:
         return _find_all(options.seeds or BUG_SEEDS, options.first, options.jobs)
+    if options.corpus is not None and not _holds(Corpus(options.corpus), options.first):
+        return 1
     summary = Summary()
     began = time.perf_counter()
     for result in results(range(options.first, options.first + (options.seeds or 100)), options.bug, options.jobs):
@@ -73,6 +77,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             break
     _tell(summary, time.perf_counter() - began, verbose=options.verbose)
     return 1 if summary.broken or summary.void else 0
+
+
+def _holds(corpus: Corpus, first: int) -> bool:
+    """Whether nothing that was found once is found again; the programs run in the world of the first seed."""
+    summary = Summary()
+    for seed in corpus.seeds().values():
+        summary.add(run_seed(seed, plain=True))
+        summary.add(run_seed(seed))
+        gc.collect()
+    summary.add(run_seed(first, experiments=corpus.experiments()))
+    print(f"{summary.seeds} worlds of the corpus, {len(summary.broken)} broken")
+    _tell_broken(summary)
+    return not summary.broken
 
 
 def results(seeds: Sequence[int], bug: str | None, jobs: int) -> Iterator[Result]:
@@ -127,13 +144,7 @@ def _tell_seed(result: Result) -> None:
 def _tell(summary: Summary, seconds: float, *, verbose: bool) -> None:
     if sys.stderr.isatty():
         print("\r", end="", file=sys.stderr)
-    for result in summary.broken[:3]:
-        print(f"seed {result.seed} broke: {result.description}")
-        print("\n".join(result.timeline))
-        print("\n".join(result.violations[:5]))
-        print(f"again: python -m stepward.testing.simulate --seeds 1 --from {result.seed}\n")
-    for result in summary.broken[3:]:
-        print(f"seed {result.seed} broke: {result.violations[0]}")
+    _tell_broken(summary)
     share = 100 * summary.processed / max(1, summary.tasks)
     print(
         f"{summary.seeds} seeds in {seconds:.1f} s ({summary.seeds / seconds:.1f}/s), {len(summary.broken)} broken; "
@@ -147,6 +158,17 @@ def _tell(summary: Summary, seconds: float, *, verbose: bool) -> None:
         print(f"void: {summary.void}")
 
 
+def _tell_broken(summary: Summary) -> None:
+    for result in summary.broken[:3]:
+        print(f"seed {result.seed} broke: {result.description}")
+        print("\n".join(result.timeline))
+        print("\n".join(result.violations[:5]))
+        print(f"again: python -m stepward.testing.simulate --seeds 1 --from {result.seed}")
+        print(f"smaller: make shrink SEED={result.seed}\n")
+    for result in summary.broken[3:]:
+        print(f"seed {result.seed} broke: {result.violations[0]}")
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m stepward.testing.simulate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=None, help="how many (100; with --bugs at most 300 for each)")
@@ -156,6 +178,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--bugs", action="store_true", help="plant each bug in turn, and say after which seed it showed"
     )
+    parser.add_argument("--corpus", type=Path, help="a folder of what once broke, to be run first")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first broken seed")
     parser.add_argument("--verbose", action="store_true", help="tell of each seed")
     return parser.parse_args(arguments)

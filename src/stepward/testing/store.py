@@ -69,6 +69,7 @@ class FaultyStore:
         self._store = store
         self._gate = gate
         self.now = store.now
+        self.jumped = store.jumped
         self.transactional_steps = store.transactional_steps
         self.changed = store.changed
         self.stirred = store.stirred
@@ -154,11 +155,13 @@ def _verb(holder: Any, target: Any, gate: Gate, verb: str) -> Any:
 
     async def call(*args: Any, **kwargs: Any) -> Any:
         await gate.enter(verb)
-        before = VERB.set(_told(verb, args))
+        before = VERB.get()
+        VERB.set(_told(verb, args))
         try:
             result = await real(*args, **kwargs)
         finally:
-            VERB.reset(before)
+            # No token: what is cut off as its world ends is closed in another context.
+            VERB.set(before)
         if verb == "decide" and result < len(args[1]):
             gate.trace.reached("a decision came too late")
         await gate.leave(verb)

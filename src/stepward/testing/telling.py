@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
+from stepward.errors import InvalidPayload
+from stepward.model import stopped
+from stepward.model.cloudevents import decode_event
 from stepward.model.states import TaskState
 from stepward.model.status import OF_STATE, Told
-from stepward.testing.history import Entry, InboxEntry, MessageRow, Mirror, StepRow, TaskRow
+from stepward.testing.history import Entry, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
 
-REPLIES = "replies."
+REPLIES = "replies.simulated."
+"""How the names of private response queues start; those of Schedulers' queues name an instance instead."""
+SUBMISSIONS = "submissions."
 REOPENED = frozenset({"suspended", "error"})
 """States that only an operator leaves for ``pending``; the others come there when their owner dies or they wake."""
 AWAITED = frozenset({"operation", "local", "transaction", "child"})
@@ -59,7 +64,9 @@ class Tellings:
 
     def committed(self, entries: list[Entry]) -> None:
         """Check a transaction; the mirror has followed it already."""
-        lines = _lines(entries)
+        every = _lines(entries)
+        self._check_refused(entries, [(queue, line) for queue, line in every if line.type == Told.REFUSED])
+        lines = [(queue, line) for queue, line in every if line.type != Told.REFUSED]
         tasks: dict[str, list[TaskChange]] = {}
         for table, before, after in entries:
             if table == "task" and after is not None and after.reply_to is not None:
@@ -71,6 +78,16 @@ class Tellings:
         for uid in {**tasks, **{line.uid: None for _, line in lines}}:
             told = [line for _, line in lines if line.uid == uid]
             self._check(uid, tasks.get(uid, []), told, entries)
+
+    def _check_refused(self, entries: list[Entry], lines: list[tuple[str, Line]]) -> None:
+        """Whoever asked for what became a dead letter is told so with it, and nobody else is."""
+        letters = [entry.after for entry in entries if entry.table == "dead_letter" and entry.before is None]
+        expected = sorted(asked for letter in letters if (asked := _asked(letter)) is not None)
+        found = sorted((queue, line.subject) for queue, line in lines)
+        if found != expected:
+            self._broken("S28", f"a commit told {found} of refusals, and buried messages of {expected}")
+        for _, line in lines:
+            self.told[line.uid] = [line.type]
 
     def _check(self, uid: str, changes: list[TaskChange], told: list[Line], entries: list[Entry]) -> None:
         self._check_sequence(uid, changes, told)
@@ -107,7 +124,7 @@ class Course:
         self.last: str | None = None
         """What the task came to in the end, if it is told."""
         self._has_started = has_started
-        steps = [entry for entry in entries if entry.table == "step" and _of(entry).task == uid]
+        steps = _put_back([entry for entry in entries if entry.table == "step" and _of(entry).task == uid])
         self.told.update(_outcomes(steps))
         self.told.update(_delays(entries, uid, steps, changes, mirror))
         for change in changes:
@@ -129,7 +146,10 @@ class Course:
 
     def _wait(self, before: TaskRow | None, after: TaskRow, *, went_on: bool) -> None:
         """Each wait is told as it begins; one that goes on under another owner is not told again."""
-        if before is None or before.waits_for != after.waits_for or _waits_until_later(before, after):
+        if after.waits_for == stopped.WAITS_FOR:
+            if (before is None or before.error != after.error) and _tries(after) == 1:
+                self._say(Told.WAITING)
+        elif before is None or before.waits_for != after.waits_for or _waits_until_later(before, after):
             self._say(Told.WAITING)
         elif went_on and before.state == after.state:
             # It waits for the same again, or its workflow is over and it is cleaning up.
@@ -141,6 +161,12 @@ class Course:
     def _say(self, told: Told) -> None:
         self.told[told.value] += 1
         self.last = told.value
+
+
+def _tries(stopped_task: TaskRow) -> int:
+    """How often a stopped task was tried with code that did not fit."""
+    known = msgspec.json.decode(stopped_task.error or b"{}", type=dict[str, Any])
+    return int(known.get("tries", 0))
 
 
 def _is_told(before: TaskRow, after: TaskRow) -> bool:
@@ -161,6 +187,16 @@ def _lines(entries: Iterable[Entry]) -> list[tuple[str, Line]]:
     return [(row.queue, _line(row)) for row in new if row.queue.startswith(REPLIES)]
 
 
+def _asked(letter: LetterRow) -> tuple[str, str] | None:
+    """The response queue and the id of a message that can be read and names one."""
+    try:
+        event = decode_event(letter.body)
+    except InvalidPayload:
+        return None
+    is_told = event.replyto is not None and event.replyto.startswith(REPLIES)
+    return (event.replyto or "", event.id) if is_told and letter.queue.startswith(SUBMISSIONS) else None
+
+
 def _line(row: MessageRow) -> Line:
     return msgspec.json.decode(row.body, type=Line)
 
@@ -168,6 +204,16 @@ def _line(row: MessageRow) -> Line:
 def _of(entry: Entry) -> StepRow:
     row: StepRow = entry.after or entry.before
     return row
+
+
+def _put_back(steps: list[Entry]) -> list[Entry]:
+    """A row that a repair replaces is one that changes; what is set aside tells nothing."""
+    gone = {entry.before[:3]: entry.before for entry in steps if entry.after is None}
+    return [
+        entry._replace(before=gone.get(entry.after[:3], entry.before))
+        for entry in steps
+        if entry.after is not None and entry.after.set_aside_at is None
+    ]
 
 
 def _is_outcome(entry: Entry) -> bool:

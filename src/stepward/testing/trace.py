@@ -9,6 +9,9 @@ from typing import Any
 
 TIMELINE = 60
 STALL = "stall at a failpoint"
+HANG = "workflow code hangs"
+STANDING = frozenset({f"fault {STALL}", f"fault {HANG}"})
+"""Faults in which a process stands still; the third detail is for how many seconds."""
 
 
 class Trace:
@@ -38,8 +41,8 @@ class Trace:
         self.situations[situation] += 1
 
     def seconds_since_stall(self) -> float:
-        """How long no process has stood still at a failpoint."""
-        ends = (at + details[2] for at, what, details in self.lines if what == f"fault {STALL}")
+        """How long no process has stood still in the middle of what it does."""
+        ends = (at + details[2] for at, what, details in self.lines if what in STANDING)
         return self._now() - max(ends, default=0.0)
 
     def violated(self, invariant: str, message: str) -> None:

@@ -8,14 +8,15 @@ from stepward.model.states import TASK_ENDS, StepKind, TaskState
 from stepward.store.contract import ClientStore
 from stepward.testing.history import StepRow, TaskRow
 from stepward.testing.people import People
+from stepward.testing.programs import SETTLING_NAME
+from stepward.testing.replays import Replays
 from stepward.testing.services import Account, Service
 from stepward.testing.world import World
-from stepward.workflow.replay import verify
 
 BUGS = frozenset({"internal", "change_refused"})
 """Alerts about a task that blame Stepward itself."""
 BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
-WITH_UNDO = frozenset({"pay.charge", "ship.send", "mail.post"})
+WITH_UNDO = frozenset({"pay.charge", "ship.send", "mail.post", "lab.act"})
 
 
 class Verdict:
@@ -26,6 +27,7 @@ class Verdict:
         self._mirror = world.mirror
         self._trace = world.trace
         self._people = people
+        self._replays = Replays(world)
 
     async def reach(self, store: ClientStore) -> None:
         """Check everything; what is broken is told to the trace."""
@@ -63,20 +65,22 @@ class Verdict:
 
     def _accounts(self) -> dict[str, list[tuple[StepRow, Service, Account]]]:
         found: dict[str, list[tuple[StepRow, Service, Account]]] = {}
-        for service in self._world.services.values():
+        for service in (*self._world.services.values(), self._world.lab):
             for key, account in service.accounts.items():
                 known = self._mirror.keys.get(key)
                 if known is None:
                     self._trace.violated("S9", f"{service.name} was asked under {key!r}, the key of no step")
                 else:
-                    step = self._mirror.steps[known[:3]]
+                    # A run that is settled is deleted.
+                    step = self._mirror.steps.get(known[:3], known)
                     found.setdefault(step.task, []).append((step, service, account))
         return found
 
     def _taken_back(self, task: TaskRow, accounts: list[tuple[StepRow, Service, Account]]) -> None:
         doubted = self._doubted(task)
         for step, service, account in accounts:
-            if account.standing <= 0 or step.key in doubted:
+            is_settled = task.workflow == SETTLING_NAME and step.run < task.run
+            if account.standing <= 0 or step.key in doubted or is_settled:
                 continue
             if step.name not in WITH_UNDO:
                 if step.state != "completed" and step.output is None and step.kind == StepKind.OPERATION:
@@ -103,9 +107,12 @@ class Verdict:
         doubted = self._doubted(task)
         for step, service, account in accounts:
             gone = step.state == "completed" and step.kind == StepKind.OPERATION and account.standing < 1
+            by_hand = account.effects == 0 and step.acts_under in self._world.rules.marked
             # An earlier generation's key may have had no effect while the last one had.
-            if gone and step.generation == 0:
+            if gone and step.generation == 0 and not by_hand:
                 self._trace.violated("S12", f"{task.id} is processed, {step.key} completed, its effect is not there")
+            if service.dedupes and account.standing > 0 and self._was_undone(step):
+                self._trace.violated("S12", f"{task.id} is processed, {step.key} was undone, and its effect stands")
             lost = (
                 step.state == "abandoned" and step.output is None and account.standing > 0 and step.key not in doubted
             )
@@ -128,23 +135,15 @@ class Verdict:
     async def _replay(self, task: TaskRow, store: ClientStore) -> None:
         """S18: the history of a finished task tells its story again."""
         record = await store.task(task.id)
-        workflow = self._world.registry.workflow(task.workflow, task.version)
-        if record is None or workflow is None:
-            return
-        steps = [s for s in await store.steps(task.id) if s.run == record.run and s.kind is not StepKind.UNDO]
-        difference = verify(workflow, record, steps)
+        difference = None if record is None else self._replays.difference(record, await store.steps(task.id))
         if difference is not None:
             self._trace.violated("S18", difference)
 
     def _booked(self) -> None:
-        """The rows of transactional steps stand exactly where the steps are completed."""
+        """The rows of transactional steps stand exactly where the steps were done; an operator's word writes none."""
         rows = self._world.bookings()
         if len(rows) != len(set(rows)):
             self._trace.violated("S5", "a transactional step wrote its rows twice")
-        done = {
-            f"{s.task}/{s.run}/{s.key}"
-            for s in self._mirror.steps.values()
-            if s.name == "booked" and s.state == "completed"
-        }
-        if missing := done - {row.partition("#")[0] for row in rows}:
+        done = {s.acts_under for s in self._mirror.steps.values() if s.name == "booked" and s.state == "completed"}
+        if missing := done - set(rows) - self._world.rules.marked:
             self._trace.violated("S12", f"transactional steps completed without their rows: {sorted(missing)[:3]}")

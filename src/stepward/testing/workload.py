@@ -16,6 +16,7 @@ from stepward.model.action import current_caller
 from stepward.model.current import current_step
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.testing.approvals import approved
+from stepward.testing.deployments import DEPLOYMENTS
 from stepward.testing.services import Service
 from stepward.workflow.definition import Workflow, step, workflow
 from stepward.workflow.functions import continue_as_new, current_task, side_effect, wait_for
@@ -27,6 +28,8 @@ class Surroundings(Protocol):
     """The world of the seed that runs."""
 
     services: dict[str, Service]
+    flags: dict[str, bool]
+    """Which flags are off; all others are on."""
 
     def called(self, remaining: float, key: str) -> None:
         """An operation was called."""
@@ -34,6 +37,14 @@ class Surroundings(Protocol):
 
     def value(self, task: str) -> int:
         """Something that no replay would give again."""
+        ...
+
+    def hangs(self, task: str) -> None:
+        """Workflow code of that task never gives the loop back."""
+        ...
+
+    def interrupts(self) -> bool:
+        """Whether the code that asks is to raise what is meant to end a process."""
         ...
 
     def undoes(self, key: str) -> None:
@@ -62,7 +73,13 @@ AGENTS = [pay, ship, mail]
 async def _do(service: str, operation: str, amount: int) -> Any:
     now = current_step()
     _Here.world.called(now.remaining, now.idempotency_key)
+    _interrupt()
     return await _Here.world.services[service].do(now.idempotency_key, operation, amount)
+
+
+def _interrupt() -> None:
+    if _Here.world.interrupts():
+        raise KeyboardInterrupt
 
 
 async def _undo(service: str, operation: str) -> None:
@@ -121,6 +138,7 @@ async def retract(result: dict[str, int] | None, amount: int) -> None:
 @step(complete_by="2s")
 async def local(amount: int) -> int:
     """Runs beside the Scheduler."""
+    _interrupt()
     await asyncio.sleep(0.01)
     if amount % 13 == 0:
         raise Unrecoverable("an unlucky number")
@@ -228,6 +246,33 @@ async def _bug() -> None:
     raise ValueError("a bug of the application")
 
 
+async def _flag(name: str, part: Plan, otherwise: Plan) -> Any:
+    """Code that reads a flag as it runs, as no workflow may."""
+    return await follow(part if _Here.world.flags.get(name, True) else otherwise)
+
+
+async def _typo() -> None:
+    raise KeyError("typo")
+
+
+async def _raise(name: str) -> None:
+    raise ENDS_OF_PROCESSES[name]
+
+
+async def _hang() -> None:
+    if current_caller() is not None:
+        _Here.world.hangs(current_task().uid)
+
+
+async def _endless(part: Plan, seconds: float) -> str:
+    await follow(part)
+    try:
+        await wait_for(ENOUGH, timeout=seconds)
+    except TimeoutError:
+        continue_as_new(["endless", part, seconds])
+    return "enough"
+
+
 async def _again(part: Plan) -> None:
     continue_as_new(part)
 
@@ -246,9 +291,18 @@ NODES: dict[str, Callable[..., Awaitable[Any]]] = {
     "guarded": _guarded,
     "bug": _bug,
     "again": _again,
+    "flag": _flag,
+    "typo": _typo,
+    "raise": _raise,
+    "hang": _hang,
+    "endless": _endless,
     "approval": approved,
 }
 
+ENOUGH = "enough"
+ENDS_OF_PROCESSES: dict[str, type[BaseException]] = {
+    kind.__name__: kind for kind in (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
+}
 SIGNALS = ("go", "stop")
 """What workflows wait for."""
 
@@ -263,13 +317,19 @@ POLICIES: dict[str, tuple[str | None, Supervision]] = {
 }
 
 
-def _declared(name: str, complete_by: str | None, supervision: Supervision) -> Workflow[[Plan], Any]:
+def _declared(
+    name: str, complete_by: str | None, supervision: Supervision, understood: Callable[[Plan], Plan]
+) -> Workflow[[Plan], Any]:
     async def body(plan: list[Any]) -> Any:
-        return await follow(plan)
+        return await follow(understood(plan))
 
-    declare: Any = workflow(name=name, complete_by=complete_by, supervision=supervision)
+    declare: Any = workflow(name=name, complete_by=complete_by, supervision=supervision, undo="all runs")
     declared: Workflow[[Plan], Any] = declare(body)
     return declared
 
 
-WORKFLOWS = {name: _declared(name, *policy) for name, policy in POLICIES.items()}
+DEPLOYED = [
+    {name: _declared(name, *policy, understood) for name, policy in POLICIES.items()} for understood in DEPLOYMENTS
+]
+"""The workflows of each deployment, by name."""
+WORKFLOWS = DEPLOYED[0]

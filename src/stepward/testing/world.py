@@ -3,62 +3,87 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Sequence
 from contextvars import Context
+from dataclasses import replace
+from functools import cache, cached_property
 from itertools import count
 
 import apsw
 
 from stepward.agent.declaration import Agent
 from stepward.host import Roles
+from stepward.model.records import WorkflowRecord
 from stepward.settings import Settings
 from stepward.testing import faults, workload
 from stepward.testing.approvals import Approvers, desk
 from stepward.testing.clock import BOOTED_FOR
+from stepward.testing.cut import WHOLE, Cut
 from stepward.testing.history import Mirror, triggers
-from stepward.testing.loop import SimulationLoop
+from stepward.testing.loop import Lane, SimulationLoop
 from stepward.testing.messages import Network
 from stepward.testing.pipelines import PIPELINES
 from stepward.testing.process import Process, Work
+from stepward.testing.programs import AGENT as LAB
+from stepward.testing.programs import PROGRAM, SETTLING, lab
 from stepward.testing.readers import Readership
 from stepward.testing.rules import Rules
 from stepward.testing.services import Service
-from stepward.testing.trace import Trace
+from stepward.testing.trace import HANG, Trace
 from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
 from stepward.workflow.registry import Registry
 
 DATABASES = count()
+PROGRAMS = "program-"
+"""How the ids of tasks start whose ends are computed."""
+HANG_LEASES = 1.5
+"""Leases after which a process that hangs is ended; its hang is counted after one."""
+MOST_HANGS = 3
+"""One is counted while the next process hangs already, and the second may be so too."""
+RIGHT = 0
+"""The deployment of which all tasks are to end."""
+FEW, MANY = 3, 100
+"""Deaths of owners after which a task is parked."""
+FINAL = ("declined", "declined_after", "undo_refused")
+"""Faults of services that decide how a task ends."""
 LEASES = (2.0, 3.0, 5.0)
 
 
 class World:
     """Everything that one seed brings about; also what the declarations of the workload see."""
 
-    def __init__(self, seed: int, loop: SimulationLoop, *, plain: bool = False) -> None:
+    _values = 0
+    _offset = 0.0
+    _inspector: apsw.Connection | None = None
+
+    def __init__(
+        self, seed: int, loop: SimulationLoop, *, plain: bool = False, cut: Cut = WHOLE, programs: bool = False
+    ) -> None:
         self.seed = seed
+        self.cut = cut
         self.plain = plain
         """Whether there are no pipelines, submissions and response queues."""
         self.loop = loop
         self.chance = random.Random(f"{seed}/world")
-        self.trace = Trace(loop.time, loop.break_off)
-        self.rates = faults.drawn(random.Random(f"{seed}/faults"))
+        self.trace = Trace(loop.instant, loop.break_off)
+        self.rates = self._rates()
         self.faulty = False
         """Whether the first phase is on, in which faults strike."""
         self.mirror = Mirror()
         self.rules = Rules(self.mirror, self.trace, self.now)
         self.path = f"file:/simulated-{next(DATABASES)}?vfs=memdb"
         self.settings = self._settings()
-        self.registry = Registry(
-            [*workload.WORKFLOWS.values(), *PIPELINES.values()],
-            [operation for agent in (*workload.AGENTS, desk) for operation in agent.operations.values()],
-        )
+        if programs:
+            self.settings = replace(self.settings, recovery_limit=MANY)
         self.memory = MemoryTransport(self.now)
-        self.hub: Transport = self.memory
+        self.hub: Transport | None = None if self.rates.queues_in_store else self.memory
         self.network = Network(
             loop, self.rates_now, random.Random(f"{seed}/network"), self.trace, self.rules, self.mirror
         )
         self.services = {name: self._service(name) for name in ("pay", "ship", "mail")}
+        self.lab = self._service(LAB)
         self.readership = Readership(
             self.mirror, self.rules.tellings, self.trace, random.Random(f"{seed}/readers"), most=0 if plain else 2
         )
@@ -66,16 +91,25 @@ class World:
         self.aside = random.Random(f"{seed}/approvals")
         self.has_approvals = not plain and self.aside.random() < 0.4
         """Whether there are steps that people finish."""
-        self.agents: Sequence[Agent] = [*workload.AGENTS, *([desk] if self.has_approvals else [])]
+        self.has_programs = programs or (not plain and self._may_have_programs())
+        """Whether there are tasks whose ends are computed; one that is parked after few deaths would have another."""
+        self.acts: dict[str, int] = {}
+        """The numbers of what steps of programs did, by idempotency key."""
+        self.agents: Sequence[Agent] = [*workload.AGENTS, *[desk] * self.has_approvals, *[lab] * self.has_programs]
+        self.deployed: dict[str, int] = {}
+        """By name of a process, the deployment that it runs from its next start on, if not the right one."""
+        self.flags: dict[str, bool] = {}
+        self.registry = self.registry_of(RIGHT)
         self._approvers = Approvers(self.aside, self.mirror, self.trace)
         self.processes: dict[str, Process] = {}
         self.office = Process(self, "office", None)
         """Where clients and operators sit; it never dies."""
-        self._starts: dict[str, int] = {}
+        self._starts: Counter[str] = Counter()
         self._edge = random.Random(f"{seed}/edge")
-        self._values = 0
-        self._inspector: apsw.Connection | None = None
-        self._offset = 0.0
+
+    def registry_of(self, deployment: int) -> Registry:
+        """What a process of that deployment serves."""
+        return _registry(deployment, has_programs=self.has_programs)
 
     def rates_now(self) -> faults.Rates:
         """How often faults strike at this moment."""
@@ -83,12 +117,14 @@ class World:
 
     def now(self) -> float:
         """The store's clock."""
-        return self.loop.time() + BOOTED_FOR + self._offset
+        return self.loop.instant() + BOOTED_FOR + self._offset
 
     async def prepare(self) -> None:
         """Make the store, and have every change of it told."""
+        self.hung: Counter[str] = Counter()
+        self._interrupting = random.Random(f"{self.seed}/interrupts")
         await self.office._real.open()
-        self._offset = self.office.store.now() - self.loop.time() - BOOTED_FOR
+        self._offset = self.office.store.now() - self.loop.instant() - BOOTED_FOR
         self.office.started = True
         self._inspector = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         self._inspector.execute("create table simulated_booking (key text not null) strict")
@@ -102,7 +138,7 @@ class World:
 
     def start(self, name: str, roles: Roles | None, work: Work | None = None) -> Process:
         """Start a process, for the first time or again."""
-        self._starts[name] = self._starts.get(name, 0) + 1
+        self._starts[name] += 1
         process = self.processes[name] = Process(self, f"{name}.{self._starts[name]}", roles, work)
         self.trace.note("start", process.name)
         process.start()
@@ -130,6 +166,53 @@ class World:
         self.trace.note("call", self.loop.current.name, key)
         if remaining <= 0:
             self.trace.violated("S27", f"the call of {key} began past its complete-by")
+
+    def acted(self, key: str, number: int) -> None:
+        """A step of a program is about to act under that key."""
+        self.acts[key] = number
+
+    def interrupts(self) -> bool:
+        """Whether the code that asks is to raise what is meant to end a process."""
+        rate = self.rates_now().interrupt
+        if not rate or self._interrupting.random() >= rate / 3:
+            return False
+        self.trace.fault("interrupt by an operation")
+        return True
+
+    def hangs(self, task: str) -> None:
+        """Workflow code never gives the loop back: what watches it counts that, and ends the process."""
+        process = self.processes.get(self.loop.current.name.partition(".")[0])
+        if process is None or process.dead or process.lane is not self.loop.current:
+            return  # A replay beside the processes, or what is left of one.
+        # What watches the loop goes by this process's own clock, too.
+        seconds = self.settings.lease * HANG_LEASES / process.lane.rate
+        self._check_hangs(task, process, seconds)
+        process.lane.parked = True  # Nobody ends it otherwise: its workflow code stands in the middle.
+        self.loop.call_later(self.settings.lease, self._count_hang, process, task, context=Context())
+        self.loop.stall(seconds)
+        process.die()
+
+    def _check_hangs(self, task: str, process: Process, seconds: float) -> None:
+        """S34: code that hangs takes few processes down, until an operator has it tried again."""
+        self.trace.fault(HANG, process.name, task, seconds)
+        self.hung[task] += 1
+        again = sum(row.act == "resubmit" and row.task == task for row in self.mirror.audits.values())
+        if self.hung[task] > MOST_HANGS * (1 + again):
+            self.trace.violated("S34", f"{task} hung {self.hung[task]} times")
+
+    def _count_hang(self, process: Process, task: str) -> None:
+        if not process.dead:
+            self.office.run(self._counted(process, task))
+
+    async def _counted(self, process: Process, task: str) -> None:
+        """What the thread does that watches a loop."""
+        instances = process.instances
+        count = await self.office._real.count_hang(task, instances[0] if instances else "host", "simulated")
+        self.trace.note("hang counted", process.name, task, count)
+
+    def escaped(self, lane: Lane, error: BaseException) -> None:
+        """What is meant to end a process reached the loop of one."""
+        self.trace.violated("S34", f"{type(error).__name__} of the application's code ended {lane.name}")
 
     def handed(self, token: str) -> None:
         """An operation gave out a completion token."""
@@ -160,12 +243,23 @@ class World:
         instance = self.mirror.instances.get(scheduler.instance) if scheduler is not None else None
         return instance is not None and bool(instance.alive)
 
+    def _may_have_programs(self) -> bool:
+        # A source of its own: the seeds that draw none go on as they always did.
+        return self.settings.recovery_limit == MANY and random.Random(f"{self.seed}/laboratory").random() < 0.4
+
     def _decide(self, token: str) -> None:
-        self.office.run(self._approvers.decide(self.office.client, token, faulty=self.faulty))
+        nonsense = self.rates_now().reply_garbled > 0
+        self.office.run(self._approvers.decide(self.office.client, token, faulty=self.faulty, nonsense=nonsense))
 
     def _restart(self, name: str, process: Process) -> None:
         if self.processes.get(name) is process:
             self.start(name, process.roles, process.work)
+
+    def _rates(self) -> faults.Rates:
+        rates = faults.drawn(random.Random(f"{self.seed}/faults"))
+        if not self.plain:
+            rates = faults.harsh(rates, random.Random(f"{self.seed}/harsh"))
+        return faults.without(rates, self.cut.faults)
 
     def _settings(self) -> Settings:
         chance = self.chance
@@ -177,7 +271,7 @@ class World:
             tasks_in_flight=chance.choice([1, 2, 4, 100]),
             tasks_in_memory=chance.choice([1, 100]),
             evict_after=chance.choice([0.0, 1.0, 5.0, None]),
-            recovery_limit=chance.choice([3, 100]),
+            recovery_limit=chance.choice([FEW, MANY]),
             drain=chance.choice([0.0, 2.0]),
             commit_rows=chance.choice([1, 5000]),
             retention=None,
@@ -188,10 +282,31 @@ class World:
             name,
             dedupes=name != "mail",
             loop=self.loop,
-            rates=self.rates_now,
+            rates=self.rates_now if name != LAB else lambda: faults.without(self.rates_now(), FINAL),
             chance=random.Random(f"{self.seed}/{name}"),
             trace=self.trace,
         )
+
+
+class KnownRegistry(Registry):
+    """A registry whose records are made once, whatever number of processes registers them."""
+
+    @cached_property
+    def _made(self) -> list[WorkflowRecord]:
+        return super().records()
+
+    def records(self) -> list[WorkflowRecord]:
+        """See ``Registry.records``."""
+        return self._made
+
+
+@cache
+def _registry(deployment: int, *, has_programs: bool) -> Registry:
+    """What the processes of one deployment serve."""
+    also = [PROGRAM, SETTLING] * has_programs
+    agents = [*workload.AGENTS, desk, *[lab] * has_programs]
+    operations = [operation for agent in agents for operation in agent.operations.values()]
+    return KnownRegistry([*workload.DEPLOYED[deployment].values(), *PIPELINES.values(), *also], operations)
 
 
 CALM = faults.Rates()

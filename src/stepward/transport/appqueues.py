@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.transport.graves import Bury, Letter, letters_queue, sealed
-from stepward.transport.queues import Given, Stored, Watching
+from stepward.transport.queues import NOTHING_TOLD, Given, Stored, Watching
 
 R = TypeVar("R")
 RESPONSES = "replies."
@@ -202,14 +202,16 @@ class BrokerQueues:
         await self._reach(queue)
         await self._work_queue(queue).extend(tokens, lease)
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+    ) -> None:
         """See ``AppQueues.bury``; whoever dies in between buries it again."""
         await self._reach(queue)
         part = self._part(queue)
         if part is None:
             return
         found = [
-            Letter(given.body, reason, given.tries)
+            Letter(given.body, reason, given.tries, told.get(token))
             for token, reason in letters
             if (given := part.given(token)) is not None
         ]

@@ -21,13 +21,14 @@ class Bell:
         """Counts the rings, so that none between a look and the wait is missed."""
         self._poll = poll
         self._hint = hint
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: dict[asyncio.Future[None], None] = {}
+        """In the order in which they came, which is the order in which they are woken."""
         self._timer: asyncio.TimerHandle | None = None
 
     def ring(self) -> None:
         """Wake everyone."""
         self.rung += 1
-        waiters, self._waiters = self._waiters, set()
+        waiters, self._waiters = self._waiters, {}
         for waiter in waiters:
             _settle(waiter)
 
@@ -37,14 +38,14 @@ class Bell:
             return
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        self._waiters.add(waiter)
+        self._waiters[waiter] = None
         timer = loop.call_later(self._poll, _settle, waiter)
         self._listen(loop)
         try:
             await waiter
         finally:
             timer.cancel()
-            self._waiters.discard(waiter)
+            self._waiters.pop(waiter, None)
             if not self._waiters and self._timer is not None:
                 self._timer.cancel()
                 self._timer = None

@@ -96,10 +96,11 @@ class BrokerTransport:
         self._check_open(queue)
         await self._intake(queue).settle([delivery.token for delivery in deliveries])
 
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
-        """See ``Transport.extend``."""
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """See ``Transport.extend``; whoever listens is told of revocations at once."""
         self._check_open(queue)
         await self._intake(queue).extend([delivery.token for delivery in deliveries], lease)
+        return ()
 
     async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
         """See ``Transport.revoke``; the request stays where it is, its Agent drops it past its complete-by."""

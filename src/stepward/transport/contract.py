@@ -43,12 +43,17 @@ class Transport(Protocol):
         """These were dealt with and never return."""
         ...
 
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
-        """Keep these for another ``lease`` seconds."""
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """Keep these for another ``lease`` seconds; those of them that were revoked or settled meanwhile, as far as
+        the transport knows: they return to nobody."""
         ...
 
     async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
-        """Nobody waits for that step any more: withdraw its request, and tell an Agent that works on it."""
+        """Nobody waits for that step any more: withdraw its request, and tell an Agent that works on it.
+
+        A reply that gave up tells the Scheduler that nothing of it runs any more; a transport that cannot withdraw or
+        tell leaves it to wait for the complete-by.
+        """
         ...
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:

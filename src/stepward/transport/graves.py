@@ -28,6 +28,8 @@ class Letter(Struct, frozen=True, gc=False):
     body: bytes
     reason: str
     tries: int = 1
+    told: tuple[str, bytes] | None = None
+    """A response queue, and what it is told in the commit that buries the letter."""
 
 
 class Sealed(Struct, frozen=True):
@@ -42,7 +44,9 @@ class Sealed(Struct, frozen=True):
 class Graveyard(Protocol):
     """What of a store buries; see its contract."""
 
-    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+    async def bury_bodies(
+        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """Bury what never stood in the store."""
         ...
 
@@ -56,7 +60,8 @@ def burying(store: Graveyard) -> Bury:
 
     async def bury(queue: str, letters: Sequence[Letter]) -> None:
         try:
-            await store.bury_bodies(queue, [(each.body[:LARGEST], each.reason, each.tries) for each in letters])
+            told = [each.told for each in letters if each.told is not None]
+            await store.bury_bodies(queue, [(each.body[:LARGEST], each.reason, each.tries) for each in letters], told)
         except StoreError as error:
             raise TransportError(f"queue {queue}: expected the store to take a dead letter, found: {error}") from error
 

@@ -14,6 +14,9 @@ from stepward.transport.queues import Given
 Handle = TypeVar("Handle")
 """What a broker is told by that a message is dealt with."""
 
+MOST_TOGETHER = 1_000
+"""Events in a batch: nobody here sends nearly as many, and what holds more is one dead letter and not a flood."""
+
 _array = msgspec.json.Decoder(list[msgspec.Raw])
 _anything = msgspec.json.Decoder(msgspec.Raw)
 
@@ -95,9 +98,10 @@ def unpacked(body: bytes) -> list[bytes]:
     """The events in a message; what is no batch is one by itself."""
     if body.startswith(b"["):
         try:
-            return [bytes(event) for event in _array.decode(body)] or [body]
+            events = _array.decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return [body]
+        return [bytes(event) for event in events] if 0 < len(events) <= MOST_TOGETHER else [body]
     return [body]
 
 

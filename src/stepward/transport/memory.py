@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stepward.errors import TransportError
+from stepward.model import answers
 from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.memory_queue import MemoryQueue
 
@@ -37,16 +38,18 @@ class MemoryTransport:
         for delivery in deliveries:
             taken.pop(delivery.token, None)
 
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
-        """See ``Transport.extend``."""
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """See ``Transport.extend``; whoever listens is told of revocations at once."""
         taken, until = self._queue(queue).taken, self._now() + lease
         for delivery in deliveries:
             if delivery.token in taken:
                 taken[delivery.token] = delivery.message, until
+        return ()
 
     async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
-        """See ``Transport.revoke``."""
-        self._queue(queue).withdraw(task, run, key)
+        """See ``Transport.revoke``; for a request that no Agent has taken the queue answers that it never began."""
+        for request in self._queue(queue).withdraw(task, run, key):
+            self._queue(request.reply_to).append([answers.never_began(request)])
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
 

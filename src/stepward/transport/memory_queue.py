@@ -50,12 +50,15 @@ class MemoryQueue:
             self.lapses_at = min(self.lapses_at, until)
         return found
 
-    def withdraw(self, task: str, run: int, key: str) -> None:
-        """Forget the requests for that step."""
+    def withdraw(self, task: str, run: int, key: str) -> list[Request]:
+        """Forget the requests for that step which nobody has taken."""
+        withdrawn: list[Request] = []
         for lane in self._lanes.values():
             gone = [message for message in lane if _asks_for(message, task, run, key)]
             for message in gone:
                 lane.remove(message)
+            withdrawn += [message for message in gone if isinstance(message, Request)]
+        return withdrawn
 
     def empty(self) -> list[Message]:
         """Give away everything, what was taken before the rest."""

@@ -59,21 +59,21 @@ class Packer:
     def refusal(self, message: Message, limit: int) -> Reply:
         """The reply in place of a message that is too large: the step fails, and says why."""
         found = len(self._wire.encode(message, 0.0)) + 2
-        error = PayloadTooLarge(
+        text = (
             f"{message.key}: expected a message of at most {limit:,} bytes over {self._broker}, found {found:,}; "
             "pass a reference instead, or raise the broker's limit"
         )
+        error = encode({"message": text, "type": PayloadTooLarge.__name__, "data": {}}, "error")
         if isinstance(message, Request):
             return failed(message, error, maybe_done=False, calls=0)
         calls = message.calls if isinstance(message, Reply) else 1
-        told = {"message": str(error), "type": "PayloadTooLarge", "data": {}}
         return Reply(
             task=message.task,
             run=message.run,
             key=message.key,
             attempt=message.attempt,
             outcome=Outcome.FAILED,
-            error=encode(told, "error"),
+            error=error,
             maybe_done=True,
             calls=calls,
         )

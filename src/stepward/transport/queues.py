@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct
@@ -53,6 +54,9 @@ class Watching(Protocol):
         ...
 
 
+NOTHING_TOLD: Mapping[int, tuple[str, bytes]] = MappingProxyType({})
+
+
 class AppQueues(Protocol):
     """Queues that outlive every process; ``take`` and ``read`` wait. All raise TransportError.
 
@@ -92,8 +96,13 @@ class AppQueues(Protocol):
         """For one who stands beside the reader and settles nothing; whoever lets go of it watches no more."""
         ...
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
-        """Move messages to the dead letters in the store, each with the reason."""
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+    ) -> None:
+        """Move messages to the dead letters in the store, each with the reason.
+
+        ``told`` holds by token, for a response queue, what it is told in the same commit.
+        """
         ...
 
     def wake(self) -> None:
@@ -129,15 +138,21 @@ class Messages(Protocol):
         """Delete messages."""
         ...
 
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """Keep messages taken."""
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
+        """Keep messages taken; those of the tokens that are in the queue no more."""
+        ...
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> Sequence[Stored]:
+        """Delete the requests that begin so and hold that part; none where several were taken."""
         ...
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
         """Messages that follow, without waiting for any."""
         ...
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """Move messages to the dead letters."""
         ...
 
@@ -188,8 +203,17 @@ class StoreQueues:
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
         """See ``AppQueues.extend``."""
+        await self.renew(queue, tokens, lease)
+
+    async def renew(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
+        """Keep these for another ``lease`` seconds; those of them that were withdrawn meanwhile."""
         with self._reaching(queue):
-            await self._messages.extend(queue, tokens, lease)
+            return await self._messages.extend(queue, tokens, lease)
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> Sequence[Stored]:
+        """Delete the requests that begin so and hold that part, taken or not; none where several were taken."""
+        with self._reaching(queue):
+            return await self._messages.withdraw(queue, beginning, part)
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
         """See ``AppQueues.read``."""
@@ -199,10 +223,12 @@ class StoreQueues:
         """See ``AppQueues.watch``: reading marks nothing."""
         return StoreWatching(self, queue)
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+    ) -> None:
         """See ``AppQueues.bury``."""
         with self._reaching(queue):
-            await self._messages.bury(queue, letters)
+            await self._messages.bury(queue, letters, list(told.values()))
 
     async def adopt(self, queue: str, heir: str) -> None:
         """Move what stands in one queue to another."""

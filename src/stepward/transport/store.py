@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from stepward.events import Observers
+from stepward.model import answers
 from stepward.model.messages import Request
 from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.queues import Messages, Stored, StoreQueues
@@ -53,15 +54,21 @@ class StoreTransport:
         """See ``Transport.settle``."""
         await self._queues.settle(queue, [delivery.token for delivery in deliveries])
 
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> None:
-        """See ``Transport.extend``."""
-        await self._queues.extend(queue, [delivery.token for delivery in deliveries], lease)
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """See ``Transport.extend``: it tells what other processes revoked."""
+        gone = set(await self._queues.renew(queue, [delivery.token for delivery in deliveries], lease))
+        return [delivery for delivery in deliveries if delivery.token in gone]
 
     async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
-        """Tell the Agents of this process; those of others stop at their complete-by."""
+        """Withdraw the request and tell the Agents of this process; another that has it finds it gone when it extends
+        its lease. For a request that no Agent has taken the queue answers that it never began."""
         self._queues.check_open(queue)
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
+        withdrawn = await self._queues.withdraw(queue, *self._asking(task, run, key))
+        if not any(stored.tries for stored in withdrawn):
+            for stored in withdrawn:
+                await self._answer_unbegun(stored.body)
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """See ``Transport.on_revoke``."""
@@ -84,6 +91,16 @@ class StoreTransport:
     async def close(self) -> None:
         """Refuse everything from now on, and end the takes that wait; the store is its owner's to close."""
         await self._queues.close()
+
+    def _asking(self, task: str, run: int, key: str) -> tuple[bytes, bytes]:
+        """How the requests for that step begin, and what they hold: their text is this object's or its like's."""
+        encode = self._encoder.encode
+        return b'{"type":"request","task":%b,' % encode(task), b',"run":%d,"key":%b,' % (run, encode(key))
+
+    async def _answer_unbegun(self, body: bytes) -> None:
+        request = self._decoder.decode(body)
+        if isinstance(request, Request):
+            await self.publish(request.reply_to, [answers.never_began(request)])
 
     async def _read(self, queue: str, stored: Sequence[Stored]) -> list[Delivery]:
         found: list[Delivery] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -14,20 +14,21 @@ from stepward.model.current import PROGRESS_BYTES, SHORTEN
 from stepward.model.messages import Outcome, Progress, Reply, Request, traceparent
 from stepward.payload import check_size
 from stepward.transport.contract import Message
-from stepward.transport.graves import Letter
+from stepward.transport.graves import LONGEST_REASON, Letter
 
 BATCH = "application/cloudevents-batch+json"
 """The content type of a broker message."""
 SINGLE = "application/cloudevents+json"
 """That of one that travels alone."""
 LONGEST = 2_000
+MOST_APART = 1_000
+"""Events of a batch that are read one by one, because some of them cannot be: more are one dead letter together."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Instant = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
 """CloudEvents' integers have 32 bits."""
 
-NEGATIVE = frozenset({Outcome.FAILED, Outcome.GAVE_UP})
 FOREIGN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
 
 
@@ -94,14 +95,6 @@ class ReplyEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False,
     """How often the service was called within this attempt."""
 
 
-class Complaint(Struct):
-    """What the data of a reply are at least that tells of an error."""
-
-    message: str
-    type: str = ""
-    data: dict[str, Any] = {}
-
-
 class ProgressEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.progress"):
     """How far an Agent is that goes on working; its data are any JSON of at most 2,048 bytes."""
 
@@ -158,14 +151,17 @@ class Wire:
         try:
             parts = self._raws.decode(body)
         except FOREIGN as error:
-            return [], [Letter(body, f"expected a batch of CloudEvents, found: {error}")]
+            return [], [Letter(body, _reason("a batch of CloudEvents", error))]
+        if len(parts) > MOST_APART:
+            found = f"{len(parts):,}, of which some cannot be read"
+            return [], [Letter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}")]
         messages: list[Message] = []
         spoilt: list[Letter] = []
         for part in parts:
             try:
                 messages.append(_message(self._event.decode(part)))
             except FOREIGN as error:
-                spoilt.append(Letter(bytes(part), f"expected a request or a reply, found: {error}"))
+                spoilt.append(Letter(bytes(part), _reason("a request or a reply", error)))
         return messages, spoilt
 
     def _asked(self, request: Request, now: float) -> RequestEvent:
@@ -189,7 +185,7 @@ class Wire:
             idempotencykey=request.idempotency_key,
             replyto=request.reply_to,
             priority=request.priority,
-            progress=None if request.progress is None else request.progress.decode(),
+            progress=None if request.progress is None else request.progress.decode(errors="replace"),
             data=data,
             data_base64=other,
         )
@@ -255,17 +251,18 @@ def decode_revocation(body: bytes) -> Revocation | None:
         return None
 
 
+def _reason(expected: str, error: Exception) -> str:
+    """Why nobody can read it, never long: an error may quote all that came."""
+    return f"expected {expected}, found: {error}"[:LONGEST_REASON]
+
+
 def _message(event: RequestEvent | ReplyEvent | ProgressEvent) -> Message:
     if "\0" in event.step or "\0" in event.correlationid:
         raise ValueError("a NUL character, which no store keeps")
-    data = _data_of(event)
-    if isinstance(event, RequestEvent):
-        return _request(event, data)
-    return _reply(event, data) if isinstance(event, ReplyEvent) else _progress(event, data)
-
-
-def _data_of(event: Event) -> bytes | None:
-    return event.data_base64 if event.data is UNSET else _readable(bytes(event.data))
+    if isinstance(event, ReplyEvent):
+        return _reply(event)
+    data = event.data_base64 if event.data is UNSET else _readable(bytes(event.data))
+    return _request(event, data) if isinstance(event, RequestEvent) else _progress(event, data)
 
 
 def _readable(body: bytes) -> bytes:
@@ -311,11 +308,10 @@ def _progress(event: ProgressEvent, data: bytes | None) -> Progress:
     )
 
 
-def _reply(event: ReplyEvent, data: bytes | None) -> Reply:
+def _reply(event: ReplyEvent) -> Reply:
+    """The reply, whatever its data are: they are the Scheduler's to check, who knows what follows for the step."""
+    data = event.data_base64 if event.data is UNSET else bytes(event.data)
     is_done = event.outcome is Outcome.COMPLETED
-    if event.outcome in NEGATIVE and data is not None:
-        msgspec.json.decode(data, type=Complaint)
-        check_size(data, "error", limit=len(data))  # How deep it is: how large it may be is the application's to set.
     return Reply(
         task=event.correlationid,
         run=event.run,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
 
+from stepward.interrupts import pass_interrupt
 from stepward.workflow.control import Halted
 
 TRIES = 100
@@ -45,8 +46,7 @@ def _insist(leave: Callable[[], object]) -> None:
 def _leaves(leave: Callable[[], object]) -> bool:
     try:
         leave()
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # what closing code raises decides nothing any more
+    except BaseException as error:  # what closing code raises decides nothing any more
+        pass_interrupt(error)
         return True
     return False

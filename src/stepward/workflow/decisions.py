@@ -10,7 +10,7 @@ from stepward.model.action import Action
 
 
 class StepCall(Struct, frozen=True, gc=False):
-    """The workflow asked for a step that has no record yet; ``number`` is its order of creation in the run."""
+    """The workflow asked for a step that has no record yet; ``number`` is its place in the order of asking."""
 
     key: str
     number: int
@@ -29,16 +29,19 @@ class Recorded(Struct, frozen=True, gc=False):
     input: bytes
     output: bytes
     ordinal: int
+    asked: int
+    """How many commands the run had asked for just before this was delivered."""
     at: float
     taken: int | None = None
     """The inbox number of a signal that is used up."""
 
 
 class Delivered(Struct, frozen=True, gc=False):
-    """The outcome of a step reached the workflow as the ``ordinal``-th of its run."""
+    """The outcome of a step reached the workflow as the ``ordinal``-th of its run, which had ``asked`` so much."""
 
     key: str
     ordinal: int
+    asked: int
 
 
 class Completed(Struct, frozen=True):
@@ -61,12 +64,22 @@ class Continued(Struct, frozen=True):
 
 
 class Broken(Struct, frozen=True):
-    """The replay does not fit the record (or the workflow did I/O): nothing may be written but the error itself."""
+    """The workflow did what none may (I/O, an endless loop): nothing may be written but the error itself."""
 
     message: str
 
 
-End = Completed | Failed | Continued | Broken
+class Diverged(Struct, frozen=True):
+    """The replay does not fit the record: nothing is written but that the task waits for code that fits.
+
+    ``place`` is the same for all tasks that stop at that difference.
+    """
+
+    message: str
+    place: str
+
+
+End = Completed | Failed | Continued | Broken | Diverged
 
 
 class Decisions(Struct):
@@ -78,3 +91,10 @@ class Decisions(Struct):
     abandoned: list[str] = field(default_factory=list)
     """Keys of steps that nobody awaits any more."""
     end: End | None = None
+
+    def delivery_of(self, key: str) -> Delivered | None:
+        """The delivery of that step's outcome, if the workflow was given it."""
+        for delivered in self.delivered:
+            if delivered.key == key:
+                return delivered
+        return None

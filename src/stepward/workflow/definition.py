@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
 
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
@@ -18,7 +18,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
-OURS = re.compile(r"timer|side_effect|continue_as_new|signal:.*")
+UndoRuns = Literal["this run", "all runs"]
+"""How far undo goes back over the runs of a task that ``continue_as_new`` began."""
+OURS = re.compile(r"timer|side_effect|continue_as_new|signal:.*|patched:.*")
 """Names under which the engine keeps records of its own."""
 
 
@@ -33,7 +35,10 @@ class Workflow(Action[P, R]):
         version: str,
         complete_by: Duration | None,
         supervision: Supervision,
+        undo: UndoRuns = "this run",
     ) -> None:
+        if undo not in get_args(UndoRuns):
+            raise DeclarationError(f"workflow {name}: expected undo='this run' or 'all runs', found {undo!r:.80}")
         if not isinstance(supervision, Supervision):
             raise DeclarationError(
                 f"workflow {name}: expected a Supervision, found {supervision!r}; pass Supervision(…)"
@@ -42,6 +47,7 @@ class Workflow(Action[P, R]):
         super().__init__(fn, name=name, kind=StepKind.CHILD, complete_seconds=limit)
         self.version = checked(version, f"version of workflow {name}")
         self.supervision = supervision
+        self.undo: UndoRuns = undo
 
     @property
     def plan(self) -> Plan | None:
@@ -76,6 +82,7 @@ def workflow(
     version: str = "1",
     complete_by: Duration | None = None,
     supervision: Supervision = Supervision(),
+    undo: UndoRuns = "this run",
 ) -> _WorkflowDecorator: ...
 def workflow(
     fn: Callable[..., Any] | None = None,
@@ -85,8 +92,12 @@ def workflow(
     version: str = "1",
     complete_by: Duration | None = None,
     supervision: Supervision = Supervision(),
+    undo: UndoRuns = "this run",
 ) -> Any:
     """Declare an ``async def`` as a workflow; ``complete_by`` bounds a whole task of it.
+
+    ``undo`` says what undoing a task of several runs (``continue_as_new``) reaches: what this run has done, as those
+    before it are settled, or what all have done. What it does not reach of runs before the last one is deleted.
 
     Give a changed workflow a new ``version`` when tasks of the old one are still under way.
     """
@@ -95,11 +106,15 @@ def workflow(
         known = _name(fn, name, "workflow")
         if not inspect.iscoroutinefunction(fn):
             raise DeclarationError(f"workflow {known}: expected an async def, found {_sort(fn)}; write async def")
-        return Workflow(fn, name=known, version=version, complete_by=complete_by, supervision=supervision)
+        return Workflow(fn, name=known, version=version, complete_by=complete_by, supervision=supervision, undo=undo)
 
     return declare if fn is None else declare(fn)
 
 
+@overload
+def step(fn: Callable[P, Coroutine[Any, Any, R]], /) -> Action[P, R]: ...
+@overload
+def step(fn: Callable[P, R], /) -> Action[P, R]: ...
 @overload
 def step(
     *, complete_by: Duration = "30s", transaction: Literal[False] = False, name: str | None = None
@@ -108,7 +123,14 @@ def step(
 def step(
     *, complete_by: Duration = "30s", transaction: Literal[True], name: str | None = None
 ) -> _TransactionDecorator: ...
-def step(*, complete_by: Duration = "30s", transaction: bool = False, name: str | None = None) -> Any:
+def step(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    complete_by: Duration = "30s",
+    transaction: bool = False,
+    name: str | None = None,
+) -> Any:
     """Declare a function as a local step, run beside the Scheduler.
 
     With ``transaction=True`` it gets a connection as its first argument, which calls omit; its rows and its
@@ -130,7 +152,7 @@ def step(*, complete_by: Duration = "30s", transaction: bool = False, name: str 
             skip=1 if transaction else 0,
         )
 
-    return declare
+    return declare if fn is None else declare(fn)
 
 
 def _name(fn: Callable[..., Any], name: str | None, what: str) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import PurePath
-from types import TracebackType
-from typing import Any
+from collections.abc import Coroutine, Iterator, Mapping
+from types import MappingProxyType
 
 from stepward.errors import Refused, StepFailed, message_of
-from stepward.payload import decode, encode
+from stepward.model.failures import FailureConverter, read
+from stepward.payload import encode
 from stepward.workflow.control import ContinueAsNew
-from stepward.workflow.decisions import Completed, Continued, Failed
+from stepward.workflow.decisions import Completed, Continued, End, Failed
 
 MESSAGE_CHARACTERS = 2_000
+NO_PLACE: Mapping[str, str] = MappingProxyType({})
+FAILURE = ("type", "at", "traceback", "attempt", "earlier")
+"""What a StepFailed carries along of the attempts of its step."""
 
 
 def returned(value: object, workflow: str, *, limit: int) -> Completed | Failed:
@@ -21,10 +23,12 @@ def returned(value: object, workflow: str, *, limit: int) -> Completed | Failed:
     try:
         return Completed(encode(value, f"result of {workflow}", limit=limit))
     except Refused as error:
+        if isinstance(value, Coroutine):
+            value.close()  # it is told of, so Python need not warn of it
         return failed(type(error).__name__, str(error))
 
 
-def raised(error: BaseException, workflow: str) -> Continued | Failed:
+def raised(error: BaseException, workflow: str, failures: FailureConverter) -> Continued | Failed:
     """``error`` left the workflow: the next run, a failed step, or a bug."""
     leaves = list(_leaves(error))
     if len(leaves) == 1 and isinstance(leaves[0], ContinueAsNew):
@@ -37,25 +41,38 @@ def raised(error: BaseException, workflow: str) -> Continued | Failed:
             "CancelledError",
             f"{workflow}: a CancelledError left the workflow, which nobody cancelled; catch it",
         )
-    return failed(type(error).__name__, _bug_text(error, leaves), data=_place(leaves[0].__traceback__))
+    bug = next(leaf for leaf in leaves if not isinstance(leaf, StepFailed))
+    place = failures.place(error) | {name: at for name, at in failures.place(bug).items() if name == "at"}
+    return failed(type(error).__name__, failures.text(_bug_text(error, leaves)), place)
 
 
-def failed(kind: str, message: str, *, data: dict[str, Any] | None = None) -> Failed:
-    """A bug: nothing is undone, an operator is alerted."""
-    value = {"message": _clean(message), "type": kind, "data": data or {}, "maybe_done": False}
+def failed(kind: str, message: str, place: Mapping[str, str] = NO_PLACE) -> Failed:
+    """A bug: nothing is undone, an operator is alerted. ``place`` has its ``at`` and ``traceback``, if known."""
+    told = {name: _encodable(text) for name, text in place.items()}
+    value = {"message": _clean(message), "type": kind, "data": {}, "maybe_done": False, **told}
     return Failed(encode(value, "error"), step_failed=False)
+
+
+def how_ended(end: End) -> str:
+    """What workflow code did at its end, in words: its own exception with its place, if there was one."""
+    if not isinstance(end, Failed):
+        return "asked for its next run" if isinstance(end, Continued) else "returned"
+    error = read(end.error)
+    at = error.get("at")
+    place = f" at {at}" if isinstance(at, str) and not end.step_failed else ""
+    return f"raised {error['type']}: {error['message']}{place}"
 
 
 def step_failed(key: str, error: bytes | None) -> StepFailed:
     """What the workflow sees for a step that failed with the recorded ``error`` object."""
-    value = decode(error, f"error of {key}") if error is not None else None
-    fields: dict[str, Any] = value if isinstance(value, dict) else {}
+    fields = read(error)
     data = fields.get("data")
     return StepFailed(
         str(fields.get("message") or f"{key} failed"),
         step=key,
         maybe_done=bool(fields.get("maybe_done")),
         data=data if isinstance(data, dict) else {},
+        failure={name: fields[name] for name in FAILURE if fields.get(name) is not None},
     )
 
 
@@ -66,11 +83,12 @@ def _step_failed(steps: list[StepFailed]) -> Failed:
         "step": steps[0].step,
         "data": steps[0].data,
         "maybe_done": any(step.maybe_done for step in steps),
+        "failure": steps[0].failure,
     }
     try:
         return Failed(encode(value, "error"), step_failed=True)
     except Refused:  # workflow code raised a StepFailed of its own
-        return Failed(encode(value | {"data": {}}, "error"), step_failed=True)
+        return Failed(encode(value | {"data": {}, "failure": {}}, "error"), step_failed=True)
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:
@@ -88,13 +106,8 @@ def _bug_text(error: BaseException, leaves: list[BaseException]) -> str:
 
 
 def _clean(message: str) -> str:
-    return message[:MESSAGE_CHARACTERS].encode("utf-8", "replace").decode()
+    return _encodable(message[:MESSAGE_CHARACTERS])
 
 
-def _place(traceback: TracebackType | None) -> dict[str, Any]:
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return {}
-    code = traceback.tb_frame.f_code
-    return {"at": f"{PurePath(code.co_filename).name}:{traceback.tb_lineno} in {code.co_name}"}
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()

@@ -1,8 +1,8 @@
 """The workflow engine: history in, decisions out. It reads no clock and does no I/O.
 
 Outcomes are delivered one at a time, and the workflow is driven until quiet between two. The order of
-delivery is recorded, and a replay follows it: the lowest ordinal among recorded outcomes already asked for,
-and only when there is none, what is live.
+delivery is recorded, and how much had been asked for at each; a replay follows both, and stops at the first
+difference. What the workflow asks for anew is decided only once the replay has come to the record's end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from contextvars import Context
 from typing import Any
 
 from stepward.errors import InvalidArguments
+from stepward.interrupts import pass_interrupt
 from stepward.model.action import Action
+from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, PAYLOAD_BYTES
@@ -21,11 +23,11 @@ from stepward.workflow.decisions import Decisions, End
 from stepward.workflow.definition import Workflow
 from stepward.workflow.endings import failed, raised, returned, step_failed
 from stepward.workflow.handles import Timer
-from stepward.workflow.recordings import Recordings, Target
-from stepward.workflow.run import CHANGED, Run
+from stepward.workflow.run import Run
 from stepward.workflow.signals import Signal
 
 MAX_STEPS = 50_000
+PLAIN_FAILURES = FailureConverter()
 
 
 class Execution:
@@ -41,13 +43,13 @@ class Execution:
         *,
         payload_limit: int = PAYLOAD_BYTES,
         max_steps: int = MAX_STEPS,
+        failures: FailureConverter = PLAIN_FAILURES,
     ) -> None:
         self.workflow = workflow
         self.task = task
         self._payload_limit = payload_limit
         self._started = False
-        recordings = Recordings(steps) if steps else None
-        self._run = Run(workflow, task, recordings, payload_limit=payload_limit, max_steps=max_steps)
+        self._run = Run(workflow, task, steps, payload_limit=payload_limit, max_steps=max_steps, failures=failures)
 
     def start(self, at: float | None = None) -> None:
         """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal.
@@ -74,8 +76,6 @@ class Execution:
         if future is not None:
             self._deliver_step(key, future, output, error, at)
             self._advance()
-        elif run.recordings is not None:
-            run.recordings.keep(key, output=output, error=error, at=at)
 
     def signal(self, number: int, name: str, payload: bytes, at: float) -> None:
         """Queue a signal, the inbox row ``number``; one ``wait_for`` takes it."""
@@ -111,6 +111,11 @@ class Execution:
         return self._run.ended
 
     @property
+    def other_input(self) -> str | None:
+        """Where the arguments of a step differ from those that the record holds, if they do."""
+        return self._run.other_input
+
+    @property
     def replaying(self) -> bool:
         """Whether recorded outcomes are being delivered again."""
         return self._run.replaying
@@ -124,23 +129,22 @@ class Execution:
     def waits_for(self) -> str | None:
         """What an operator is told: ``signal approval``, ``payments.charge/1, +2 more``, ``timer``."""
         run = self._run
-        waits = run.signals.waits if run.signals is not None else []
-        count = len(waits) + len(run.pending)
+        wait = None if run.signals is None else run.signals.first
+        count = len(run.pending) + (0 if run.signals is None else len(run.signals))
         if count == 0:
             return None if self.next_timer is None else "timer"
-        first = f"signal {waits[0].name}" if waits else next(iter(run.pending))
+        first = f"signal {wait.name}" if wait is not None else next(iter(run.pending))
         return first if count == 1 else f"{first}, +{count - 1} more"
 
     async def _main(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         workflow, run = self.workflow, self._run
         try:
             value = await workflow.fn(*args, **kwargs)
-        except KeyboardInterrupt:
-            raise
+            end: End = returned(value, workflow.name, limit=self._payload_limit)
         except BaseException as error:  # whatever leaves the workflow is its end
-            run.end(raised(error, workflow.name))
-        else:
-            run.end(returned(value, workflow.name, limit=self._payload_limit))
+            pass_interrupt(error)
+            end = raised(error, workflow.name, run.failures)
+        run.end(end)
 
     def _advance(self) -> None:
         run = self._run
@@ -156,36 +160,34 @@ class Execution:
     def _deliver_next(self) -> bool:
         """Deliver one outcome that is at hand; recorded ones come first."""
         run = self._run
-        if run.recordings is not None:
-            due = run.recordings.next_due()
-            if due is not None:
-                self._deliver_again(*due)
-                return True
-            late = run.recordings.next_late()
-            if late is not None:
-                self._deliver_late(*late)
-                return True
+        if run.recordings is not None and self._deliver_again():
+            return True
+        if run.ended is not None:
+            return False
+        late = run.next_late()
+        if late is not None:
+            self._deliver_late(*late)
+            return True
         return run.signals is not None and self._deliver_signal()
 
-    def _deliver_again(self, step: Step, target: Target) -> None:
+    def _deliver_again(self) -> bool:
         run = self._run
+        due = run.next_recorded()
+        if due is None:
+            return False
+        step, target = due
         run.replaying = True
-        if target.cancelled():
-            run.break_off(
-                f"step {step.key}: the record holds its outcome as delivered (ordinal {step.ordinal}), "
-                f"the workflow gave it up before; {CHANGED}"
-            )
-        elif isinstance(target, Timer):
+        if isinstance(target, Timer):
             self._pass_time(step.finished_at)
             run.loop.run_timer(target)
         else:
             self._settle(step, target)
+        return True
 
-    def _deliver_late(self, step: Step, target: Target) -> None:
-        if not target.cancelled() and not isinstance(target, Timer):
-            self._run.replaying = False
-            self._run.ledger.deliver(step.key)
-            self._settle(step, target)
+    def _deliver_late(self, step: Step, future: asyncio.Future[bytes]) -> None:
+        self._run.replaying = False
+        self._run.ledger.deliver(step.key)
+        self._settle(step, future)
 
     def _settle(self, step: Step, future: asyncio.Future[bytes]) -> None:
         self._pass_time(step.finished_at)
@@ -209,7 +211,7 @@ class Execution:
         run = self._run
         run.replaying = False
         self._pass_time(at)
-        run.ledger.record(StepKind.TIMER, timer.key, input=timer.input, output=NULL, at=at)
+        run.ledger.record(StepKind.TIMER, timer.key, timer.command, input=timer.input, output=NULL, at=at)
         run.loop.run_timer(timer)
 
     def _deliver_signal(self) -> bool:
@@ -221,7 +223,13 @@ class Execution:
         run.replaying = False
         self._pass_time(signal.at)
         run.ledger.record(
-            StepKind.SIGNAL, wait.key, input=NULL, output=signal.payload, at=run.loop.now, taken=signal.number
+            StepKind.SIGNAL,
+            wait.key,
+            wait.number,
+            input=NULL,
+            output=signal.payload,
+            at=run.loop.now,
+            taken=signal.number,
         )
         wait.future.set_result(signal.payload)
         return True
@@ -233,7 +241,7 @@ class Execution:
 
     def _check_waiting(self) -> None:
         run = self._run
-        if not run.pending and self.next_timer is None and not (run.signals and run.signals.waits):
+        if not run.pending and self.next_timer is None and not run.signals:
             name = self.workflow.name
             run.end(
                 failed(

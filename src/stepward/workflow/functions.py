@@ -63,6 +63,17 @@ def side_effect(fn: Callable[[], T]) -> T:
     return value
 
 
+def patched(id: str) -> bool:
+    """Whether workflow code goes its new way at this place: False for tasks that passed it with the old code.
+
+    True beyond the record, where a marker is recorded, and wherever that marker is; False where the record has
+    something else. Each call decides for itself: in a loop, old turns stay old and new ones are new.
+    """
+    if not SIGNAL_NAME.fullmatch(id):
+        raise Refused(f"patched: expected an id of 1 to 200 of A-Z a-z 0-9 . _ : -, found {id[:60]!r}")
+    return _run("patched()").patched(id)
+
+
 @overload
 async def wait_for(name: str, *, timeout: Duration | None = None) -> Any: ...
 @overload

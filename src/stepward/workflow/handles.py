@@ -11,6 +11,8 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, TypeVar
 
+from stepward.workflow.futures import PLAIN
+
 T = TypeVar("T")
 
 
@@ -39,9 +41,9 @@ class Callback:
 
 
 class Timer(Callback):
-    """A call at an instant; ``number`` counts the timers of a run, and names its record."""
+    """A call at an instant; ``number`` counts the timers of a run, ``command`` is its place in the order of asking."""
 
-    __slots__ = ("_cancelled", "at", "delay", "number")
+    __slots__ = ("_cancelled", "at", "command", "delay", "key", "number")
 
     def __init__(
         self,
@@ -58,6 +60,9 @@ class Timer(Callback):
         self.at = at
         self.delay = delay
         self.number = number
+        self.key = ""
+        """The key of its record."""
+        self.command = 0
         self._cancelled = cancelled
 
     def cancel(self) -> None:
@@ -71,11 +76,6 @@ class Timer(Callback):
         return self.at
 
     @property
-    def key(self) -> str:
-        """The key of its record."""
-        return f"timer/{self.number}"
-
-    @property
     def input(self) -> bytes:
         """What its record holds as input: the delay in seconds, to the microsecond."""
         return repr(round(self.delay, 6)).encode()
@@ -84,7 +84,7 @@ class Timer(Callback):
         return (self.at, self.number) < (other.at, other.number)
 
 
-class WorkflowFuture(asyncio.Future[T]):
+class WorkflowFuture(PLAIN[T]):
     """A future that hashes by its order of creation."""
 
     __slots__ = ("number",)

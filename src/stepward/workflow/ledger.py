@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from stepward.model.action import Action
 from stepward.model.states import StepKind
 from stepward.workflow.decisions import Decisions, Delivered, End, Recorded, StepCall
 
 
 class Ledger:
-    """Keys count per name, numbers per run in order of creation, ordinals per run in order of delivery."""
+    """Keys count per name, commands per run in the order of asking, ordinals per run in the order of delivery.
 
-    __slots__ = ("_counts", "_decisions", "_number", "_ordinal")
+    ``rows`` and ``ordinal`` are those of the record so far.
+    """
 
-    def __init__(self, *, number: int, ordinal: int) -> None:
-        self._number = number
+    __slots__ = ("_counts", "_decisions", "_ordinal", "asked", "rows")
+
+    def __init__(self, *, rows: int = 0, ordinal: int = 0) -> None:
+        self.asked = 0
+        """How many commands the run has asked for, whether they left a row or not."""
+        self.rows = rows
+        """How many rows the run has."""
         self._ordinal = ordinal
         self._counts: dict[str, int] = {}
         self._decisions: Decisions | None = None
-
-    @property
-    def number(self) -> int:
-        """How many steps of any kind the run has."""
-        return self._number
 
     def next_key(self, name: str) -> str:
         """The key of the next step of that name."""
@@ -31,31 +29,37 @@ class Ledger:
         self._counts[name] = count
         return f"{name}/{count}"
 
-    def call(self, key: str, action: Action[Any, Any], input: bytes) -> None:
+    def ask(self) -> int:
+        """The number of a command that the workflow asks for now."""
+        self.asked += 1
+        return self.asked
+
+    def call(self, call: StepCall) -> None:
         """The workflow asks for a step that has no record."""
-        self._number += 1
-        self._open().calls.append(StepCall(key, self._number, action, input))
+        self.rows += 1
+        self._open().calls.append(call)
 
     def deliver(self, key: str) -> None:
         """A step's outcome reaches the workflow now."""
         self._ordinal += 1
-        self._open().delivered.append(Delivered(key, self._ordinal))
+        self._open().delivered.append(Delivered(key, self._ordinal, self.asked))
 
     def record(
         self,
         kind: StepKind,
         key: str,
+        number: int,
         *,
-        input: bytes,
         output: bytes,
         at: float,
+        input: bytes,
         taken: int | None = None,
     ) -> None:
         """An outcome of the engine's own reaches the workflow now."""
-        self._number += 1
+        self.rows += 1
         self._ordinal += 1
         name = key.rpartition("/")[0]
-        entry = Recorded(key, self._number, kind, name, input, output, self._ordinal, at, taken)
+        entry = Recorded(key, number, kind, name, input, output, self._ordinal, self.asked, at, taken)
         self._open().recorded.append(entry)
 
     def abandon(self, key: str) -> None:

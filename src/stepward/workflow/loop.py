@@ -6,18 +6,20 @@ stored time of the last outcome delivered.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, NoReturn, Protocol
 
+from stepward.interrupts import pass_interrupt
 from stepward.model.action import Action, Caller
 from stepward.workflow.closing import close_coroutine, close_generator, silent_warnings
 from stepward.workflow.completion import calling_frame, listed_beside
 from stepward.workflow.control import Halted
+from stepward.workflow.futures import Counting, begin_counting, end_counting
 from stepward.workflow.handles import Callback, Timer, WorkflowFuture, WorkflowTask
+from stepward.workflow.places import Place, calling_place
 from stepward.workflow.refusals import without_input_output
 
 CALLBACKS = 1_000_000
@@ -37,15 +39,24 @@ class Engine(Protocol):
     """Whom the loop serves."""
 
     def call(
-        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+        self,
+        action: Action[Any, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        key: str | None = None,
+        place: Place | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """Ask for a durable step."""
+        """Ask for a durable step; ``place`` is the line of code that does."""
         ...
 
     def set_timer(
         self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
     ) -> Timer:
         """Make a timer that fires when the engine says."""
+        ...
+
+    def leave(self, error: BaseException) -> None:
+        """End the execution with an exception that left one of its callbacks."""
         ...
 
     def break_off(self, message: str) -> None:
@@ -57,7 +68,12 @@ class Nobody:
     """Whom the loop of an execution that is over serves: code that still asks is told to leave."""
 
     def call(
-        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+        self,
+        action: Action[Any, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        key: str | None = None,
+        place: Place | None = None,
     ) -> Coroutine[Any, Any, Any]:
         """See ``Engine.call``."""
         raise GeneratorExit
@@ -66,6 +82,10 @@ class Nobody:
         self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
     ) -> Timer:
         """See ``Engine.set_timer``."""
+        raise GeneratorExit
+
+    def leave(self, error: BaseException) -> None:
+        """See ``Engine.leave``."""
         raise GeneratorExit
 
     def break_off(self, message: str) -> None:
@@ -77,12 +97,14 @@ NOBODY = Nobody()
 
 
 @without_input_output
-class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
+class WorkflowLoop(Counting, Caller):
     """One loop per execution; ``halted`` stops it for good, ``closing`` lets no operation do anything."""
 
-    def __init__(self, engine: Engine, *, now: float, seed: int) -> None:
+    def __init__(self, engine: Engine, *, now: float, seed: int, traces: bool = False) -> None:
         self.engine: Engine = engine
         self.now = now
+        self.traces = traces
+        """Whether it is worth knowing which line of code asks."""
         self.halted = False
         self.closing = False
         self._ready: list[Callback] = []
@@ -118,6 +140,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         if callback is not None:
             self.call_soon(callback, *timer.args, context=timer.context)
 
+    def place(self) -> Place | None:
+        """The line of workflow code that asks right now, where that is worth knowing."""
+        return calling_place(RUN) if self.traces else None
+
     def check_usable(self) -> None:
         """Leave workflow code that goes on although its execution is over."""
         if self.closing:
@@ -137,7 +163,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
     ) -> Coroutine[Any, Any, Any]:
         """See ``Caller.call``."""
-        return self.engine.call(action, args, kwargs, key)
+        asked = self.engine.call(action, args, kwargs, key, calling_place(RUN) if self.traces else None)
+        # Python names it so, with the line, if nobody awaits it.
+        asked.__qualname__ = action.title  # type: ignore[attr-defined]
+        return asked
 
     def time(self) -> float:
         """The stored time of the last outcome delivered."""
@@ -167,6 +196,11 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         """A future that hashes by its order of creation."""
         self._created += 1
         return WorkflowFuture(self, self._created)
+
+    def count_created(self) -> int:
+        """The number of a future that is made past ``create_future``."""
+        self._created += 1
+        return self._created
 
     def create_task(  # type: ignore[override]  # coroutines only, as every caller in asyncio passes
         self, coro: Coroutine[Any, Any, Any], *, name: object = None, context: Context | None = None
@@ -207,9 +241,11 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         hooks = sys.get_asyncgen_hooks()
         _set_running_loop(self)
         sys.set_asyncgen_hooks(self._keep_generator, _leave_generator)
+        begin_counting()
         try:
             work()
         finally:
+            end_counting()
             sys.set_asyncgen_hooks(*hooks)
             _set_running_loop(outer)
             if outer is not None:
@@ -233,10 +269,12 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
             try:
                 if handle.callback is not None:
                     handle.context.run(handle.callback, *handle.args)
-            except KeyboardInterrupt:
-                raise
+            except (KeyboardInterrupt, SystemExit) as error:
+                # asyncio ends a loop with it; here it ends this task alone.
+                pass_interrupt(error)
+                self.engine.leave(error)
             except BaseException as error:
-                # A failing callback stops no other, and a workflow's sys.exit() ends that workflow alone.
+                # A failing callback stops no other.
                 self.call_exception_handler({"exception": error})
             if self.halted:
                 return
@@ -286,6 +324,10 @@ class WorkflowLoop(asyncio.AbstractEventLoop, Caller):
         for generator in self._generators or ():
             close_generator(generator)
         self._generators = None
+
+
+RUN = WorkflowLoop._run.__code__
+"""What calls workflow code: no frame further out is a workflow's."""
 
 
 def _leave_generator(generator: AsyncGenerator[Any, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
 from stepward.payload import NULL
-from stepward.workflow.decisions import Broken, Completed, Decisions, End
+from stepward.workflow.decisions import Broken, Completed, Decisions, Diverged, End
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
 from stepward.workflow.recordings import shown
@@ -19,20 +19,22 @@ HINT = "look for what the workflow reads beside its arguments and outcomes (cloc
 def verify(workflow: Workflow[Any, Any], task: Task, steps: Sequence[Step]) -> str | None:
     """Replay the history of a task that ended, and say what differs from its record; None if nothing does.
 
-    ``steps`` are those of the task's last run.
+    ``steps`` are those of the task's last run; what a repair has set aside is no part of it.
     """
-    execution = Execution(workflow, task, steps)
+    execution = Execution(workflow, task, [step for step in steps if step.set_aside_at is None])
     execution.start()
-    waits_for = execution.waits_for
+    waits_for, other_input = execution.waits_for, execution.other_input
     decisions = execution.take()
     execution.discard()
-    return _difference(task, decisions, waits_for)
+    return _difference(task, decisions, waits_for, other_input)
 
 
-def _difference(task: Task, decisions: Decisions, waits_for: str | None) -> str | None:
+def _difference(task: Task, decisions: Decisions, waits_for: str | None, other_input: str | None) -> str | None:
     end = decisions.end
-    if isinstance(end, Broken):
+    if isinstance(end, Broken | Diverged):
         return end.message
+    if other_input is not None:
+        return f"task {task.id}: {other_input}; {HINT}"
     if decisions.calls:
         keys = ", ".join(call.key for call in decisions.calls)
         return f"task {task.id}: the record ended without {keys}, the replay asked for it; {HINT}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+import heapq
+from collections import OrderedDict, deque
 from typing import NamedTuple
 
 
@@ -16,39 +17,76 @@ class Signal(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A ``wait_for`` that has no signal yet."""
+    """A ``wait_for`` that has no signal yet; ``number`` is its place in the order of asking."""
 
     key: str
+    number: int
     name: str
     future: asyncio.Future[bytes]
 
 
 class Signals:
-    """What came and what is waited for."""
+    """What came and what is waited for; each act is short, however many there are of both."""
 
-    __slots__ = ("_queues", "waits")
+    __slots__ = ("_names", "_queues", "_ready", "_waits")
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[Signal]] = {}
-        self.waits: list[Wait] = []
-        """In the order in which the workflow began to wait."""
+        self._waits: OrderedDict[str, Wait] = OrderedDict()
+        """By key, in the order in which the workflow began to wait."""
+        self._names: dict[str, OrderedDict[str, None]] = {}
+        """The keys that wait for each name, in the same order."""
+        self._ready: list[tuple[int, str]] = []
+        """A heap of the first waits of names that have a signal; what is over by now is passed over."""
+
+    def __len__(self) -> int:
+        """How many waits there are."""
+        return len(self._waits)
+
+    @property
+    def first(self) -> Wait | None:
+        """The wait that began first."""
+        return next(iter(self._waits.values()), None)
 
     def put(self, name: str, signal: Signal) -> None:
-        """Keep a signal until somebody waits for it."""
+        """Keep a signal until the workflow waits for it."""
         self._queues.setdefault(name, deque()).append(signal)
+        self._make_ready(name)
+
+    def add(self, wait: Wait) -> None:
+        """Let the workflow wait."""
+        self._waits[wait.key] = wait
+        self._names.setdefault(wait.name, OrderedDict())[wait.key] = None
+        self._make_ready(wait.name)
 
     def take(self) -> tuple[Wait, Signal] | None:
         """The first wait for which there is a signal, and that signal; both are used up."""
-        for place, wait in enumerate(self.waits):
-            queue = self._queues.get(wait.name)
-            if queue:
-                del self.waits[place]
+        while self._ready:
+            _, key = heapq.heappop(self._ready)
+            wait = self._waits.get(key)
+            queue = None if wait is None else self._queues.get(wait.name)
+            if wait is not None and queue:
                 signal = queue.popleft()
                 if not queue:
                     del self._queues[wait.name]
+                self.withdraw(key)
                 return wait, signal
         return None
 
     def withdraw(self, key: str) -> None:
-        """Nobody waits under ``key`` any more."""
-        self.waits = [wait for wait in self.waits if wait.key != key]
+        """Nothing waits under ``key`` any more."""
+        wait = self._waits.pop(key, None)
+        if wait is None:
+            return
+        keys = self._names[wait.name]
+        del keys[key]
+        if keys:
+            self._make_ready(wait.name)
+        else:
+            del self._names[wait.name]
+
+    def _make_ready(self, name: str) -> None:
+        keys = self._names.get(name)
+        if keys and name in self._queues:
+            key = next(iter(keys))
+            heapq.heappush(self._ready, (self._waits[key].number, key))

@@ -1,22 +1,19 @@
 """Undo, decided from the records alone: newest first, nothing that may have happened is left out.
 
 The planner is pure: steps and an instant in, the next thing to do out. It is asked again after everything that
-happens, so a crash anywhere leaves it nothing to remember.
+happens, so a crash anywhere leaves it nothing to remember. ``UndoOrder`` is the same planner for steps that stay in
+memory: it sorts them once, so that an undo of many steps does not read all of them after each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from stepward.model.effects import SUFFIX, UNDOABLE, is_in_doubt, may_have_acted, needs_undo, never_ran, undo_key
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-
-SUFFIX = "~undo"
-POSSIBLY = frozenset({StepState.RUNNING, StepState.TO_REPEAT, StepState.ABANDONED})
-"""States in which an attempt may have had its effect although no outcome is recorded."""
-UNDOABLE = frozenset({StepKind.OPERATION, StepKind.CHILD})
 
 
 class StartUndo(Struct, frozen=True):
@@ -54,30 +51,113 @@ class Finished(Struct, frozen=True):
 Plan = StartUndo | WaitFor | Stuck | Barred | Finished
 
 
-def undo_key(step: Step) -> str:
-    """The key of the step that undoes ``step``."""
-    return step.key + SUFFIX
-
-
-def undo_input(step: Step) -> bytes:
-    """The argument array of the undo: the result (null if unknown), then the operation's own arguments."""
-    result = step.output if step.output is not None else b"null"
-    rest = step.input[1:]
-    return b"[" + result + (b"" if rest == b"]" else b",") + rest
-
-
 def plan(steps: Sequence[Step], now: float) -> Plan:
     """What a task that is undoing does next."""
-    barrier = _barrier(steps, now)
-    if barrier is not None:
-        return barrier
-    return _next(steps, [step for step in steps if needs_undo(step)], now)
+    return UndoOrder(steps).plan(now)
 
 
 def plan_abandoned(steps: Sequence[Step], now: float) -> Plan:
     """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
-    abandoned = [step for step in steps if needs_undo(step) and step.state is StepState.ABANDONED]
-    return _next(steps, abandoned, now)
+    return UndoOrder(steps).plan_abandoned(now)
+
+
+class UndoOrder:
+    """Plans the undo of steps that stay in memory; each is looked at once and not after everything that happens.
+
+    That rests on what happens to the steps of a task whose workflow code is over: rows are added at the end, a step
+    that needs no undo never comes to need one, and the order of outcomes stands. Before it answers ``Finished`` it
+    looks at all of them again.
+    """
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = steps
+        self._rows: dict[tuple[int, str], Step] = {}
+        self._seen = 0
+        self._irreversible: list[Step] = []
+        self._unstarted: list[Step] = []
+        self._wanted: list[Step] | None = None
+        self._is_wanted: Callable[[Step], bool] = needs_undo
+        self._read()
+
+    def is_of(self, steps: Sequence[Step]) -> bool:
+        """Whether it plans for this very list."""
+        return self.steps is steps
+
+    def plan(self, now: float) -> Plan:
+        """What a task that is undoing does next."""
+        self._read()
+        self._irreversible = [step for step in self._irreversible if may_have_acted(step)]
+        return _barrier(self._irreversible, now) or self._next(needs_undo, now)
+
+    def plan_abandoned(self, now: float) -> Plan:
+        """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
+        return self._next(_is_abandoned, now)
+
+    def unstarted(self) -> list[Step]:
+        """Steps that have not begun, undos aside, since this was last asked."""
+        self._read()
+        found = [step for step in self._unstarted if step.state is StepState.NOT_STARTED]
+        self._unstarted = []
+        return found
+
+    def undo_of(self, step: Step) -> Step | None:
+        """The row that undoes ``step``, if there is one."""
+        return self._row(step.run, undo_key(step))
+
+    def undone_by(self, undo: Step) -> Step:
+        """The step that ``undo`` undoes."""
+        step = self._row(undo.run, undo.key.removesuffix(SUFFIX))
+        if step is None:
+            raise LookupError(f"expected the step that {undo.key} of run {undo.run} undoes, found no such row")
+        return step
+
+    def _row(self, run: int, key: str) -> Step | None:
+        self._read()
+        return self._rows.get((run, key))
+
+    def _read(self) -> None:
+        """Take in the rows that were added since."""
+        while self._seen < len(self.steps):
+            step = self.steps[self._seen]
+            self._seen += 1
+            self._rows[(step.run, step.key)] = step
+            if step.irreversible:
+                self._irreversible.append(step)
+            if step.kind is not StepKind.UNDO:
+                self._unstarted.append(step)
+                self._wanted = None
+
+    def _next(self, is_wanted: Callable[[Step], bool], now: float) -> Plan:
+        step = self._newest(is_wanted)
+        if step is None:
+            return Finished(_in_doubt(self.steps))
+        return _begun(step, self.undo_of(step), now)
+
+    def _newest(self, is_wanted: Callable[[Step], bool]) -> Step | None:
+        """Of the steps that are to be undone, the newest."""
+        self._read()
+        if self._is_wanted is is_wanted and self._wanted:
+            while self._wanted:
+                if is_wanted(self._wanted[-1]):
+                    return self._wanted[-1]
+                self._wanted.pop()
+        self._unstarted = [step for step in self.steps if step.kind is not StepKind.UNDO]
+        wanted = [step for step in self.steps if is_wanted(step)]
+        if any(step.set_aside_at is not None for step in wanted):
+            # Once the last of a repair is undone, ordinals alone tell the order: it is not kept.
+            self._wanted = None
+            return _newest_of(wanted)
+        self._is_wanted, self._wanted = is_wanted, sorted(wanted, key=_recency)
+        return self._wanted[-1] if wanted else None
+
+
+def plan_set_aside(steps: Sequence[Step], now: float) -> Plan:
+    """What a task does before it goes on from a repair: what the operator wanted undone first is undone."""
+    aside = [step for step in steps if step.set_aside_at is not None and needs_undo(step)]
+    if not aside:
+        return Finished([])
+    undos = {(step.run, step.key) for step in steps if step.kind is StepKind.UNDO}
+    return _next(steps, [step for step in aside if (step.run, undo_key(step)) in undos], now)
 
 
 def has_begun(steps: Sequence[Step]) -> bool:
@@ -85,44 +165,39 @@ def has_begun(steps: Sequence[Step]) -> bool:
     return any(step.kind is StepKind.UNDO for step in steps)
 
 
-def _barrier(steps: Sequence[Step], now: float) -> Barred | WaitFor | None:
-    """What an irreversible step asks for; one that is under way may still turn out not to have happened."""
-    barriers = [step for step in steps if step.irreversible and may_have_acted(step)]
+def _barrier(barriers: Sequence[Step], now: float) -> Barred | WaitFor | None:
+    """What irreversible steps ask for that may have acted; one under way may still turn out not to have happened."""
     for step in barriers:
         if not _may_still_act(step, now):
             return Barred(step.key, f"{step.key} is irreversible: the task can only go forward past it")
     return WaitFor(min(step.complete_by or now for step in barriers)) if barriers else None
 
 
-def may_have_acted(step: Step) -> bool:
-    """Whether the step's effect happened or possibly happened."""
-    if step.kind not in UNDOABLE or step.attempt == 0:
-        return False
-    if step.state in POSSIBLY or step.state is StepState.COMPLETED:
-        return True
-    return step.state is StepState.FAILED and step.in_doubt
-
-
-def is_deferred(step: Step) -> bool:
-    """Whether its Agent has done its part, and somebody outside is to finish the step."""
-    return step.deferred_at is not None and step.state is StepState.RUNNING
-
-
-def needs_undo(step: Step) -> bool:
-    """Whether undoing the task has to undo this step."""
-    return may_have_acted(step) and (step.has_undo or step.kind is StepKind.CHILD)
-
-
 def _next(steps: Sequence[Step], wanted: list[Step], now: float) -> Plan:
-    undos = {(step.run, step.key): step for step in steps if step.kind is StepKind.UNDO}
-    for step in sorted(wanted, key=_recency, reverse=True):
-        undo = undos.get((step.run, undo_key(step)))
-        if undo is not None:
-            return _going_on(step, undo)
-        if step.kind is StepKind.OPERATION and _may_still_act(step, now):
-            return WaitFor(step.complete_by)
-        return StartUndo(step)
-    return Finished(_in_doubt(steps))
+    if not wanted:
+        return Finished(_in_doubt(steps))
+    step = _newest_of(wanted)
+    key = undo_key(step)
+    undo = next((each for each in steps if each.key == key and each.run == step.run), None)
+    return _begun(step, undo, now)
+
+
+def _newest_of(wanted: list[Step]) -> Step:
+    repaired = any(step.set_aside_at is not None for step in wanted)
+    return max(wanted, key=_recency_of_repaired if repaired else _recency)
+
+
+def _is_abandoned(step: Step) -> bool:
+    return step.state is StepState.ABANDONED and needs_undo(step)
+
+
+def _begun(step: Step, undo: Step | None, now: float) -> Plan:
+    """Begin the undo of ``step``, or wait for what is under way."""
+    if undo is not None and undo.state is not StepState.NOT_STARTED:
+        return _going_on(step, undo)
+    if step.kind is StepKind.OPERATION and _may_still_act(step, now):
+        return WaitFor(step.complete_by)
+    return StartUndo(step)
 
 
 def _going_on(step: Step, undo: Step) -> Plan:
@@ -132,10 +207,17 @@ def _going_on(step: Step, undo: Step) -> Plan:
 
 
 def _recency(step: Step) -> tuple[int, int, int]:
-    """Unknown outcomes count as newest; then the order in which outcomes were delivered."""
+    """Outcomes that were not delivered count as newest; then the order in which they were."""
     if step.ordinal is None:
         return (step.run, 1, step.number)
     return (step.run, 0, step.ordinal)
+
+
+def _recency_of_repaired(step: Step) -> tuple[int, int, float, int, int]:
+    """A repair has ordinals given again: then instants tell what came later, and what it set aside came before it."""
+    is_open = step.ordinal is None and step.set_aside_at is not None
+    at = step.set_aside_at if is_open else step.finished_at
+    return (step.run, int(at is None), at or 0.0, int(step.set_aside_at is None), step.ordinal or step.number)
 
 
 def _may_still_act(step: Step, now: float) -> bool:
@@ -155,15 +237,10 @@ def _in_doubt(steps: Iterable[Step]) -> list[str]:
     return [
         step.key
         for step in steps
-        if _was_seen_to_by_hand(step)
-        or (step.kind is StepKind.OPERATION and not step.has_undo and _outcome_unknown(step))
+        if _was_seen_to_by_hand(step) or (step.kind is StepKind.OPERATION and not step.has_undo and is_in_doubt(step))
     ]
 
 
 def _was_seen_to_by_hand(step: Step) -> bool:
     """Marked as done before it ever ran: what a person did, only a person can undo."""
-    return step.kind in UNDOABLE and step.attempt == 0 and step.state is StepState.COMPLETED
-
-
-def _outcome_unknown(step: Step) -> bool:
-    return may_have_acted(step) and step.state is not StepState.COMPLETED and step.output is None
+    return step.kind in UNDOABLE and never_ran(step) and step.state is StepState.COMPLETED

@@ -44,7 +44,7 @@ async def storefront(door: FakeDoor, records: Records) -> AsyncIterator[Storefro
 @pytest.fixture
 async def visit(storefront: Storefront) -> AsyncIterator[Visit]:
     """Another customer, with a browser's memory for cookies."""
-    app = build(storefront)
+    app = build(storefront, ["shop.test"])
     async with AsyncExitStack() as stack:
         visitors: list[httpx.AsyncClient] = []
 

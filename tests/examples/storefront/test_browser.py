@@ -51,6 +51,7 @@ async def test_browse_order_and_watch_it_reach_delivered(site: Site, door: FakeD
         await expect(page.get_by_role("link", name="On its way to you")).to_be_visible()
 
 
+@pytest.mark.faults
 async def test_the_page_says_that_the_payment_service_is_down_and_then_goes_on(site: Site, door: FakeDoor) -> None:
     async with browsing(site.url) as context:
         page = await context.new_page()
@@ -64,6 +65,7 @@ async def test_the_page_says_that_the_payment_service_is_down_and_then_goes_on(s
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 
+@pytest.mark.faults
 async def test_the_page_says_that_a_declined_card_cost_nothing(site: Site, door: FakeDoor) -> None:
     async with browsing(site.url) as context:
         page = await context.new_page()
@@ -76,6 +78,7 @@ async def test_the_page_says_that_a_declined_card_cost_nothing(site: Site, door:
         await expect(page.locator("[data-mark='taken back']")).to_contain_text("Goods put aside")
 
 
+@pytest.mark.faults
 async def test_only_what_is_new_is_read_out(site: Site, door: FakeDoor) -> None:
     async with browsing(site.url) as context:
         page = await context.new_page()
@@ -173,6 +176,7 @@ async def test_a_form_that_is_sent_twice_makes_one_order(site: Site, door: FakeD
         assert len({posted.id for posted in door.posted}) == 1
 
 
+@pytest.mark.faults
 async def test_an_order_that_could_not_be_posted_can_be_sent_again(site: Site, door: FakeDoor) -> None:
     async with browsing(site.url) as context:
         page = await context.new_page()
@@ -189,6 +193,7 @@ async def test_an_order_that_could_not_be_posted_can_be_sent_again(site: Site, d
         assert len(door.posted) == 1
 
 
+@pytest.mark.faults
 async def test_the_page_goes_on_after_the_storefront_was_gone(storefront: Storefront, door: FakeDoor) -> None:
     async with Site(storefront).serving() as site, browsing(site.url) as context:
         page = await context.new_page()
@@ -202,6 +207,7 @@ async def test_the_page_goes_on_after_the_storefront_was_gone(storefront: Storef
             await expect(page.locator(".badge")).to_have_text("delivered")
 
 
+@pytest.mark.faults
 async def test_the_page_asks_again_after_an_answer_that_is_an_error(
     site: Site, door: FakeDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +222,7 @@ async def test_the_page_asks_again_after_an_answer_that_is_an_error(
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 
+@pytest.mark.faults
 async def test_the_page_asks_no_more_when_all_is_over(
     site: Site, door: FakeDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +241,7 @@ async def test_the_page_asks_no_more_when_all_is_over(
         assert len(asked) == 1
 
 
+@pytest.mark.faults
 async def test_a_page_that_nobody_sees_holds_no_connection(site: Site, storefront: Storefront, door: FakeDoor) -> None:
     async with browsing(site.url) as context:
         page = await context.new_page()
@@ -252,6 +260,7 @@ async def test_a_page_that_nobody_sees_holds_no_connection(site: Site, storefron
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 
+@pytest.mark.faults
 async def test_without_scripts_the_page_loads_itself_again(site: Site, door: FakeDoor) -> None:
     async with browsing(site.url, java_script_enabled=False) as context:
         page = await context.new_page()

@@ -220,3 +220,17 @@ def test_the_package_knows_of_stepward_nothing_but_its_door() -> None:
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("examples"):
                 ours = ("examples.orders.storefront.", "examples.orders.catalogue", "examples.orders")
                 assert f"{node.module}.".startswith(ours[0]) or node.module in ours, path
+
+
+@pytest.mark.parametrize("host", ["evil.test", "shop.test.evil.test", "evil.test:80", "", "[", "127.0.0.1.evil.test"])
+async def test_under_a_name_that_is_not_the_shops_nothing_is_shown(ada: httpx.AsyncClient, host: str) -> None:
+    answer = await ada.get("/basket", headers={"Host": host})
+    assert answer.status_code == 421 and "not under that name" in answer.text
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "host", ["shop.test", "SHOP.test:8000", "localhost:8000", "127.0.0.1", "10.0.0.7:80", "[::1]:8"]
+)
+async def test_under_its_names_and_addresses_the_shop_answers(ada: httpx.AsyncClient, host: str) -> None:
+    assert (await ada.get("/basket", headers={"Host": host})).status_code == 200

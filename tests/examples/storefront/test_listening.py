@@ -63,7 +63,9 @@ async def test_an_event_is_written_down_before_the_next_is_asked_for(records: Re
                 asked.append(len(records.events("order-01")))
 
     storefront = Storefront(name="storefront-1", door=Door(), records=records)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(build(storefront)), base_url="http://shop.test") as ada:
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(build(storefront, ["shop.test"])), base_url="http://shop.test"
+    ) as ada:
         await order(ada)
     await storefront.listen()
     assert asked == [1, 2, 3]
@@ -85,7 +87,7 @@ async def test_after_a_restart_everything_is_as_it_was_and_goes_on(tmp_path: Pat
         door = FakeDoor()
         with closing(Records(tmp_path / "storefront.db")) as records:
             storefront = Storefront(name="storefront-1", door=door, records=records)
-            transport = httpx.ASGITransport(build(storefront))
+            transport = httpx.ASGITransport(build(storefront, ["shop.test"]))
             async with httpx.AsyncClient(transport=transport, base_url="http://shop.test", cookies=cookies) as ada:
                 if begin == 0:
                     await order(ada)

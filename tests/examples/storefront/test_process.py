@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from examples.orders.storefront.half_open import MOST_OF_ONE_ADDRESS
 from tests.examples.storefront.customers import order
 
 ROOT = Path(__file__).parents[3]
@@ -96,3 +98,34 @@ async def test_says_in_a_line_that_there_are_no_queues(tmp_path: Path) -> None:
     out, said = await process.communicate()
     assert (process.returncode, out) == (1, b"")
     assert said.startswith(b"storefront: ") and said.count(b"\n") == 1 and b"orders.db" in said
+
+
+async def test_connections_that_ask_for_nothing_keep_nobody_else_out(tmp_path: Path) -> None:
+    async with running(tmp_path) as (_, url), httpx.AsyncClient(base_url=url, trust_env=False) as ada:
+        assert (await ada.get("/basket")).status_code == 200
+        port = int(url.rpartition(":")[2])
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(MOST_OF_ONE_ADDRESS)]
+        for _, writer in idle:
+            writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+        async with asyncio.timeout(30):
+            reader, more = await asyncio.open_connection("127.0.0.1", port)
+            assert await reader.read() == b""  # one more is closed at once
+            assert (await ada.get("/basket")).status_code == 200  # who is known already goes on
+            idle[0][1].write(b"x\r\n\r\n")
+            assert (await idle[0][0].readline()).startswith(b"HTTP/1.1 200")
+            async with httpx.AsyncClient(base_url=url, trust_env=False) as bob:
+                assert (await bob.get("/basket")).status_code == 200
+        for writer in (more, *(writer for _, writer in idle)):
+            writer.close()
+
+
+async def test_its_database_is_its_owners_alone(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        async with running(tmp_path) as (_, url), httpx.AsyncClient(base_url=url, trust_env=False) as ada:
+            assert (await order(ada)).status_code == 303
+            rights = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.glob("storefront.db*")}
+    finally:
+        os.umask(umask)
+    assert len(rights) > 1
+    assert set(rights.values()) == {"0o600"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from examples.orders.storefront.order import Care, Event, Line, Order
-from examples.orders.storefront.view import View, view_of
+from examples.orders.storefront.view import Mark, View, view_of
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, STARTED, status_event, step, task
 
 Happened = tuple[str, dict[str, Any]]
@@ -192,3 +192,12 @@ def test_the_last_stage_tells_the_tracking_number() -> None:
 
 def marks(shown: View) -> list[str]:
     return [stage.mark.value for stage in shown.stages]
+
+
+def test_an_order_that_was_refused_is_over_and_nothing_was_taken() -> None:
+    refused = ("request.refused", {"reason": "order order-01: expected a new one, found one that was placed before"})
+    seen = view([refused])
+    assert (seen.state, seen.is_final, seen.headline) == ("refused", True, "We could not take your order")
+    assert "no money taken" in seen.note
+    assert "placed before" not in seen.note
+    assert {stage.mark for stage in seen.stages} == {Mark.SKIPPED}

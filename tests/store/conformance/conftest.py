@@ -18,7 +18,15 @@ from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
 
 POOLED = "postgres_pooled"
-PLACES = ["sqlite_file", "sqlite_memory", *(f"postgres_{version}" for version in versions()), POOLED]
+BETWEEN = "postgres_16"
+"""Neither the oldest nor the newest."""
+SERVED = [f"postgres_{version}" for version in versions()]
+PLACES = [
+    "sqlite_file",
+    "sqlite_memory",
+    *(pytest.param(name, marks=pytest.mark.faults) if name == BETWEEN else name for name in SERVED),
+    pytest.param(POOLED, marks=pytest.mark.faults),
+]
 
 
 @pytest.fixture(params=PLACES)

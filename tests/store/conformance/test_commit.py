@@ -97,15 +97,27 @@ async def test_a_step_given_up_and_answered_in_one_turn_is_abandoned_with_its_re
     assert (found.state, found.output, found.ordinal) == (StepState.ABANDONED, DONE, None)
 
 
+@pytest.mark.parametrize("state", [StepState.COMPLETED, StepState.FAILED])
+async def test_an_outcome_is_recorded_with_what_had_been_asked_for_before_it(
+    world: World, store: Store, state: StepState
+) -> None:
+    task = await claimed(world, store)
+    charge = step(task)
+    await add_steps(store, task, charge)
+    await apply(store, Change(task=task.uid, finishes=[finish(charge, state, ordinal=1, asked=5)]))
+    assert (await read_step(store, task)).asked == 5
+
+
 async def test_a_recorded_outcome_is_delivered_once(world: World, store: Store) -> None:
     task = await claimed(world, store)
     charge = step(task)
     await add_steps(store, task, charge)
-    deliver = Change(task=task.uid, delivers=[Deliver(task.uid, 1, charge.key, 3)])
+    deliver = Change(task=task.uid, delivers=[Deliver(task.uid, 1, charge.key, 3, 7)])
     await miss(store, deliver)
     await apply(store, Change(task=task.uid, finishes=[finish(charge, ordinal=None)]))
     await apply(store, deliver)
-    assert (await read_step(store, task)).ordinal == 3
+    found = await read_step(store, task)
+    assert (found.ordinal, found.asked) == (3, 7)
     assert "no undelivered outcome" in await miss(store, deliver)
 
 

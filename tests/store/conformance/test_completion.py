@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stepward.model import failures
 from stepward.model.messages import Outcome, Recorded, Reply
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
@@ -74,8 +75,9 @@ async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World,
     said = {"output": None, "error": FAILED} if fails else {"output": DONE}
     assert await store.complete(completion(task, **said)) is None
     found = await read_step(store, task)
+    settled = failures.settled(FAILED, attempt=1, maybe_done=True, before=None)
     assert (found.state, found.output, found.error) == (
-        ("failed", None, FAILED) if fails else ("completed", DONE, None)
+        ("failed", None, settled) if fails else ("completed", DONE, None)
     )
     # What an attempt before may have done is in doubt until one is known to have succeeded.
     assert (found.ordinal, found.watched, found.in_doubt) == (None, False, fails)
@@ -87,7 +89,7 @@ async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World,
     assert told.recorded_at == found.finished_at
     assert (await read(store, task)).inbox == 1
     # The owner has only to deliver it.
-    change = Change(task=task.uid, delivers=[Deliver(task.uid, 1, "charge/1", 1)], taken=[row.number])
+    change = Change(task=task.uid, delivers=[Deliver(task.uid, 1, "charge/1", 1, 1)], taken=[row.number])
     assert (await store.commit("s1", [change], None)).missed == {}
 
 
@@ -301,3 +303,11 @@ async def test_a_deferral_stays_until_the_next_attempt(world: World, store: Stor
 
 async def commit(store: Store, task: Task, **parts: Any) -> None:
     assert (await store.commit("s1", [Change(task=task.uid, **parts)], None)).missed == {}
+
+
+async def test_the_step_of_a_completion_is_found_by_its_place(world: World, store: Store) -> None:
+    task = await waiting(world, store)
+    found = await store.completed_step(task.uid, 1, "charge/1")
+    assert found is not None
+    assert found.name == "charge"
+    assert await store.completed_step(task.uid, 2, "charge/1") is None

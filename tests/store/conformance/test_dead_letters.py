@@ -120,3 +120,16 @@ async def test_numbers_of_letters_are_never_used_again(world: World, store: Stor
     await store.discard([first], "ada")
     (second,) = await bury(store, b"2")
     assert second > first
+
+
+async def test_who_waits_for_a_message_is_told_in_the_commit_that_buries_it(world: World, store: Store) -> None:
+    event = ("replies.shop.web", b'{"refused":true}')
+    await store.messages.put("q", [(b"bad", None)])
+    (bad,) = await store.messages.take("q", 1, 10)
+    await store.messages.bury("q", [(bad.token, "no such goods")], [event])
+    # Buried by somebody else already.
+    await store.messages.bury("q", [(bad.token, "no such goods")], [event])
+    await store.messages.bury_bodies("q", [(b"worse", "no sense", 1)], [event])
+    told = await store.messages.read("replies.shop.web", 0, 9)
+    assert [message.body for message in told] == [event[1]] * 2
+    assert len(await store.dead_letters(9)) == 2

@@ -99,7 +99,7 @@ async def test_what_the_state_forbids_changes_nothing(world: World, store: Store
 
 
 async def test_every_directive_is_audited(world: World, store: Store) -> None:
-    task = await in_error(world, store, failed())
+    task = await in_error(world, store, failed(input=b"[1]"))
     await direct(store, task, "resubmit", input=b"[5]")
     (entry,) = await store.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.step, entry.at) == ("ada", "resubmit", "charge/1", store.now())
@@ -130,7 +130,7 @@ async def test_resubmission_takes_along_what_expired_untold_and_nothing_else(wor
     task = await in_error(
         world,
         store,
-        failed(),
+        failed(asked=5),
         failed("told/1", 2, in_doubt=True),
         failed("untold/1", 3, in_doubt=True, ordinal=None),
         failed("caught/1", 4),
@@ -200,8 +200,26 @@ async def test_a_step_is_marked_done_by_hand(world: World, store: Store) -> None
     assert (found.ordinal, found.in_doubt, found.finished_at) == (None, False, store.now())
 
 
-async def test_a_task_reopened_past_its_deadline_has_none(world: World, store: Store) -> None:
-    late = await in_error(world, store, complete_by=store.now() + 5)
+async def test_a_task_undone_past_its_deadline_has_none(world: World, store: Store) -> None:
+    late = await in_error(world, store, deadline=store.now() + 5)
     world.clock.advance(6)
-    await direct(store, late, "resubmit")
-    assert (await read(store, late)).complete_by is None
+    await direct(store, late, "undo")
+    assert (await read(store, late)).deadline is None
+
+
+@pytest.mark.parametrize("verb", ["resubmit", "mark_done"])
+async def test_a_task_past_its_deadline_goes_on_with_a_new_one_alone(world: World, store: Store, verb: str) -> None:
+    late = await in_error(world, store, failed(), deadline=store.now() + 5)
+    world.clock.advance(6)
+    with pytest.raises(IllegalTransition, match="expected it within its own complete-by, found that past"):
+        await direct(store, late, verb)
+    assert (await read(store, late)).state is TaskState.ERROR
+    by = store.now() + 60
+    await direct(store, late, verb, deadline=by)
+    assert (await read(store, late)).deadline == by
+
+
+async def test_a_task_that_was_told_that_its_time_is_over_needs_a_new_deadline(world: World, store: Store) -> None:
+    late = await in_error(world, store, failed(), error=b'{"message":"late","type":"TaskExpired","step":null}')
+    with pytest.raises(IllegalTransition, match="give it a new one"):
+        await direct(store, late, "resubmit")

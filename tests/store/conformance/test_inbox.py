@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.errors import IllegalTransition, TaskNotFound
+from stepward.errors import IllegalTransition, InboxFull, TaskNotFound
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
-from stepward.store.contract import Change, Post, Store
+from stepward.store import inboxes
+from stepward.store.contract import OVERTAKEN, Change, Post, Store
 from tests.store.conformance.world import SERVED, World, claimed, end, ids, move, read, scheduler
 
 
@@ -66,6 +67,18 @@ async def test_a_signal_with_an_id_counts_once_per_name(world: World, store: Sto
     assert await store.signal(task.id, "sent", b"1", "x")
     assert await store.signal(other.id, "paid", b"1", "x")
     assert (await read(store, task)).inbox == 2
+
+
+async def test_a_signal_is_audited_under_the_name_of_who_gives_it_alone(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    before = len(await store.audits(task.id, 9))
+    assert await store.signal(task.id, "paid", b"1", "x")
+    assert len(await store.audits(task.id, 9)) == before
+    assert not await store.signal(task.id, "paid", b"1", "x", "ada")
+    assert await store.signal(task.id, "paid", b"1", "y", "ada")
+    (entry, *rest) = await store.audits(task.id, 9)
+    assert (entry.actor, entry.act, entry.task, entry.before) == ("ada", "signal", task.uid, TaskState.PROCESSING)
+    assert (entry.details, len(rest)) == (b'{"signal":"paid","id":"y"}', before)
 
 
 async def test_a_signal_needs_a_task_that_goes_on(world: World, store: Store) -> None:
@@ -159,3 +172,34 @@ async def test_a_directive_posted_to_a_held_task_waits_for_its_owner(world: Worl
     await post(store, task, InboxKind.CANCEL)
     assert (await read(store, task)).state is TaskState.PROCESSING
     assert [row.kind for row in await store.read_inbox("s1", 0)] == [InboxKind.CANCEL]
+
+
+async def test_an_end_that_something_overtook_says_so_and_fits_once_that_is_read(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    await store.signal(task.id, "a", b"1", None)
+    ending = Change(task=task.uid, move=move(task, TaskState.PROCESSED))
+    assert (await store.commit("s1", [ending], None)).missed == {task.uid: OVERTAKEN}
+    ending = Change(task=task.uid, move=move(task, TaskState.PROCESSED, inbox=1))
+    assert (await store.commit("s1", [ending], None)).missed == {}
+
+
+async def test_a_move_from_another_state_is_no_overtaking(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    await store.signal(task.id, "a", b"1", None)
+    wrong = Change(task=task.uid, move=move(task, TaskState.PROCESSED, before=TaskState.WAITING))
+    assert (await store.commit("s1", [wrong], None)).missed[task.uid] != OVERTAKEN
+
+
+async def test_an_inbox_takes_so_many_signals_and_more_once_some_are_taken(
+    world: World, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inboxes, "MOST_SIGNALS", 70)
+    task = await claimed(world, store)
+    for _ in range(70):
+        await store.signal(task.id, "a", b"1", None)
+    for _ in range(2):
+        with pytest.raises(InboxFull, match="found 71 "):
+            await store.signal(task.id, "a", b"1", "again")
+    (first, *_) = await store.read_inbox("s1", 0)
+    assert (await store.commit("s1", [Change(task=task.uid, taken=[first.number])], None)).missed == {}
+    assert await store.signal(task.id, "a", b"1", "again")

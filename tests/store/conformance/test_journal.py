@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from stepward.model.records import Alert
-from stepward.store.contract import Change, Store
-from tests.store.conformance.world import World, audit, claimed
+from stepward.model.states import TaskState
+from stepward.model.stopped import KIND, WAITS_FOR, alert_details, stopped_error
+from stepward.store.contract import Change, Directive, Store
+from tests.store.conformance.world import SERVED, World, audit, claimed, ids, move, scheduler
 
 
 async def raised(store: Store, *messages: str) -> list[Alert]:
@@ -10,6 +12,38 @@ async def raised(store: Store, *messages: str) -> list[Alert]:
     alerts = [Alert(kind="task_error", message=message) for message in messages]
     await store.commit("s1", [Change(task="x", alerts=alerts)], None)
     return (await store.alerts(99, open_only=False))[::-1]
+
+
+async def test_one_alert_is_open_for_each_place_where_code_does_not_fit_its_records(world: World, store: Store) -> None:
+    places = [b'{"place":"a"}', b'{"place":"b"}', b'{"place":"a"}']
+    for place in places:
+        alert = Alert(kind="non_deterministic", message="differs", details=place)
+        await store.commit("s1", [Change(task="x", alerts=[alert])], None)
+    assert sorted(alert.details for alert in await store.alerts(9, open_only=True)) == sorted(set(places))
+
+
+async def test_an_alert_of_code_that_does_not_fit_stands_as_long_as_a_task_waits_at_its_place(
+    world: World, store: Store
+) -> None:
+    tasks = [await claimed(world, store) for _ in range(3)]
+    details = alert_details(tasks[0], "shop.py:31")
+    alert = Alert(kind=KIND, message="differs", details=details)
+    face = {"wake_at": store.now() + 15, "waits_for": WAITS_FOR, "error": stopped_error("differs", "shop.py:31", 1)}
+    stop = move(tasks[0], TaskState.WAITING, inbox=0, release=True, **face)
+    await store.commit("s1", [Change(task=task.uid, move=stop, alerts=[alert]) for task in tasks], None)
+    waiting, claimed_again, cancelled = tasks
+    assert await store.direct(waiting.id, Directive(verb="resubmit", actor="ada")) is TaskState.PENDING
+    assert ids(await store.claim("s1", SERVED, 9)) == [waiting.id]
+    goes_on = Change(task=waiting.uid, move=move(waiting, TaskState.PROCESSING), fits=details)
+    await store.commit("s1", [goes_on], None)
+    assert [found.details for found in await store.alerts(9, open_only=True)] == [details]
+    await scheduler(store, "s2")
+    assert sorted(ids(await store.claim("s2", SERVED, 9))) == sorted([claimed_again.id, cancelled.id])
+    await store.commit("s2", [Change(task=cancelled.uid, move=stop)], None)
+    await store.commit("s2", [Change(task=claimed_again.uid, move=goes_on.move, fits=details)], None)
+    assert len(await store.alerts(9, open_only=True)) == 1
+    await store.direct(cancelled.id, Directive(verb="cancel", actor="ada"))
+    assert await store.alerts(9, open_only=True) == []
 
 
 async def test_alerts_are_delivered_oldest_first_and_once(world: World, store: Store) -> None:

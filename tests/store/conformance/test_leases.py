@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from stepward.model.records import Instance, Role, WorkflowRecord
+from stepward.model.records import Digest, Instance, Role, WorkflowRecord
 from stepward.model.states import TaskState
+from stepward.model.stopped import WAITS_FOR
 from stepward.store.contract import Change, Store
 from tests.store.conformance.world import SERVED, START, World, claimed, ids, move, read, scheduler, until
 
@@ -20,6 +21,27 @@ async def test_a_registered_instance_lives_for_its_lease(store: Store) -> None:
     found = {instance.id: instance for instance in await store.instances()}
     expected = replace(agent, started_at=store.now(), expires_at=store.now() + 30)
     assert (found["a1"], sorted(found)) == (expected, ["a1", "s1"])
+
+
+async def test_a_scheduler_that_starts_tries_tasks_again_that_wait_for_code_that_fits(
+    world: World, store: Store
+) -> None:
+    stopped, other, sleeper = [await claimed(world, store) for _ in range(3)]
+    changes = [
+        Change(task=task.uid, move=move(task, TaskState.WAITING, inbox=0, release=True, wake_at=at, waits_for=what))
+        for task, at, what in (
+            (stopped, START + 500, WAITS_FOR),
+            (other, START + 500, WAITS_FOR),
+            (sleeper, START + 500, "timer"),
+        )
+    ]
+    await store.commit("s1", changes, None)
+    assert ids(await store.claim("s1", SERVED, 9)) == []
+    await scheduler(store, "s2", serves="another@1")
+    assert ids(await store.claim("s2", SERVED, 9)) == []
+    await scheduler(store, "s3")
+    assert sorted(ids(await store.claim("s3", SERVED, 9))) == sorted([stopped.id, other.id])
+    assert (await read(store, sleeper)).state is TaskState.WAITING
 
 
 async def test_a_renewal_extends_the_lease_of_the_living(world: World, store: Store) -> None:
@@ -117,3 +139,15 @@ async def test_after_a_restart_of_the_host_time_goes_on_never_back(world: World,
     assert (await world.open()).now() == at
     world.clock.id, world.clock.walls = "third-start", START + 86_400
     assert (await world.open()).now() == START + 86_400
+
+
+async def test_the_digests_of_live_schedulers_read_back_as_they_were_registered(world: World, store: Store) -> None:
+    digests = {"order@1": Digest(code="c", policy="p"), "refund@2": Digest(code="", policy="q")}
+    told = Instance(id="told", role=Role.SCHEDULER, host="h", pid=1, serves=["order@1", "refund@2"], digests=digests)
+    await store.register(told, 10)
+    await store.register(Instance(id="agent", role=Role.AGENT, host="h", pid=1, serves=["pay"]), 10)
+    await scheduler(store, "silent")
+    await scheduler(store, "gone")
+    await store.retire("gone")
+    assert {each.id: each.digests for each in await store.schedulers()} == {"s1": {}, "told": digests, "silent": {}}
+    assert next(each for each in await store.instances() if each.id == "told").digests == digests

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from stepward.store.contract import Store, StoredMessage
 from tests.store.conformance.world import World
 
@@ -127,3 +129,54 @@ async def test_expired_messages_are_not_read(world: World, store: Store) -> None
     await store.messages.put("q", [(b"old", store.now() + 5), (b"new", store.now() + 6)])
     world.clock.advance(5)
     assert [message.body for message in await read(store)] == [b"new"]
+
+
+def asked(task: str, step: str) -> bytes:
+    """The body of a request, as far as it tells one from others."""
+    return b'{"type":"request","task":"%b","task_id":"i","run":1,"key":"%b","attempt":1}' % (
+        task.encode(),
+        step.encode(),
+    )
+
+
+async def withdraw(store: Store, task: str, step: str, queue: str = "q") -> list[tuple[bytes, int]]:
+    beginning, part = b'{"type":"request","task":"%b",' % task.encode(), b',"run":1,"key":"%b",' % step.encode()
+    return [(message.body, message.tries) for message in await store.messages.withdraw(queue, beginning, part)]
+
+
+@pytest.mark.parametrize("task", ["t", "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5e", "a" * 60])
+async def test_a_request_that_is_withdrawn_is_given_to_nobody(world: World, store: Store, task: str) -> None:
+    others = [asked(task, "a/11"), asked(task, "b/1"), asked(task + "x", "a/1"), asked(task[:-1], "a/1"), b"1"]
+    await store.messages.put("q", [(body, None) for body in (*others[:2], asked(task, "a/1"), *others[2:])])
+    await store.messages.put("other", [(asked(task, "a/1"), None)])
+    assert await withdraw(store, task, "a/1") == [(asked(task, "a/1"), 0)]
+    assert await withdraw(store, task, "a/1") == []
+    assert await take(store) == others
+    assert await take(store, queue="other") == [asked(task, "a/1")]
+
+
+async def test_whoever_extends_what_was_withdrawn_is_told(world: World, store: Store) -> None:
+    await store.messages.put("q", [(asked("t", "a/1"), None), (asked("t", "b/1"), None)])
+    first, second = await store.messages.take("q", 9, 10)
+    tokens = [first.token, second.token]
+    assert await store.messages.extend("q", tokens, 10) == []
+    assert await withdraw(store, "t", "a/1") == [(asked("t", "a/1"), 1)]
+    assert await store.messages.extend("q", tokens, 20) == [first.token]
+    world.clock.advance(19)
+    assert await take(store) == []
+
+
+async def test_requests_for_one_step_are_withdrawn_together(world: World, store: Store) -> None:
+    await store.messages.put("q", [(asked("t", "a/1"), None)])
+    await take(store)
+    await store.messages.put("q", [(asked("t", "a/1"), None)])
+    assert sorted(await withdraw(store, "t", "a/1")) == [(asked("t", "a/1"), 0), (asked("t", "a/1"), 1)]
+
+
+async def test_what_several_have_taken_is_not_withdrawn(world: World, store: Store) -> None:
+    for _ in range(2):
+        await store.messages.put("q", [(asked("t", "a/1"), None)])
+        await take(store)
+    assert await withdraw(store, "t", "a/1") == []
+    world.clock.advance(10)
+    assert await take(store) == [asked("t", "a/1")]

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Task
-from stepward.model.states import StepState, TaskState
+from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Change, Directive, Outlived, Purged, Store
 from stepward.store.contract.retention import BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from tests.store.conformance.world import (
@@ -61,6 +61,7 @@ async def test_a_child_is_kept_while_undo_of_its_parent_may_need_it(
     world: World, store: Store, term: int, parent_ends: TaskState | None
 ) -> None:
     parent = await claimed(world, store)
+    await add_steps(store, parent, step(parent, "order/1", kind=StepKind.CHILD))
     child = await ended(world, store, parent=parent.uid, parent_run=1, parent_step="order/1")
     if parent_ends is not None:
         await end(store, parent, parent_ends, at=store.now())
@@ -68,6 +69,14 @@ async def test_a_child_is_kept_while_undo_of_its_parent_may_need_it(
     assert await store.outlived(store.now(), 9) == []
     assert await store.purge(term, outlived(child)) == Purged(tasks=0, more=False)
     assert await store.task(child.id)
+
+
+async def test_a_child_of_a_run_that_is_deleted_goes_before_its_parent(world: World, store: Store, term: int) -> None:
+    parent = await claimed(world, store)
+    child = await ended(world, store, parent=parent.uid, parent_run=1, parent_step="order/1")
+    world.clock.advance(9)
+    assert [each.uid for each in await store.outlived(store.now(), 9)] == [child.uid]
+    assert await store.purge(term, outlived(child)) == Purged(tasks=1, more=False)
 
 
 async def test_a_child_goes_with_its_parent(world: World, store: Store, term: int) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from stepward.model import failures
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
@@ -62,9 +63,21 @@ async def test_an_outcome_of_a_free_task_is_recorded_and_wakes_it(
     task = await free(world, store, charge)
     await store.stray([reply(task, Outcome(outcome), error=FAILED, maybe_done=True)])
     found = await read_step(store, task)
-    assert (found.state, found.output, found.error, found.ordinal) == (state, DONE, FAILED, None)
+    error = FAILED if state == "completed" else failures.settled(FAILED, attempt=1, maybe_done=True, before=None)
+    assert (found.state, found.output, found.error, found.ordinal) == (state, DONE, error, None)
     assert found.in_doubt == (state == "failed")
     assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+
+
+async def test_a_doubt_about_an_earlier_attempt_outlives_a_failure_that_did_nothing(
+    world: World, store: Store, charge: Step
+) -> None:
+    charge.in_doubt = True
+    task = await free(world, store, charge)
+    await store.stray([reply(task, Outcome.FAILED, error=FAILED)])
+    found = await read_step(store, task)
+    assert found.in_doubt
+    assert failures.read(found.error)["maybe_done"] is True
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 2}, {"key": "none/1"}, {"outcome": Outcome.GAVE_UP}])

@@ -79,7 +79,7 @@ async def test_a_dead_leader_is_followed_at_once(store: Store) -> None:
 
 async def test_a_term_that_is_over_changes_nothing(world: World, store: Store) -> None:
     task = await watched(world, store)
-    dead = await claimed(world, store, await scheduler(store, "s2", lease=8), complete_by=store.now() + 1)
+    dead = await claimed(world, store, await scheduler(store, "s2", lease=8), deadline=store.now() + 1)
     assert await store.lead("one", 5) == 1
     world.clock.advance(9)
     await store.renew(["s1"], 10)
@@ -196,6 +196,17 @@ async def test_each_attempt_is_decided_once(world: World, store: Store, term: in
     assert (await read(store, task)).failure_count == 1
 
 
+@pytest.mark.parametrize("attempt", [1, 3])
+async def test_a_decision_on_another_attempt_changes_nothing(
+    world: World, store: Store, term: int, attempt: int
+) -> None:
+    task = await watched(world, store, attempt=2)
+    before = await read(store, task), await read_step(store, task)
+    assert await store.decide(term, [decision(task, StepState.FAILED, attempt=attempt, error=FAILED)]) == 0
+    assert (await read(store, task), await read_step(store, task)) == before
+    assert (await store.read_inbox("s1", 0), await store.audits(task.id, 9)) == ([], [])
+
+
 async def test_a_failed_step_comes_with_what_follows(world: World, store: Store, term: int) -> None:
     task = await watched(world, store)
     follows = Post(task=task.uid, kind=InboxKind.FAIL, body=FAILED)
@@ -206,7 +217,7 @@ async def test_a_failed_step_comes_with_what_follows(world: World, store: Store,
 
 
 async def test_a_deadline_is_told_once(world: World, store: Store, term: int) -> None:
-    task = await claimed(world, store, complete_by=store.now() + 5)
+    task = await claimed(world, store, deadline=store.now() + 5)
     post = Post(task=task.uid, kind=InboxKind.FAIL, body=FAILED)
     assert not await store.expire_task(term, task.uid, post, audit(task))
     world.clock.advance(5)
@@ -221,10 +232,10 @@ async def test_a_deadline_is_told_once(world: World, store: Store, term: int) ->
 
 
 async def test_no_deadline_reaches_an_undo_or_an_end(world: World, store: Store) -> None:
-    undoing = await claimed(world, store, complete_by=store.now() + 5)
+    undoing = await claimed(world, store, deadline=store.now() + 5)
     turn = move(undoing, TaskState.UNDOING, undo_to=TaskState.UNDONE)
     await store.commit("s1", [Change(task=undoing.uid, move=turn)], None)
-    await end(store, await claimed(world, store, complete_by=store.now() + 5), TaskState.PROCESSED)
+    await end(store, await claimed(world, store, deadline=store.now() + 5), TaskState.PROCESSED)
     world.clock.advance(6)
     assert (await store.expired_tasks(9), (await store.due()).tasks) == ([], 0)
 
@@ -347,3 +358,17 @@ async def test_sleepers_that_nobody_wakes_are_unserved_too(world: World, store: 
     world.clock.advance(60)
     assert (await store.due()).unserved == 1
     assert await store.unserved(term, 30) == 1
+
+
+async def test_a_task_that_gets_a_new_deadline_has_a_failure_more(world: World, store: Store, term: int) -> None:
+    task = await claimed(world, store, deadline=store.now() + 5)
+    post = Post(task=task.uid, kind=InboxKind.STEP)
+    world.clock.advance(5)
+    (found,) = await store.expired_tasks(9)
+    assert found.failure_count == 0
+    assert found.allowed == pytest.approx(5, abs=0.1)
+    assert await store.expire_task(term, task.uid, post, audit(task), store.now() + 5)
+    assert not await store.expire_task(term, task.uid, post, audit(task), store.now() + 5)
+    row = await read(store, task)
+    assert (row.failure_count, row.deadline) == (1, store.now() + 5)
+    assert [row.kind for row in await store.read_inbox("s1", 0)] == [InboxKind.STEP]

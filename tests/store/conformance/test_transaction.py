@@ -214,3 +214,45 @@ async def test_no_outcome_is_recorded_in_a_transaction_that_is_rolled_back(world
                 await transaction.execute(world.place.doomed)
             await transaction.finish("s1", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING
+
+
+async def test_an_ended_transaction_writes_nothing_into_the_next(world: World, cart: Store) -> None:
+    async with cart.transaction() as ended:
+        part = ended.savepoint()
+        await part.__aenter__()
+    async with cart.transaction() as transaction:
+        with pytest.raises(Refused, match="expected use within its block, found it ended"):
+            await ended.execute("insert into cart values ('pen')")
+        with pytest.raises(Refused, match="found it ended"):
+            await ended.submit([world.task("a")])
+        with pytest.raises(Refused, match="found it ended"):
+            await ended.known(["a"])
+        with pytest.raises(Refused, match="found it ended"):
+            async with ended.savepoint():
+                pass
+        with pytest.raises(Refused, match="found it ended"):
+            await part.__aexit__(None, None, None)
+        with pytest.raises(Refused, match="found it ended"):
+            await ended.finish("s1", finish(step(world.task("a"))))
+        await transaction.execute("insert into cart values ('ink')")
+    assert (await cart.task("a"), await rows(cart)) == (None, [("ink",)])
+
+
+async def test_a_transaction_that_was_rolled_back_writes_nothing_by_itself(world: World, cart: Store) -> None:
+    with pytest.raises(KeyError):
+        async with cart.transaction() as ended:
+            raise KeyError
+    with pytest.raises(Refused, match="found it ended"):
+        await ended.execute("insert into cart values ('pen')")
+    with pytest.raises(Refused, match="found it ended"):
+        await ended.submit([world.task("a")])
+    assert (await cart.task("a"), await rows(cart)) == (None, [])
+
+
+async def test_a_transaction_within_another_is_refused_at_once(world: World, cart: Store) -> None:
+    async with cart.transaction() as transaction:
+        await transaction.execute("insert into cart values ('pen')")
+        with pytest.raises(Refused, match="expected no other one of this store open here, found one"):
+            async with cart.transaction():
+                pass
+    assert await rows(cart) == [("pen",)]

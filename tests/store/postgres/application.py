@@ -59,8 +59,9 @@ async def bookkeeping(what: str) -> str:
     return await enter(what)
 
 
-def application(store: str) -> App:
-    return App("shop", workflows=[order, failing_order, parent, bookkeeping], agents=[bank], store=store, **SETTINGS)
+def application(store: str, **settings: Any) -> App:
+    workflows: list[Any] = [order, failing_order, parent, bookkeeping]
+    return App("shop", workflows=workflows, agents=[bank], store=store, **SETTINGS, **settings)
 
 
 app = application(os.environ.get("STEPWARD_STORE", "sqlite:///never-made.db"))

@@ -154,6 +154,17 @@ class Takeover(Owned):
             assert await self.steps() == {"charge/1": "running"}
 
 
+class TakeoverOfRetry(Takeover):
+    """The same while the owner's turn is tried again, each change alone, because one of them misses."""
+
+    async def left(self) -> Committed:
+        elsewhere = self.stage.world.task()
+        misses = Change(task=elsewhere.uid, inserts=[step(elsewhere)])
+        fits = Change(task=self.task.uid, finishes=[finish(self.charge)], inserts=[step(self.task, "pack/1", 2)])
+        committed = await self.stage.left.commit(self.owner, [misses, fits], None)
+        return Committed({uid: why for uid, why in committed.missed.items() if uid != elsewhere.uid})
+
+
 class Claims(Scene):
     """Two Schedulers that claim the same free tasks."""
 
@@ -216,7 +227,7 @@ class Deadline(Owned):
         await super().make(lease)
         now = self.stage.world.clock.wall()
         self.late = await claimed(
-            self.stage.world, self.stage.beside, self.owner, workflow=self.stage.name("w"), complete_by=now
+            self.stage.world, self.stage.beside, self.owner, workflow=self.stage.name("w"), deadline=now
         )
 
     async def left(self) -> Committed:
@@ -232,7 +243,7 @@ class Deadline(Owned):
         if left == WELL:
             assert (right, task.state, task.inbox) == (False, TaskState.PROCESSED, 0)
         else:
-            assert (right, task.state, task.inbox, task.complete_by) == (True, TaskState.PROCESSING, 1, None)
+            assert (right, task.state, task.inbox, task.deadline) == (True, TaskState.PROCESSING, 1, None)
 
 
 class Acts(Scene):

@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
+
 import pytest
 
+from stepward.model.records import Task
+from stepward.store.contract import TaskFilter
+from stepward.store.postgres import PostgresStore, bell
 from stepward.store.postgres.clock import StoreClock
 from tests.store.conformance.world import START, HandClock, scheduler
 from tests.store.postgres.worlds import Database
@@ -38,6 +44,56 @@ def test_another_servers_clock_is_followed_by_as_little_as_will_do(server: float
     assert clock.now() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("difference", [0.4, -0.4])
+def test_a_small_difference_is_made_up_for_little_by_little_and_never_back(difference: float) -> None:
+    hand = HandClock()
+    clock = StoreClock(hand)
+    clock.heard(5000.0, hand.boots)
+    clock.heard(5000.0 + difference, hand.boots)
+    shown = [clock.now()]
+    for _ in range(10):
+        hand.boots += 0.1
+        shown.append(clock.now())
+    passed = [after - before for before, after in pairwise(shown)]
+    assert shown[0] == 5000.0
+    assert min(passed) > 0.04
+    assert max(passed) < 0.16
+    assert shown[-1] == pytest.approx(5001.0 + difference)
+    assert clock.jumped() == 0.0
+
+
+def test_answers_that_come_before_a_difference_is_made_up_for_neither_hasten_nor_undo_it() -> None:
+    hand = HandClock()
+    clock = StoreClock(hand)
+    clock.heard(5000.0, hand.boots)
+    clock.heard(4999.6, hand.boots)
+    hand.boots += 0.4
+    clock.heard(5000.0, hand.boots)
+    assert clock.now() == pytest.approx(5000.2)
+    hand.boots += 0.4
+    assert clock.now() == pytest.approx(5000.4)
+
+
+@pytest.mark.parametrize("seconds", [-60.0, 60.0])
+def test_a_clock_that_is_set_is_followed_at_once_and_told(seconds: float) -> None:
+    hand = HandClock()
+    clock = StoreClock(hand)
+    clock.heard(5000.0, hand.boots)
+    clock.heard(5000.0 + seconds, hand.boots)
+    assert (clock.now(), clock.jumped()) == (5000.0 + seconds, seconds)
+
+
+def test_an_answer_asked_for_before_a_jump_was_heard_of_is_no_jump_back() -> None:
+    hand = HandClock()
+    clock = StoreClock(hand)
+    clock.heard(5000.0, hand.boots)
+    asked = hand.boots
+    hand.boots += 1
+    clock.heard(5061.0, hand.boots)
+    clock.heard(5000.1, asked)
+    assert (clock.now(), clock.jumped()) == (5061.0, 60.0)
+
+
 async def test_the_servers_clock_decides_whatever_the_hosts_shows(database: Database) -> None:
     hand = HandClock()
     hand.walls = 1_000_000_000.0
@@ -55,6 +111,106 @@ async def test_every_commit_hears_of_the_servers_clock(database: Database) -> No
     assert store.now() > (await _server(database)) + 3000
     await store.commit("s1", [], None)
     assert store.now() == pytest.approx(await _server(database), abs=2)
+
+
+async def test_every_renewal_hears_of_the_servers_clock_and_grants_by_it(database: Database) -> None:
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    await scheduler(store)
+    hand.boots += 3600
+    assert await store.renew(["s1"], 10.0) == {"s1"}
+    now = await _server(database)
+    assert store.now() == pytest.approx(now, abs=2)
+    assert await _leases(database) == [pytest.approx(now + 10, abs=2)]
+
+
+async def test_every_look_of_a_supervisor_hears_of_the_servers_clock(database: Database) -> None:
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    hand.boots += 3600
+    await store.due()
+    assert store.now() == pytest.approx(await _server(database), abs=2)
+    assert store.jumped() == pytest.approx(-3600, abs=2)
+
+
+async def test_who_only_submits_hears_of_the_servers_clock(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bell, "LOOK_SECONDS", 3600.0)
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    hand.boots += 3600
+    await store.submit([Task(uid="a", id="a", workflow="order", version="1", created_at=store.now())])
+    await _until_right(store, database)
+
+
+async def test_who_does_nothing_asks_for_the_servers_clock(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bell, "LOOK_SECONDS", 0.01)
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    hand.boots += 3600
+    await _until_right(store, database)
+
+
+async def test_after_the_clock_went_back_leases_and_the_seat_last_no_longer_than_usual(database: Database) -> None:
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    await store.lead("s2", 20.0)
+    hand.boots += 3600
+    await scheduler(store)
+    term = await store.lead("s2", 20.0)
+    assert term is not None
+    await store.due()
+    assert await store.forgive(term, 10.0)
+    assert not await store.forgive(term, 10.0)
+    assert await store.lead("s2", 20.0) == term
+    now = await _server(database)
+    assert await _leases(database) == [pytest.approx(now + 10, abs=2)]
+    assert await database.rows("select expires_at from stepward_shop.leadership") == [(pytest.approx(now + 20, abs=2),)]
+
+
+async def test_leases_that_a_small_jump_ahead_would_end_get_grace_though_others_last(database: Database) -> None:
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    term = await store.lead("s2", 20.0)
+    assert term is not None
+    await scheduler(store)
+    await database.rows("update stepward_shop.instance set expires_at = expires_at - 8 returning id")
+    await scheduler(store, "s3")
+    # By a server's clock that is 5 s ahead of what it showed.
+    hand.boots -= 5
+    await store.due()
+    assert await store.forgive(term, 10.0)
+    assert await store.fence(term) == []
+
+
+async def test_a_task_that_a_jump_ahead_puts_past_its_own_deadline_gets_grace(database: Database) -> None:
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    term = await store.lead("s2", 20.0)
+    assert term is not None
+    begun = store.now()
+    tasks = [
+        Task(uid=id, id=id, workflow="order", version="1", created_at=begun, deadline=begun + seconds)
+        for id, seconds in (("soon", -2.0), ("late", 3600.0))
+    ]
+    await store.submit(tasks)
+    # By a server's clock that is 5 s ahead of what it showed.
+    hand.boots -= 5
+    assert (await store.due()).tasks == 0
+    assert await store.forgive(term, 10.0)
+    assert await store.expired_tasks(9) == []
+    found = {task.id: task.deadline for task in await store.tasks(TaskFilter())}
+    now = await _server(database)
+    assert found == {"soon": pytest.approx(now + 10, abs=2), "late": pytest.approx(begun + 3600)}
+
+
+async def _until_right(store: PostgresStore, database: Database) -> None:
+    async with asyncio.timeout(30):
+        while abs(store.now() - await _server(database)) > 2:
+            pass
+
+
+async def _leases(database: Database) -> list[float]:
+    return [row[0] for row in await database.rows("select expires_at from stepward_shop.instance order by id")]
 
 
 async def _server(database: Database) -> float:

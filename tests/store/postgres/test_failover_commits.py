@@ -163,6 +163,7 @@ async def test_a_commit_whose_answer_was_lost_in_the_failover_is_unknown_and_rea
         await store.close()
 
 
+@pytest.mark.faults
 async def test_what_was_acknowledged_survives_each_of_several_failovers(stage: Stage, world: World) -> None:
     clients = [Client(await stage.opened(), world, name) for name in "abcdef"]
     submitting = [asyncio.create_task(client.run()) for client in clients]

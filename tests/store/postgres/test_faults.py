@@ -295,10 +295,18 @@ async def test_statements_that_end_the_transaction_are_refused(database: Databas
 
 async def test_transactions_of_one_store_run_beside_one_another(database: Database, world: World) -> None:
     store = await database.opened()
-    async with store.transaction() as one, store.transaction() as other:
-        await one.submit([world.task("a")])
-        await other.submit([world.task("b")])
-        assert await other.known(["a", "b"]) == {"b"}
+    both = asyncio.Barrier(2)
+
+    async def submit(id: str) -> set[str]:
+        async with store.transaction() as transaction:
+            await transaction.submit([world.task(id)])
+            await both.wait()
+            known = await transaction.known(["a", "b"])
+            await both.wait()
+        return set(known)
+
+    one, other = await asyncio.gather(submit("a"), submit("b"))
+    assert (one, other) == ({"a"}, {"b"})
     assert {task.id for task in await store.tasks(TaskFilter())} == {"a", "b"}
 
 

@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.store.postgres.scenes import Acts, Claims, Completion, Deadline, Expiry, Release, Seats, Stray, Takeover
+from tests.store.postgres.scenes import (
+    Acts,
+    Claims,
+    Completion,
+    Deadline,
+    Expiry,
+    Release,
+    Seats,
+    Stray,
+    Takeover,
+    TakeoverOfRetry,
+)
 from tests.store.postgres.stage import staged, without
 from tests.store.postgres.worlds import Database
 
-SCENES = [Acts, Claims, Completion, Deadline, Expiry, Release, Seats, Stray, Takeover]
+SCENES = [Acts, Claims, Completion, Deadline, Expiry, Release, Seats, Stray, Takeover, TakeoverOfRetry]
 
 
 @pytest.mark.parametrize("scene", SCENES)

@@ -32,8 +32,9 @@ BOUNDED = {
     ("supervisor.due", "task_claimable"),
     ("supervisor.unserved", "task_claimable"),
     ("supervisor.extend_steps", "task_held"),
+    ("supervisor.restart_tasks", "task_held"),
 }
-"""The first of an index, and no more; and after an outage all that is held."""
+"""The first of an index, and no more; and after an outage or a jump of the clock all that is held."""
 EXPECTED = {
     "turn.held": {"task_pkey"},
     "turn.lock": {"task_pkey"},
@@ -63,6 +64,7 @@ EXPECTED = {
     "messages.take": {"message_queue", "message_pkey"},
     "messages.delete": {"message_pkey"},
     "messages.extend": {"message_pkey"},
+    "messages.withdraw": {"message_asked", "message_pkey"},
     "messages.bury": {"message_pkey"},
     "messages.forget_expired": {"message_queue", "message_pkey"},
     "messages.read": {"message_queue"},
@@ -78,8 +80,8 @@ EXPECTED = {
     "retention.steps": {"step_pkey"},
     "retention.inbox": {"inbox_task", "inbox_pkey"},
     "retention.signals": {"signal_seen_pkey"},
-    "retention.standing": {"task_pkey"},
-    "retention.lock_standing": {"task_pkey"},
+    "retention.standing": {"task_pkey", "step_pkey"},
+    "retention.lock_standing": {"task_pkey", "step_pkey"},
     "retention.purge_tasks": {"task_pkey"},
     "retention.purge_steps": {"step_pkey"},
     "retention.purge_inbox": {"inbox_task", "inbox_pkey"},
@@ -176,7 +178,8 @@ async def test_what_a_claim_reads_depends_on_what_it_takes(database: Database) -
         await connection.execute(f"set {name} = {value}")
     await connection.execute(f"prepare it as {BOOK['scheduler.claim']}")
     for limit, most in ((1, 100), (100, 2_500)):
-        values = f"(array['w0', 'w1'], array['1', '1'], {limit}, 's1', 0, array['', '', '', '', '', 'k7'], 0, '{{}}')"
+        turns = "array['', '', '', '', '', 'k7']"
+        values = f"(array['w0', 'w1'], array['1', '1'], {limit}, 's1', 0, {turns}, 0, '{{}}', 30)"
         ((text,),) = await connection.fetch(f"explain (analyze, format json) execute it{values}")
         nodes = list(_nodes(json.loads(text)[0]["Plan"]))
         read = sum(node["Actual Rows"] * node["Actual Loops"] for node in nodes if "Index Name" in node)

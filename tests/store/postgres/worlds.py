@@ -26,6 +26,9 @@ class HandServerClock(StoreClock):
     def now(self) -> float:
         return self._hand.wall()
 
+    def is_old(self) -> bool:
+        return False
+
     def heard(self, server: float, sent: float) -> None:
         """The real server's clock is not the test's."""
 

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import pytest
 
 from stepward.errors import TransportError
+from stepward.model import answers
 from stepward.model.messages import Outcome
 from stepward.transport.contract import Delivery, Message, Transport
-from tests.transport.conformance.pace import Pace
+from tests.transport.conformance.pace import REAL, Pace
 from tests.transport.messages import progress, reply, request
 
 QUEUE = "agents.payments"
@@ -199,6 +200,31 @@ async def test_a_revocation_is_told_to_who_listens(transport: Transport, pace: P
     stop()
     await transport.revoke(QUEUE, "uid-1", 2, "payments.charge/1")
     assert len(heard) == 1
+
+
+async def test_a_revoked_request_that_nobody_took_is_answered_where_it_can_be_withdrawn(
+    transport: Transport, pace: Pace
+) -> None:
+    others = [request("uid-2"), request(run=2), request(key="payments.charge/11")]
+    await transport.publish(QUEUE, [request(), *others])
+    await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
+    # A broker gives it to the next Agent all the same.
+    left = [request(), *others] if pace is REAL else others
+    found: list[Message] = []
+    while len(found) < len(left):
+        found += [delivery.message for delivery in await transport.take(QUEUE, 10, pace.lease * 20)]
+    assert found == left
+    if pace is not REAL:
+        (answer,) = await transport.take(request().reply_to, 10, pace.lease)
+        assert answer.message == answers.never_began(request())
+
+
+async def test_extending_tells_of_nothing_that_is_still_held(transport: Transport, pace: Pace) -> None:
+    await transport.publish(QUEUE, [request("a"), request("b")])
+    taken: list[Delivery] = []
+    while len(taken) < 2:
+        taken += await transport.take(QUEUE, 10, pace.lease)
+    assert not await transport.extend(QUEUE, taken, pace.lease)
 
 
 async def test_a_closed_transport_refuses_and_ends_waiting_takes(transport: Transport, pace: Pace) -> None:

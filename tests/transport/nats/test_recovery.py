@@ -17,6 +17,8 @@ from stepward.transport.contract import Delivery, Transport
 from tests.transport.brokers import Heard, brokered, opened
 from tests.transport.messages import request
 
+pytestmark = pytest.mark.faults
+
 QUEUE = "agents.payments"
 LEASE = 1.0
 BOUND = 30.0

@@ -23,7 +23,7 @@ from tests.transport.brokers import new_app
 from tests.transport.wire import traffic
 from tests.transport.wire.described import Tapped
 from tests.transport.wire.doors import Door
-from tests.transport.wire.hostile import MALFORMED, ODD_DATA, answered, asked, with_data
+from tests.transport.wire.hostile import MALFORMED, ODD_DATA, UNREADABLE_REPLIES, answered, asked, with_data
 from tests.transport.wire.taps import Tap
 
 BOUND = 60.0
@@ -94,6 +94,14 @@ async def test_what_is_malformed_lies_in_the_dead_letters_with_its_reason(world:
     assert Counter(letter.queue for letter in letters) == {replies: len(MALFORMED) + 2, TILL: len(MALFORMED) + 2}
     assert all("expected" in letter.reason and "\n" not in letter.reason for letter in letters)
     assert len(world.told("transport.dead_letter")) == len(letters)
+
+
+async def test_unreadable_replies_that_nobody_waits_for_are_no_dead_letters(world: World) -> None:
+    replies = await world.replies()
+    await world.put(replies, *UNREADABLE_REPLIES.values())
+    await world.works()
+    await world.emptied(replies)
+    assert await world.client.dead_letters(1_000) == []
 
 
 async def test_an_operator_reads_what_is_malformed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

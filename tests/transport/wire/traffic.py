@@ -17,6 +17,7 @@ from stepward import (
     Queues,
     Retry,
     Supervision,
+    Unacceptable,
     Unrecoverable,
     current_step,
     wait_for,
@@ -122,7 +123,7 @@ async def hang_for_anything(order: str) -> Any:
     await asyncio.Event().wait()
 
 
-@workflow
+@workflow(supervision=Supervision(threshold=0))
 async def endure(order: str) -> bool:
     return await hang_for_anything(order) is None
 
@@ -137,7 +138,10 @@ WORKFLOWS = {each.name: each for each in (fulfil, regret, worry, persist, hurry,
 
 
 async def accept(message: Message, transaction: Transaction) -> Accepted:
-    return Accepted(WORKFLOWS[message.read(str)], message.id, priority=9)
+    kind = message.read(str)
+    if kind not in WORKFLOWS:
+        raise Unacceptable(f"workflow: expected one of {', '.join(WORKFLOWS)}, found {kind}")
+    return Accepted(WORKFLOWS[kind], message.id, priority=9)
 
 
 def application(name: str, address: str, folder: Path) -> App:
@@ -176,7 +180,7 @@ async def say_everything(app: App, client: Client, queues: Queues, tap: Tap) -> 
     await asyncio.gather(*(task.result(timeout=BOUND) for task in many))
     reply_to = f"replies.{app.name}.web.1"
     course = Course(queues.events(reply_to))
-    for kind in WORKFLOWS:
+    for kind in (*WORKFLOWS, "nonsense"):
         await queues.post("orders", kind, id=kind, reply_to=reply_to)
     await tap.until(lambda tapped: b"stepward.progress" in tapped.body)
     stage.heard.set()
@@ -195,4 +199,5 @@ async def say_everything(app: App, client: Client, queues: Queues, tap: Tap) -> 
         ("hurry", "task.completed"),
         ("ask", "task.completed"),
         ("linger", "task.cancelled"),
+        ("nonsense", "request.refused"),
     )

@@ -6,7 +6,7 @@ nobody can know.
 """
 
 from stepward.store.contract.borrowed import Borrowed, Wait
-from stepward.store.contract.client import ClientStore, Directive, TaskFilter
+from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally, TaskFilter
 from stepward.store.contract.completion import Completion, CompletionStore, Reason, Refusal
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
@@ -16,6 +16,8 @@ from stepward.store.contract.server import Server, ServerHost, Standby
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
 from stepward.store.contract.turn import (
+    OVERTAKEN,
+    TRIM_ROWS,
     Change,
     Committed,
     Deliver,
@@ -25,10 +27,13 @@ from stepward.store.contract.turn import (
     StepMove,
     TaskMove,
     Telling,
+    Trim,
     Watch,
 )
 
 __all__ = [
+    "OVERTAKEN",
+    "TRIM_ROWS",
     "Borrowed",
     "Change",
     "ClientStore",
@@ -39,12 +44,14 @@ __all__ = [
     "Deliver",
     "Directive",
     "Dispatch",
+    "Doubt",
     "Due",
     "ExpiredStep",
     "ExpiredTask",
     "Finish",
     "HostStore",
     "Identity",
+    "Later",
     "Least",
     "MessageStore",
     "Outlived",
@@ -64,10 +71,12 @@ __all__ = [
     "StoredMessage",
     "Submitted",
     "SupervisorStore",
+    "Tally",
     "TaskFilter",
     "TaskMove",
     "Telling",
     "Transaction",
+    "Trim",
     "Wait",
     "Watch",
 ]

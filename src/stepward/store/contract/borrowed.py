@@ -16,11 +16,14 @@ Wait = Callable[[Coroutine[Any, Any, None]], None]
 class Borrowed(Protocol):
     """An application's own open transaction, on its own connection to the database in which the store stands."""
 
-    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """As ``ClientStore.submit``, within that transaction; whatever is raised leaves the rest of it as it was."""
+    async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """As ``ClientStore.submit`` of one part after the other, within that transaction.
+
+        Raises TaskConflict; whatever is raised leaves nothing of any part, and the rest of the transaction as it was.
+        """
         ...
 
-    def submit_blocking(self, tasks: Sequence[Task], plans: Plans, wait: Wait) -> list[Submitted]:
+    def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: Wait) -> list[Submitted]:
         """The same, in this thread."""
         ...
 

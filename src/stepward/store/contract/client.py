@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
@@ -18,6 +19,24 @@ from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.scheduler import Submitted, Transaction
 
 
+class Doubt(StrEnum):
+    """An operator's word on attempts of which nobody knows whether they acted."""
+
+    UNDO = "undo"
+    """Undo them first, with None for the result that nobody knows."""
+    DID_NOT_HAPPEN = "did_not_happen"
+    """The operator has looked: they did nothing."""
+
+
+class Later(StrEnum):
+    """An operator's word on what a repair sets aside."""
+
+    UNDO = "undo"
+    """Undo what can be undone first; the rest is kept."""
+    KEEP = "keep"
+    """What it did stands, until the whole task is undone."""
+
+
 class Directive(Struct, frozen=True, kw_only=True):
     """What an operator or application asks of a task: undo, cancel, suspend, resume, resubmit, mark_done."""
 
@@ -29,6 +48,12 @@ class Directive(Struct, frozen=True, kw_only=True):
     """resubmit: the edited argument array."""
     result: bytes | None = None
     """mark_done: the result to record."""
+    doubt: Doubt | None = None
+    """resubmit: what is to become of attempts in doubt; None refuses an edited input while there are any."""
+    later: Later | None = None
+    """resubmit, mark_done: what is to become of what was done after the step's outcome was delivered."""
+    deadline: float | None = None
+    """resubmit, mark_done: by when the whole task is to end from now on; None leaves it, unless it is past."""
 
 
 class TaskFilter(Struct, frozen=True, kw_only=True):
@@ -40,6 +65,20 @@ class TaskFilter(Struct, frozen=True, kw_only=True):
     limit: int = 100
     before: str | None = None
     """A uid: only older ones (paging)."""
+
+
+class Tally(Struct, frozen=True):
+    """How far a task is, counted from its steps; what a repair set aside counts no more."""
+
+    task: str
+    """The uid."""
+    steps: int = 0
+    done: int = 0
+    """Completed or undone."""
+    stages: list[str] = []
+    """Of the keys that were asked for, those that are completed."""
+    completed: int = 0
+    """Keys that are completed."""
 
 
 class ClientStore(RetentionStore, CompletionStore, Protocol):
@@ -68,6 +107,10 @@ class ClientStore(RetentionStore, CompletionStore, Protocol):
         """All steps of a task in order of run and number."""
         ...
 
+    async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
+        """How far each of the tasks is; ``stages`` are the keys of the stages that plans of theirs name."""
+        ...
+
     async def ended(self, uids: Sequence[str]) -> list[Task]:
         """Those of the tasks that have ended."""
         ...
@@ -79,8 +122,11 @@ class ClientStore(RetentionStore, CompletionStore, Protocol):
         """
         ...
 
-    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None) -> bool:
-        """Put a signal into the task's inbox; False if one with that signal id was put before."""
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
+        """Put a signal into the task's inbox; False if one with that signal id was put before.
+
+        It is audited only under the name of an ``actor``: each entry waits for the one before it, in all tasks.
+        """
         ...
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.model.records import Step
+
 
 class Completion(Struct, frozen=True, kw_only=True):
     """What somebody outside says of one attempt of a step: its result, or its error."""
@@ -33,6 +35,8 @@ class Reason(StrEnum):
     UNREADABLE = "unreadable"
     FOREIGN = "foreign"
     FORGED = "forged"
+    UNFIT = "unfit"
+    """The result is not of the type that the operation declares; the token can be used again."""
     GONE = "gone"
     USED = "used"
     REPEATED = "repeated"
@@ -55,6 +59,10 @@ class CompletionStore(Protocol):
         """The key with which this store's completion tokens are signed; ``fresh`` is it if there was none."""
         ...
 
+    async def completed_step(self, task: str, run: int, key: str) -> Step | None:
+        """The step that a completion is about, as it stands; None if there is none such."""
+        ...
+
     async def complete(self, completion: Completion) -> Refusal | None:
         """End the attempt with that outcome if it still runs, before its complete-by; None says so.
 
@@ -64,5 +72,5 @@ class CompletionStore(Protocol):
         ...
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
-        """Audit a try with a token that this store did not sign; nothing else is changed."""
+        """Audit a try that changes nothing else: a token that this store did not sign, a result that does not fit."""
         ...

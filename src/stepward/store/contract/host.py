@@ -16,9 +16,17 @@ class HostStore(Protocol):
         """The store's clock."""
         ...
 
+    def jumped(self) -> float:
+        """By how many seconds, all told, the store's clock was found set while it was followed.
+
+        Another number than before tells of a jump; small differences are made up for and not counted.
+        """
+        ...
+
     async def register(self, instance: Instance, lease: float) -> None:
         """A new instance, alive until now + lease; open alerts of workflows or Agents that nobody served until now are
-        acknowledged in its name. The Agents that it serves are known from then on."""
+        acknowledged in its name, and of what a Scheduler serves, tasks that wait for code that fits their record become
+        claimable at once. The Agents that it serves are known from then on."""
         ...
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
@@ -37,6 +45,14 @@ class HostStore(Protocol):
 
     async def retire(self, instance: str) -> None:
         """Declare oneself dead in good order; the tasks it still holds become free at once, none counted as failed."""
+        ...
+
+    async def count_hang(self, task: str, sender: str, where: str) -> int | None:
+        """Code of the task held up an event loop for a whole lease: how often so far, None if it ended or is not there.
+
+        From the second time on its inbox holds the word to fail, which its owner, present or next, carries out before
+        it runs any of its code.
+        """
         ...
 
     async def standings(self) -> list[AgentStanding]:

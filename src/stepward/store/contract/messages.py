@@ -42,8 +42,15 @@ class MessageStore(Protocol):
         """Delete messages that were dealt with."""
         ...
 
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """Keep messages taken for another ``lease`` seconds."""
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
+        """Keep messages taken for another ``lease`` seconds; those of the tokens that are in the queue no more."""
+        ...
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
+        """Delete the requests that begin so, as far as their task, and hold that part; what they were, taken or not.
+
+        Where more than one of them was taken it deletes none.
+        """
         ...
 
     async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
@@ -53,12 +60,17 @@ class MessageStore(Protocol):
         """
         ...
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """Move messages (tokens, each with the reason) to the dead letters; an operator is alerted, once per queue
-        until the alert is acknowledged."""
+        until the alert is acknowledged. ``told`` are status events, each for a queue, that are put in the same commit.
+        """
         ...
 
-    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+    async def bury_bodies(
+        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """The same for what never stood in the store: bodies from a broker's queue, each with reason and tries."""
         ...
 

@@ -49,7 +49,7 @@ class ExpiredStep(Struct, frozen=True, kw_only=True):
 class Decision(Struct, frozen=True, kw_only=True):
     """The one decision on a (step, attempt): leave ``running`` for ``state``, count a failure, tell the owner.
 
-    ``to_repeat`` comes with ``repeat_at``; ``failed`` (in doubt) with the inbox row that says what follows.
+    ``to_repeat`` comes with ``repeat_at``; ``failed`` with the inbox row that says what follows.
     """
 
     task: str
@@ -61,16 +61,21 @@ class Decision(Struct, frozen=True, kw_only=True):
     error: bytes | None
     posts: tuple[Post, ...]
     audit: Audit
+    in_doubt: bool = True
+    """Whether the attempt may have acted; what the row knows of earlier ones stays."""
 
 
 class ExpiredTask(Struct, frozen=True, kw_only=True):
-    """A live task past its own complete-by."""
+    """A live task past its own deadline."""
 
     task: str
     task_id: str
     state: TaskState
-    complete_by: float
+    deadline: float
     policy: bytes | None
+    failure_count: int = 0
+    allowed: float = 0.0
+    """Seconds that its workflow gives a task, or its submission gave this one."""
 
 
 class SupervisorStore(RetentionStore, Protocol):
@@ -80,16 +85,24 @@ class SupervisorStore(RetentionStore, Protocol):
         """The store's clock."""
         ...
 
+    def jumped(self) -> float:
+        """See ``HostStore.jumped``."""
+        ...
+
     async def lead(self, instance: str, lease: float) -> int | None:
         """Become or stay leader; the term, or None while another instance leads."""
         ...
 
     async def due(self) -> Due:
-        """What there is to do, in one statement over partial indexes."""
+        """What there is to do, in one statement over partial indexes; the store's clock is heard with the answer."""
         ...
 
     async def forgive(self, term: int, grace: float) -> bool:
-        """After an outage in which no instance renewed: extend live leases and running deadlines by ``grace``, once."""
+        """After an outage in which no instance renewed: extend live leases and running deadlines by ``grace``, once.
+
+        After a jump of the clock live leases end ``grace`` from now, whichever way it went, and so do the deadlines of
+        tasks that are past their own.
+        """
         ...
 
     async def fence(self, term: int) -> list[Instance]:
@@ -110,11 +123,12 @@ class SupervisorStore(RetentionStore, Protocol):
         ...
 
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
-        """Live tasks past their own complete-by that have not been told yet."""
+        """Live tasks past their own deadline that have not been told yet."""
         ...
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
-        """Clear the task's complete-by and post what follows, by compare-and-set on both."""
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
+        """Clear the task's deadline, or count a failure and set the new one, and post what follows; by compare-and-set
+        on the deadline that has passed."""
         ...
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
@@ -141,6 +155,10 @@ class SupervisorStore(RetentionStore, Protocol):
 
     async def alert_refused(self, number: int, next_try: float) -> None:
         """Every sink refused; try again at ``next_try``."""
+        ...
+
+    async def schedulers(self) -> list[Instance]:
+        """The live Schedulers, in the order of their registration."""
         ...
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:

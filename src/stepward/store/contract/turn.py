@@ -5,13 +5,18 @@ Each change names the state it leaves and the claim it holds; a late writer chan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeVar
 
 from msgspec import Struct, field
 
 from stepward.model.plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import StepState, TaskState
+
+T = TypeVar("T")
+StepKey = tuple[int, str]
+"""Run and key: what names a step within its task."""
 
 
 class Finish(Struct, frozen=True, gc=False):
@@ -30,6 +35,8 @@ class Finish(Struct, frozen=True, gc=False):
     in_doubt: bool
     ordinal: int | None
     finished_at: float
+    asked: int | None = None
+    """How many commands the run had asked for just before the delivery; None where there is none."""
 
 
 class Deliver(Struct, frozen=True, gc=False):
@@ -39,6 +46,7 @@ class Deliver(Struct, frozen=True, gc=False):
     run: int
     key: str
     ordinal: int
+    asked: int
 
 
 class Dispatch(Struct, frozen=True, gc=False):
@@ -90,6 +98,7 @@ class TaskMove(Struct, frozen=True, kw_only=True, gc=False):
     release: bool = False
     output: bytes | None = None
     error: bytes | None = None
+    complete_by: float | None = None
     wake_at: float | None = None
     waits_for: str | None = None
     undo_to: TaskState | None = None
@@ -120,6 +129,53 @@ class Telling(Struct, gc=False):
     bodies: list[bytes] = field(default_factory=list)
 
 
+class BySteps(Collection[T]):
+    """Rows of a change in their order, each found and taken back by its step, however many there are."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Iterator[tuple[StepKey, T]]) -> None:
+        self._rows = dict(rows)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, row: object) -> bool:
+        return row in self._rows.values()
+
+    def put(self, step: StepKey, row: T) -> None:
+        """Add the row of a step, in place of one that is there."""
+        self._rows[step] = row
+
+    def get(self, step: StepKey) -> T | None:
+        """The row of a step, if there is one."""
+        return self._rows.get(step)
+
+    def pop(self, step: StepKey) -> T | None:
+        """Take a row back, if there is one."""
+        return self._rows.pop(step, None)
+
+
+TRIM_ROWS = 1_000
+"""Rows of former runs that one change deletes at most, and as many ids of their signals."""
+
+
+class Trim(Struct, frozen=True, gc=False):
+    """Delete steps of runs ``first`` to ``last``, and ids of the signals that came in runs up to ``last``."""
+
+    first: int
+    last: int
+    keeps_effects: bool
+    """Steps stay that may have acted and that undo has to reach, or must not go past."""
+
+
+OVERTAKEN = "the task is not as read: something came into its inbox since"
+"""Why a change misses whose end or release was quick, and what came in quicker: read anew, it takes that as well."""
+
+
 class Change(Struct, kw_only=True):
     """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does.
 
@@ -135,13 +191,13 @@ class Change(Struct, kw_only=True):
     """Planned steps that the workflow asked for, whole; misses where the row is not planned any more."""
     finishes: list[Finish] = field(default_factory=list)
     delivers: Sequence[Deliver] = ()
-    dispatches: Sequence[Dispatch] = ()
-    watches: Sequence[Watch] = ()
+    dispatches: Collection[Dispatch] = ()
+    watches: Collection[Watch] = ()
     step_moves: Sequence[StepMove] = ()
     move: TaskMove | None = None
     taken: Sequence[int] = ()
     """Numbers of inbox rows that are used up; they are deleted."""
-    children: Sequence[Task] = ()
+    children: Collection[Task] = ()
     """New tasks, pending; one that exists already (same uid) is left alone."""
     plans: Plans = NO_PLANS
     """The plans with which ``born`` and ``children`` are recorded."""
@@ -149,9 +205,16 @@ class Change(Struct, kw_only=True):
     alerts: Sequence[Alert] = ()
     audits: Sequence[Audit] = ()
     telling: Telling | None = None
+    trim: Trim | None = None
+    """A bounded piece of what is deleted of former runs; it never misses."""
+    complete_by: float | None = None
+    """The task row's new complete-by, where it has no ``move`` to carry it."""
+    fits: bytes | None = None
+    """The details of the alert of a place where this task no longer waits for code that fits its record: the alert is
+    acknowledged when no other task waits there."""
 
     @property
-    def begun(self) -> Sequence[Task]:
+    def begun(self) -> Collection[Task]:
         """The tasks that come into being."""
         return self.children if self.born is None else (self.born, *self.children)
 
@@ -163,57 +226,81 @@ class Change(Struct, kw_only=True):
 
     def fill(self, step: Step) -> None:
         """Add one."""
-        self.fills = (*self.fills, step)
+        self.fills = _longer(self.fills, step)
 
     def plan(self, workflow: str, version: str, plan: Plan) -> None:
         """Record tasks of that workflow that come into being with a planned step for each stage."""
-        self.plans = {**self.plans, (workflow, version): plan}
+        if (workflow, version) not in self.plans:
+            self.plans = {**self.plans, (workflow, version): plan}
 
     def deliver(self, deliver: Deliver) -> None:
         """Add one."""
-        self.delivers = (*self.delivers, deliver)
+        self.delivers = _longer(self.delivers, deliver)
 
     def dispatch(self, dispatch: Dispatch) -> None:
         """Add one."""
-        self.dispatches = (*self.dispatches, dispatch)
+        self.dispatches = dispatches = _by_steps(self.dispatches)
+        dispatches.put((dispatch.run, dispatch.key), dispatch)
 
     def watch(self, watch: Watch) -> None:
         """Add one; an attempt is shown once in a turn, however often there was a reason to."""
-        same = next((each for each in self.watches if _attempt(each) == _attempt(watch)), None)
-        if same is not None:
-            self.watches = tuple(each for each in self.watches if each is not same)
+        self.watches = watches = _by_steps(self.watches)
+        step = watch.run, watch.key
+        same = watches.get(step)
+        if same is not None and same.attempt == watch.attempt:
             watch = Watch(
-                *_attempt(watch),
+                watch.task,
+                watch.run,
+                watch.key,
+                watch.attempt,
                 complete_by=min(same.complete_by, watch.complete_by),
                 error=watch.error or same.error,
                 in_doubt=same.in_doubt or watch.in_doubt,
                 deferred_at=watch.deferred_at or same.deferred_at,
             )
-        self.watches = (*self.watches, watch)
+        watches.put(step, watch)
+
+    def withdraw(self, step: StepKey) -> bool:
+        """Take back what begins an attempt of a step or has one watched; whether an attempt was to begin."""
+        if self.watches:
+            self.watches = watches = _by_steps(self.watches)
+            watches.pop(step)
+        if not self.dispatches:
+            return False
+        self.dispatches = dispatches = _by_steps(self.dispatches)
+        return dispatches.pop(step) is not None
 
     def move_step(self, move: StepMove) -> None:
         """Add one."""
-        self.step_moves = (*self.step_moves, move)
+        self.step_moves = _longer(self.step_moves, move)
 
     def take(self, number: int) -> None:
         """Use up an inbox row."""
-        self.taken = (*self.taken, number)
+        self.taken = _longer(self.taken, number)
 
     def begin_child(self, child: Task) -> None:
         """Add one."""
-        self.children = (*self.children, child)
+        children = self.children
+        if not isinstance(children, BySteps):
+            self.children = children = BySteps((_place(each), each) for each in children)
+        children.put(_place(child), child)
+
+    def withdraw_child(self, step: StepKey) -> None:
+        """Begin the child of that step not at all."""
+        if isinstance(self.children, BySteps):
+            self.children.pop(step)
 
     def post(self, post: Post) -> None:
         """Add one."""
-        self.posts = (*self.posts, post)
+        self.posts = _longer(self.posts, post)
 
     def alert(self, alert: Alert) -> None:
         """Add one."""
-        self.alerts = (*self.alerts, alert)
+        self.alerts = _longer(self.alerts, alert)
 
     def audit(self, audit: Audit) -> None:
         """Add one."""
-        self.audits = (*self.audits, audit)
+        self.audits = _longer(self.audits, audit)
 
 
 class Committed(Struct, frozen=True):
@@ -222,5 +309,20 @@ class Committed(Struct, frozen=True):
     missed: dict[str, str]
 
 
-def _attempt(watch: Watch) -> tuple[str, int, str, int]:
-    return watch.task, watch.run, watch.key, watch.attempt
+def _longer(rows: Sequence[T], row: T) -> Sequence[T]:
+    """Append in place where that is possible: a turn may add ten thousand."""
+    if isinstance(rows, list):
+        rows.append(row)
+        return rows
+    return [*rows, row]
+
+
+OfStep = TypeVar("OfStep", Dispatch, Watch)
+
+
+def _by_steps(rows: Collection[OfStep]) -> BySteps[OfStep]:
+    return rows if isinstance(rows, BySteps) else BySteps(((row.run, row.key), row) for row in rows)
+
+
+def _place(child: Task) -> StepKey:
+    return child.parent_run or 0, child.parent_step or ""

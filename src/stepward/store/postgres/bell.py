@@ -19,6 +19,8 @@ PAUSE_SECONDS = 0.005
 RECONNECT_SECONDS = 1.0
 LAST_SECONDS = 1.0
 LISTEN_SECONDS = 4.0
+LOOK_SECONDS = 10.0
+"""Between two looks at how old the last word of the server's clock is, where nothing rings."""
 
 
 class Bell:
@@ -88,12 +90,18 @@ class Bell:
 
     async def _keep(self) -> None:
         while True:
-            await self._wanted.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wanted.wait()
             try:
-                await self._ring()
+                if self._wanted.is_set():
+                    await self._ring()
+                elif self._database.clock.is_old():
+                    await self._follow()
                 pause = PAUSE_SECONDS
             except (StepwardError, *BROKEN):
                 self._let_go()
+                self._wanted.set()
                 pause = RECONNECT_SECONDS
             await asyncio.sleep(pause)
 
@@ -107,13 +115,27 @@ class Bell:
 
     async def _rung(self) -> None:
         if self._database.connector.pooled:
-            await self._database.others.read(Connection.rows, "host.notify", self._database.schema)
+            await self._database.others.read(self._notify)
             return
         if self._connection is None or not self._connection.usable:
             await self._listen()
             self._heard.set()
         if self._connection is not None:
-            await self._connection.rows("host.notify", self._database.schema)
+            await self._notify(self._connection)
+
+    async def _notify(self, connection: Connection) -> None:
+        """The server's clock comes with the answer: who only submits hears of it, too."""
+        clock = self._database.clock
+        sent = clock.read()
+        ((*_, shown),) = await connection.rows("host.notify", self._database.schema)
+        clock.heard(shown, sent)
+
+    async def _follow(self) -> None:
+        """Ask for the server's clock, as nothing that was done of late has told it."""
+        if self._database.connector.pooled:
+            await self._database.others.read(self._database.hear)
+        elif self._connection is not None:
+            await self._database.hear(self._connection)
 
     def _let_go(self) -> None:
         if (connection := self._forgotten()) is not None:

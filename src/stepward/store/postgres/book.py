@@ -41,7 +41,9 @@ SUPERVISION = {
         and convert_from(a.details, 'UTF8')::json ->> 'workflow' = t.workflow
         and convert_from(a.details, 'UTF8')::json ->> 'version' = t.version)""",
     "parent_is_over": """coalesce((
-    select p.finished_at is not null and p.state <> 'error' from {schema}.task as p where p.uid = t.parent), true)""",
+    select p.finished_at is not null and p.state <> 'error' or not exists (
+        select 1 from {schema}.step as b where b.task = p.uid and b.run = t.parent_run and b.kind = 'child')
+    from {schema}.task as p where p.uid = t.parent), true)""",
 }
 """What several of the Supervisor's queries share, those of retention among them."""
 

@@ -9,8 +9,8 @@ import msgspec
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store import rows, rulings
-from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, TaskFilter
+from stepward.store import inboxes, rows, rulings
+from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, Tally, TaskFilter
 from stepward.store.postgres import agents, directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
@@ -48,6 +48,11 @@ class PostgresClient:
         """See ``ClientStore.steps``."""
         return [rows.step(row) for row in await self._lane.read(Connection.rows, "client.steps", id)]
 
+    async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
+        """See ``ClientStore.tallies``."""
+        found = await self._lane.read(Connection.rows, "client.tallies", list(uids), list(stages))
+        return [rows.tally(row) for row in found]
+
     async def ended(self, uids: Sequence[str]) -> list[Task]:
         """See ``ClientStore.ended``."""
         return [rows.task(row) for row in await self._lane.read(Connection.rows, "client.ended", list(uids))]
@@ -58,10 +63,10 @@ class PostgresClient:
         self._bell.ring()
         return after
 
-    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None) -> bool:
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
         """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
-        is_new = await self._lane.write(_signal, post, signal_id, self._clock.now())
+        is_new = await self._lane.write(_signal, post, signal_id, actor, self._clock.now())
         self._bell.ring()
         return is_new
 
@@ -155,13 +160,20 @@ async def _direct(connection: Connection, id: str, directive: Directive, now: fl
     return await directives.direct(connection, await _locked(connection, id), directive, now)
 
 
-async def _signal(connection: Connection, post: Post, signal_id: str | None, now: float) -> bool:
+async def _signal(connection: Connection, post: Post, signal_id: str | None, actor: str | None, now: float) -> bool:
     task = await _locked(connection, post.task)
-    if signal_id is not None and not await connection.change("client.see_signal", task.uid, post.name, signal_id):
+    if signal_id is not None and not await connection.change(
+        "client.see_signal", task.uid, post.name, signal_id, task.run
+    ):
         return False
     if task.state in TASK_ENDS:
         raise rulings.signal_too_late(task, post.name)
+    if task.inbox >= inboxes.UNCOUNTED:
+        waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
+        inboxes.check_signals(task, waiting + 1, size + len(post.body), post.name)
     await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
+    if actor is not None:
+        await journal.write_audits(connection, [rulings.signal_audit(task, post, actor)], now)
     return True
 
 

@@ -10,14 +10,23 @@ select {task} from {schema}.task where id = $1 for update
 -- The columns of a listing: payloads stay where they are.
 select uid, id, workflow, version, state, priority, fairness_key, labels, run, '[]'::bytea, null, error, locked_by,
     complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
-    reply_to, created_at, started_at, finished_at, events
+    reply_to, created_at, started_at, finished_at, events, deadline, hangs, depth
 from {schema}.task
 
 -- name: steps
 -- All steps of the task of that id.
 select {s_step} from {schema}.task as t join {schema}.step as s on s.task = t.uid
 where t.id = $1
-order by s.run, s.number
+order by s.run, s.number, s.set_aside_at nulls last
+
+-- name: tallies
+-- How far tasks are: their steps without those that a repair set aside.
+select w.uid, count(s.key), count(*) filter (where s.state in ('completed', 'undone')),
+    coalesce(json_agg(distinct s.key) filter (
+        where s.state = 'completed' and s.kind <> 'undo' and s.key = any($2::text[])), '[]')::text,
+    count(distinct s.key) filter (where s.state = 'completed' and s.kind <> 'undo')
+from unnest($1::text[]) as w (uid) left join {schema}.step as s on s.task = w.uid and s.set_aside_at is null
+group by w.uid
 
 -- name: ended
 -- Those of the tasks that have ended.
@@ -25,7 +34,7 @@ select {task} from {schema}.task where uid = any($1::text[]) and state in {ends}
 
 -- name: see_signal
 -- Remember a signal's id; changes nothing if it was seen before.
-insert into {schema}.signal_seen (task, name, id) values ($1, $2, $3) on conflict do nothing
+insert into {schema}.signal_seen (task, name, id, run) values ($1, $2, $3, $4) on conflict do nothing
 
 -- name: workflow
 -- The versions of a workflow.
@@ -60,3 +69,7 @@ select {audit} from {schema}.audit order by number desc limit $1
 -- The audit of the task of that id, newest first.
 select {audit} from {schema}.audit where task = (select uid from {schema}.task where id = $2)
 order by number desc limit $1
+
+-- name: waiting_signals
+-- How many signals the task has not taken yet, and their bytes.
+select count(*), coalesce(sum(octet_length(body)), 0)::bigint from {schema}.inbox where task = $1 and kind = 'signal'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.records import Task
+from stepward.model.records import Step
 from stepward.model.states import TASK_ENDS
 from stepward.store import completing, rows
 from stepward.store.contract import Completion, Refusal
@@ -26,6 +26,11 @@ class PostgresCompletion:
         key: str = row[0] if row else await self._lane.write(_keep_key, fresh.hex())
         return bytes.fromhex(key)
 
+    async def completed_step(self, task: str, run: int, key: str) -> Step | None:
+        """See ``CompletionStore.completed_step``."""
+        row = await self._lane.read(Connection.row, "completing.step", task, run, key)
+        return rows.step(row) if row else None
+
     async def complete(self, completion: Completion) -> Refusal | None:
         """See ``CompletionStore.complete``."""
         refused = await self._lane.write(_complete, completion, self._clock.now())
@@ -45,21 +50,24 @@ async def _keep_key(connection: Connection, fresh: str) -> str:
 
 async def _complete(connection: Connection, completion: Completion, now: float) -> Refusal | None:
     task = (await inbox.lock(connection, [completion.task])).get(completion.task)
-    refused = await _judged(connection, completion, task, now)
-    if task is not None and refused is None:
-        if await _record(connection, completion, now):
+    step = await _step(connection, completion)
+    refused = completing.refusal(completion, task, step, now)
+    if task is not None and step is not None and refused is None:
+        settled = completing.settled(completion, step)
+        if await _record(connection, settled, now):
             if task.state not in TASK_ENDS:
-                await inbox.insert(connection, [completing.told(completion, now)], now)
+                await inbox.insert(connection, [completing.told(settled, now)], now)
         else:
             # The owner, whose steps need no lock on the task, was faster.
-            refused = await _judged(connection, completion, task, now) or completing.overtaken(completion, task)
+            step = await _step(connection, completion)
+            refused = completing.refusal(completion, task, step, now) or completing.overtaken(completion, task)
     await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
     return refused
 
 
-async def _judged(connection: Connection, completion: Completion, task: Task | None, now: float) -> Refusal | None:
+async def _step(connection: Connection, completion: Completion) -> Step | None:
     row = await connection.row("completing.step", completion.task, completion.run, completion.key)
-    return completing.refusal(completion, task, rows.step(row) if row else None, now)
+    return rows.step(row) if row else None
 
 
 async def _record(connection: Connection, completion: Completion, now: float) -> bool:

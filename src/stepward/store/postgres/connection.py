@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -112,18 +112,23 @@ class Connection:
         )
 
     @asynccontextmanager
-    async def savepoint(self) -> AsyncIterator[None]:
-        """A part of the open transaction that is rolled back by itself when an exception leaves it."""
+    async def savepoint(self, check: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
+        """A part of the open transaction that is rolled back by itself when an exception leaves it.
+
+        ``check`` raises where the transaction has ended meanwhile: by then the connection may be in another's.
+        """
         name = f"part_{self._savepoints}"
         self._savepoints += 1
         await self.run(f"savepoint {name}")
         try:
             yield
         except BaseException:
+            check()
             if not self.raw.is_closed():
                 await self.run(f"rollback to {name}; release {name}")
             raise
         else:
+            check()
             await self.run(f"release {name}")
         finally:
             self._savepoints -= 1

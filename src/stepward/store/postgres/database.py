@@ -63,15 +63,19 @@ class Database:
         """A new connection for our own statements."""
         return await self._heard(await self.connector.connect(PINNED))
 
+    async def hear(self, connection: Connection) -> None:
+        """Ask for the server's clock."""
+        sent = self.clock.read()
+        ((shown,),) = await connection.rows("turn.clock")
+        self.clock.heard(shown, sent)
+
     async def _connect_shared(self) -> Connection:
         return await self._heard(await self.connector.connect(REPLANNED, SHARED_SECONDS))
 
     async def _heard(self, connection: Connection) -> Connection:
         """The server's clock is read on each new connection, as it may be another server than before."""
         try:
-            sent = self.clock.read()
-            ((shown,),) = await connection.rows("turn.clock")
-            self.clock.heard(shown, sent)
+            await self.hear(connection)
         except BaseException as error:
             connection.raw.terminate()
             if isinstance(error, BROKEN):

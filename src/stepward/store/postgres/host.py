@@ -8,8 +8,10 @@ from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import Instance, Schedule, WorkflowRecord
-from stepward.store.postgres import agents, leases, recurring
+from stepward.model.records import InboxKind, Instance, Schedule, WorkflowRecord
+from stepward.store import rulings
+from stepward.store.contract import Post
+from stepward.store.postgres import agents, inbox, journal, leases, recurring
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -49,12 +51,23 @@ class PostgresHost:
         self, instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
     ) -> set[str]:
         """See ``HostStore.renew``."""
-        return await self._leases.single(leases.renew, instances, lease, reports, self._clock.now())
+        jumped = self._clock.jumped()
+        alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock)
+        if self._clock.jumped() != jumped:
+            # By the clock as it is now these leases have ended already, or would go on for much longer than a lease.
+            alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock)
+        return alive
 
     async def retire(self, instance: str) -> None:
         """See ``HostStore.retire``."""
         await self._lane.write(leases.retire, instance, self._clock.now())
         self._bell.ring()
+
+    async def count_hang(self, task: str, sender: str, where: str) -> int | None:
+        """See ``HostStore.count_hang``."""
+        hangs = await self._lane.write(_count_hang, task, sender, where, self._clock.now())
+        self._bell.ring()
+        return hangs
 
     async def standings(self) -> list[AgentStanding]:
         """See ``HostStore.standings``."""
@@ -84,3 +97,13 @@ class PostgresHost:
 async def _register_workflows(connection: Connection, workflows: Sequence[WorkflowRecord], now: float) -> None:
     for workflow in sorted(workflows, key=lambda workflow: (workflow.name, workflow.version)):
         await connection.change("host.register_workflow", *astuple(workflow), now)
+
+
+async def _count_hang(connection: Connection, task: str, sender: str, where: str, now: float) -> int | None:
+    await inbox.lock(connection, inbox.concerned([Post(task=task, kind=InboxKind.FAIL)]))
+    row = await connection.row("host.count_hang", task)
+    if row is None:
+        return None
+    await inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
+    await journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
+    return int(row[0])

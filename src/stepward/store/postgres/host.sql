@@ -6,5 +6,10 @@ on conflict (name, version) do update set
     plan = excluded.plan, registered_at = excluded.registered_at
 
 -- name: notify
--- Tell whoever listens that the store was changed: a hint, for which no disk and no standby need be waited.
-select pg_notify($1, ''), set_config('synchronous_commit', 'off', true)
+-- Tell whoever listens that the store was changed: a hint, for which no disk and no standby need be waited; the server's
+-- clock.
+select pg_notify($1, ''), set_config('synchronous_commit', 'off', true), extract(epoch from clock_timestamp())::float8
+
+-- name: count_hang
+-- Code of a live task held up an event loop; one that ended has no owner to fear for.
+update {schema}.task set hangs = hangs + 1 where uid = $1 and state not in {ends} returning hangs

@@ -12,9 +12,10 @@ from stepward.model.directives import Verdict, judge
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.status import OF_STATE, ended_with
+from stepward.model.stopped import place_of
 from stepward.store import rulings
 from stepward.store.contract import Post
-from stepward.store.postgres import telling
+from stepward.store.postgres import journal, telling
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
 from stepward.store.rows import task as task_of
@@ -67,9 +68,20 @@ async def move_free(
     if verdict.after is task.state:
         return
     if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
-        await telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+        if not rulings.is_tried_again(task, verdict.after):
+            await telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+        if rulings.is_mended(task, verdict.after):
+            await _mend(connection, task, now)
+        place = place_of(task)
+        if place is not None and verdict.after is not TaskState.PENDING:
+            await journal.settle(connection, [place], now)
         if verdict.after is TaskState.CANCELLED:
             await connection.change("inbox.skip", task.uid, now)
+
+
+async def _mend(connection: Connection, task: Task, now: float) -> None:
+    found = await connection.rows("inbox.mend", task.uid, now, rulings.MENDED, list(rulings.BY_HAND))
+    await journal.write_audits(connection, [rulings.acknowledged(row[0], rulings.MENDED) for row in found], now)
 
 
 class Round:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Audit
+from stepward.store import rulings
 from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
@@ -17,6 +18,14 @@ async def write_alerts(connection: Connection, alerts: Sequence[Alert], now: flo
     """Make alerts; one without an instant is of now."""
     if alerts:
         await connection.change("journal.insert_alert", *alert_columns(alerts, now))
+
+
+async def settle(connection: Connection, places: Sequence[bytes], now: float) -> None:
+    """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
+    found: list[int] = []
+    for place in places:
+        found += [row[0] for row in await connection.rows("journal.settle", *rulings.settling(place, now))]
+    await write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in found], now)
 
 
 async def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:

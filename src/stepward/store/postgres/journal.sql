@@ -1,12 +1,15 @@
 -- name: insert_alert
--- Alerts, due for their first delivery at once; of what nobody serves one is open at most, whoever finds it out.
+-- Alerts, due for their first delivery at once; of what nobody serves, and of each place
+-- where code does not fit its records, one is open at most, whoever finds it out.
 insert into {schema}.alert (at, kind, task, task_id, step, message, details, tries, next_try)
 select v.at, v.kind, v.task, v.task_id, v.step, v.message, v.details, 0, v.at
-from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[]) with ordinality
-    as v (at, kind, task, task_id, step, message, details, place)
-where v.kind <> 'unserved' or not exists (
+from (
+    select *, row_number() over (partition by kind, details order by place) as twin
+    from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[]) with ordinality
+        as v (at, kind, task, task_id, step, message, details, place)) as v
+where v.kind not in ('unserved', 'non_deterministic') or v.twin = 1 and not exists (
     select 1 from {schema}.alert as a
-    where a.acknowledged_at is null and a.kind = 'unserved' and a.details = v.details)
+    where a.acknowledged_at is null and a.kind = v.kind and a.details = v.details)
 order by v.place
 
 -- name: lock_chain
@@ -25,3 +28,14 @@ from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::te
         $9::bytea[]) with ordinality
     as v (at, actor, act, task, step, before, after, details, hash, place)
 order by v.place
+
+-- name: settle
+-- The alert of code that did not fit records, if no task waits at its place any more: sleeping, free or held.
+update {schema}.alert set acknowledged_at = $1, acknowledged_by = $2
+where acknowledged_at is null and kind = 'non_deterministic' and details = $3
+    and not exists (
+        select 1 from {schema}.task
+        where ({waking} and wake_at <= $5 or {claimable} or locked_by is not null)
+            and waits_for = $4 and workflow = $6 and version = $7
+            and convert_from(error, 'UTF8')::json ->> 'place' = $8)
+returning number

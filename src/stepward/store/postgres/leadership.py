@@ -39,10 +39,10 @@ class Leadership:
 
     async def _led(self, instance: str, lease: float) -> int | None:
         now = self._clock.now()
-        if self._seat is not None and self._seat.instance == instance and self._seat.expires_at - now < lease / 2:
+        if self._seat is not None and self._seat.instance == instance and not _lasts(self._seat, lease, now):
             self._seat = await self._stay(self._seat, now + lease)
         seat = self._seat
-        if seat is None or seat.instance != instance or seat.expires_at - now < lease / 2:
+        if seat is None or seat.instance != instance or not _lasts(seat, lease, now):
             if await self._lane.read(_is_led, instance, now):
                 return None
             seat = self._seat = await self._lane.write(_lead, instance, lease, now)
@@ -79,6 +79,11 @@ async def _is_taken(connection: Connection, seat: Seat, instance: str, now: floa
     if seat.instance == instance or seat.expires_at <= now:
         return False
     return await connection.row("leadership.is_dead", seat.instance) is None
+
+
+def _lasts(seat: Seat, lease: float, now: float) -> bool:
+    """Whether enough of the lease is left, and not far more than a lease: the clock may have gone back."""
+    return lease / 2 <= seat.expires_at - now < 2 * lease
 
 
 def _seat(row: Row | None) -> Seat:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from stepward.model import stopped
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
 from stepward.store import rulings
 from stepward.store.postgres import agents, journal
+from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.connection import Connection
 
 
@@ -29,22 +31,30 @@ async def register(connection: Connection, instance: Instance, lease: float, now
         now + lease,
         instance.capacity,
         msgspec.json.encode(instance.health).decode(),
+        msgspec.json.encode(instance.digests).decode(),
     )
     if instance.role is Role.AGENT:
         await agents.know(connection, instance.serves)
     served = rulings.served(instance)
+    if instance.role is Role.SCHEDULER:
+        until = now + stopped.LONGEST_RETRY
+        await connection.change("leases.try_again", until, stopped.WAITS_FOR, served, rulings.TRIED_AT_ONCE)
     numbers = [row[0] for row in await connection.rows("leases.serve", now, instance.id, served)] if served else []
     await journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 
 
 async def renew(
-    connection: Connection, instances: Sequence[str], lease: float, reports: Mapping[str, Report], now: float
+    connection: Connection, instances: Sequence[str], lease: float, reports: Mapping[str, Report], clock: StoreClock
 ) -> set[str]:
-    """Extend leases in one statement; those of the instances that are alive."""
+    """Extend leases in one statement, with whose answer the clock is heard; those of the instances that are alive."""
     said = [reports.get(instance) for instance in instances]
     health = [None if report is None else msgspec.json.encode(report.health).decode() for report in said]
     demand = [None if report is None else msgspec.json.encode(report.demand).decode() for report in said]
-    return {row[0] for row in await connection.rows("leases.renew", list(instances), now, lease, health, demand)}
+    now, sent = clock.now(), clock.read()
+    renewed = await connection.rows("leases.renew", list(instances), now, lease, health, demand)
+    if renewed:
+        clock.heard(renewed[-1][1], sent)
+    return {row[0] for row in renewed}
 
 
 async def retire(connection: Connection, instance: str, now: float) -> None:

@@ -1,8 +1,8 @@
 -- name: insert
 -- A new instance.
 insert into {schema}.instance
-    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health)
-values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6, $9)
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests)
+values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6, $9, $10)
 
 -- name: await_leader
 -- A Supervisor that has just found that nobody serves a workflow says so before somebody does.
@@ -18,9 +18,19 @@ where acknowledged_at is null and kind = 'unserved'
     ) = any($3::text[])
 returning number
 
+-- name: try_again
+-- Tasks that wait for code that fits their record: $4 of those that a new Scheduler serves are claimable at once.
+update {schema}.task as t set state = 'pending', wake_at = null
+from (
+    select uid from {schema}.task
+    where {waking} and state = 'waiting' and wake_at <= $1 and waits_for = $2
+        and workflow || '@' || version = any($3::text[])
+    order by uid limit $4 for update) as mine
+where t.uid = mine.uid
+
 -- name: renew
 -- Extend leases, and keep what was said with it; the first to renew after everybody's silence notes it, for the
--- Supervisor's grace.
+-- Supervisor's grace. The server's clock comes with the answer.
 update {schema}.instance as me
 set silent_at = case
         when me.expires_at < $2 and not exists (
@@ -34,7 +44,7 @@ from (select i.id, said.health as said_health, said.demand as said_demand
     join {schema}.instance as i on i.id = said.id
     where i.alive order by i.id for update of i) as mine
 where me.id = mine.id and me.alive
-returning me.id
+returning me.id, extract(epoch from clock_timestamp())::float8
 
 -- name: retire
 -- Dead in good order.
@@ -43,7 +53,7 @@ update {schema}.instance set alive = false, dead_at = $2 where id = $1 and alive
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
 update {schema}.task as t
-set locked_by = null,
+set locked_by = null, complete_by = case when t.state = 'waiting' then t.complete_by end,
     wake_at = case when t.state <> 'waiting' then null
         when (select i.number from {schema}.inbox as i where i.task = t.uid limit 1) is not null then $2 else t.wake_at end,
     waits_for = case when t.state = 'waiting' then t.waits_for end,

@@ -19,6 +19,12 @@ CONDITIONS = {
 }
 """What lets a listing by state go over live tasks alone; the others are met among the newest."""
 
+HAS_LABEL = (
+    "case when position('\\u0000' in convert_from(labels, 'UTF8')) = 0 "
+    "then convert_from(labels, 'UTF8')::json ->> {name} = {value} else false end"
+)
+"""PostgreSQL reads no NUL; a version that let one come in would have broken the listing of all others."""
+
 
 def listing(select: str, wanted: TaskFilter) -> tuple[str, list[Any]]:
     """The statement that lists those tasks, and its values."""
@@ -34,7 +40,7 @@ def listing(select: str, wanted: TaskFilter) -> tuple[str, list[Any]]:
         conditions.append(f"workflow = {given(wanted.workflow)}")
     if wanted.label is not None:
         name, value = wanted.label
-        conditions.append(f"convert_from(labels, 'UTF8')::json ->> {given(name)} = {given(value)}")
+        conditions.append(HAS_LABEL.format(name=given(name), value=given(value)))
     if wanted.before is not None:
         conditions.append(f"uid < {given(wanted.before)}")
     # Held tasks are sorted: the order of all uids would go over those that ended too.

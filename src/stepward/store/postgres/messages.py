@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.store import rulings
 from stepward.store.contract import StoredMessage
-from stepward.store.postgres import journal
+from stepward.store.postgres import journal, telling
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
@@ -52,10 +52,21 @@ class PostgresMessages:
         """See ``MessageStore.settle``."""
         await self._lane.single(Connection.change, "messages.delete", list(tokens), queue)
 
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> list[int]:
         """See ``MessageStore.extend``."""
         until = self._clock.now() + lease
-        await self._lane.single(Connection.change, "messages.extend", list(tokens), queue, until)
+        if await self._lane.single(Connection.change, "messages.extend", list(tokens), queue, until) == len(tokens):
+            return []
+        there = {
+            token for (token,) in await self._lane.read(Connection.rows, "messages.are_there", list(tokens), queue)
+        }
+        return [token for token in tokens if token not in there]
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
+        """See ``MessageStore.withdraw``."""
+        values = (queue, *rulings.among_asked(beginning), beginning, part)
+        found = await self._lane.single(Connection.rows, "messages.withdraw", *values)
+        return [StoredMessage(token, body, tries) for token, body, tries in found]
 
     async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
         """See ``MessageStore.read``."""
@@ -68,15 +79,23 @@ class PostgresMessages:
         self._trail.saw(look, found[0][0], [message.token for message in news], limit)
         return news
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """See ``MessageStore.bury``."""
         if letters:
-            await self._lane.write(_bury, queue, letters, self._clock.now())
+            await self._lane.write(_bury, queue, letters, told, self._clock.now())
+            if told:
+                self._bell.ring()
 
-    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+    async def bury_bodies(
+        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """See ``MessageStore.bury_bodies``."""
         if letters:
-            await self._lane.write(_bury_bodies, queue, letters, self._clock.now())
+            await self._lane.write(_bury_bodies, queue, letters, told, self._clock.now())
+            if told:
+                self._bell.ring()
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
         """See ``MessageStore.standing``."""
@@ -96,20 +115,32 @@ async def forget_expired(connection: Connection, now: float) -> int:
     return await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
 
-async def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int, str]], now: float) -> None:
+async def _bury(
+    connection: Connection,
+    queue: str,
+    letters: Sequence[tuple[int, str]],
+    told: Sequence[tuple[str, bytes]],
+    now: float,
+) -> None:
     tokens = [token for token, _ in letters]
     reasons = [without_nul(reason) for _, reason in letters]
     count = await connection.change("messages.bury", tokens, queue, reasons, now)
     await connection.change("messages.delete", tokens, queue)
     if count:
+        await telling.put(connection, told, now)
         await _tell(connection, queue, letters[0][1], now)
 
 
 async def _bury_bodies(
-    connection: Connection, queue: str, letters: Sequence[tuple[bytes, str, int]], now: float
+    connection: Connection,
+    queue: str,
+    letters: Sequence[tuple[bytes, str, int]],
+    told: Sequence[tuple[str, bytes]],
+    now: float,
 ) -> None:
     bodies, reasons, tries = columns_of(letters)
     await connection.change("messages.bury_bodies", queue, bodies, [without_nul(why) for why in reasons], tries, now)
+    await telling.put(connection, told, now)
     await _tell(connection, queue, letters[0][1], now)
 
 

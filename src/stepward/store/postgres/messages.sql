@@ -27,6 +27,23 @@ held as (
     returning m.token, m.body, m.tries)
 select token, body, tries from held union all select token, body, tries from gone order by token
 
+-- name: are_there
+-- Those of the tokens that were not withdrawn meanwhile.
+select token from {schema}.message where token = any($1::bigint[]) and queue || '' = $2
+
+-- name: withdraw
+-- The requests that begin so and name that step, found by what is asked for the task; none where several were taken,
+-- for then the word of one taker that it has stopped says nothing of the others.
+with wanted as materialized (
+    select token, tries from {schema}.message
+    where substring(body from 1 for 26) = '\x7b2274797065223a2272657175657374222c227461736b223a22'::bytea
+        and substring(body from 1 for 63) >= $2 and substring(body from 1 for 63) < $3 and queue || '' = $1
+        and position($4::bytea in body) = 1 and position($5::bytea in body) > 0
+    order by token for update)
+delete from {schema}.message as m using wanted as w
+where m.token = w.token and (select count(*) from wanted where tries > 0) <= 1
+returning m.token, m.body, m.tries
+
 -- name: extend
 -- Taken for longer. Tokens find their rows: a queue may be long.
 update {schema}.message as m set taken_until = $3

@@ -10,7 +10,8 @@ from msgspec.structs import astuple, replace
 from stepward.model.plan import planned_steps
 from stepward.model.records import Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
-from stepward.store.contract import Change, StepMove, TaskMove, Telling
+from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove, Telling
+from stepward.store.inboxes import NOT_AS_READ
 from stepward.store.postgres import journal, telling
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.usual import USUAL
@@ -43,6 +44,7 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[Part]
         *_planned(changes),
         *_steps(changes),
         *_taken(changes),
+        *_trims(changes),
         *_children(changes),
         *_events(changes, now),
     ]
@@ -91,12 +93,17 @@ def _tasks(instance: str, changes: Sequence[Change]) -> list[Part]:
     """Tasks are written before their steps, as whoever decides on steps locks the tasks first."""
     known = [change for change in changes if change.born is None]
     moves = sorted(_move_values(change.task, change.move, change.telling) for change in known if change.move)
-    told = [(c.task, c.telling) for c in known if c.move is None and c.telling is not None]
-    counts = sorted((task, events.told, events.told + len(events.bodies)) for task, events in told)
-    parts = _part("move_task", moves, "the task is not as read, or somebody else told of it since")
+    touched = sorted((c for c in known if c.move is None and (c.telling or c.complete_by)), key=lambda c: c.task)
+    touches = [(c.task, *_counts(c.telling), c.complete_by) for c in touched]
+    parts = _part("move_task", moves, f"{NOT_AS_READ}, or somebody else told of it since")
     for part in parts:
         part.values.append(instance)
-    return parts + _part("count_events", counts, "events: somebody else told of the task since it was read")
+    return parts + _part("touch_task", touches, "events: somebody else told of the task since it was read")
+
+
+def _counts(events: Telling | None) -> tuple[int | None, int | None]:
+    """How many events were told before, and are told now; None: the change tells nothing."""
+    return (None, None) if events is None else (events.told, events.told + len(events.bodies))
 
 
 def _births(born: list[Task]) -> list[Part]:
@@ -164,6 +171,17 @@ def _taken(changes: Sequence[Change]) -> list[Part]:
     return _part("take_inbox", rows, "taken: an inbox row is gone")
 
 
+def _trims(changes: Sequence[Change]) -> list[Part]:
+    rows = [(change.task, *astuple(change.trim)) for change in changes if change.trim is not None]
+    if not rows:
+        return []
+    tasks, firsts, lasts, keeps = columns_of(rows)
+    return [
+        Part("turn.trim_steps", [tasks, firsts, lasts, keeps, TRIM_ROWS], None, ""),
+        Part("turn.trim_signals", [tasks, lasts, TRIM_ROWS], None, ""),
+    ]
+
+
 def _children(changes: Sequence[Change]) -> list[Part]:
     rows = sorted((astuple(child) for change in changes for child in change.children), key=lambda row: str(row[0]))
     return [part._replace(rows=None) for part in _part("insert_child", rows, "")]
@@ -198,8 +216,8 @@ def _move_values(task: str, move: TaskMove, events: Telling | None) -> Values:
         move.input,
         move.at if ends else None,
         move.progress,
-        events.told if events is not None else None,
-        events.told + len(events.bodies) if events is not None else None,
+        *_counts(events),
+        move.complete_by,
     )
 
 
@@ -224,7 +242,7 @@ def _moved(task: Task, move: TaskMove) -> Task:
     _check_move(move)
     ends = move.after in TASK_ENDS
     if move.before is not task.state or ((ends or move.release) and move.inbox != task.inbox):
-        raise Missed("the task is not as read")
+        raise Missed(NOT_AS_READ)
     return replace(
         task,
         state=move.after,
@@ -238,4 +256,5 @@ def _moved(task: Task, move: TaskMove) -> Task:
         input=task.input if move.input is None else move.input,
         finished_at=move.at if ends else None,
         recovery_count=0 if move.progress else task.recovery_count,
+        complete_by=move.complete_by,
     )

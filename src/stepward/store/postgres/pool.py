@@ -72,7 +72,8 @@ class Pool:
     async def _ready(self) -> Connection:
         if self._closed:
             raise StoreUnavailable(
-                f"store {self._place}: expected an open store, found a closed one; call open() first"
+                f"store {self._place}: expected an open store, found a closed one; use it before its client "
+                "or app.running() ends"
             )
         while self._idle:
             connection = self._idle.pop()

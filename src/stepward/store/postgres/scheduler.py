@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from stepward.errors import Refused
+from stepward.model.complete_by import of_claim
 from stepward.model.messages import Progress, Reply
 from stepward.model.records import PRIORITIES, History, InboxRow, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
@@ -124,10 +125,11 @@ async def _commit_each(
 
 
 def _concerns_others(change: Change) -> bool:
-    """Whether somebody may wait for it: for a task's end, what it leaves, or what it tells."""
+    """Whether another process may wait for it: a task's end, what it leaves or tells, a failed attempt."""
     move = change.move
     lets_go = move is not None and (move.release or move.after in TASK_ENDS)
-    return bool(lets_go or change.posts or change.telling or change.children or change.alerts)
+    has_failed = any(watch.error is not None for watch in change.watches)
+    return bool(lets_go or has_failed or change.posts or change.telling or change.children or change.alerts)
 
 
 async def _claim(
@@ -164,7 +166,10 @@ async def _take(
     lowest = 0 if least is None else least.priority
     last = [turns.get(priority, "") for priority in PRIORITIES]
     but = list(passed_over(least, lowest))
-    found = await connection.rows("scheduler.claim", *columns_of(workflows), limit, instance, now, last, lowest, but)
+    choice = (last, lowest, but)
+    found = await connection.rows(
+        "scheduler.claim", *columns_of(workflows), limit, instance, now, *choice, of_claim(now)
+    )
     found.sort(key=lambda row: row[ROUND:UNSTARTED])
     taken = [rows.task(row) for row in found]
     for task, row in zip(taken, found, strict=True):

@@ -81,7 +81,7 @@ picked as materialized (
     where case when t.locked_by is null and t.wake_at is null and t.state in ('pending', 'undoing') then true end
     order by c.round, c.place limit $3 for update of t skip locked)
 update {schema}.task as t
-set locked_by = $4, started_at = coalesce(t.started_at, $5),
+set locked_by = $4, started_at = coalesce(t.started_at, $5), complete_by = $9,
     state = case t.state when 'undoing' then t.state else 'processing' end
 from picked where t.uid = picked.uid
 returning {t_task}, picked.round, picked.place, picked.unstarted, (

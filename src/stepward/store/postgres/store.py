@@ -39,6 +39,7 @@ class PostgresStore:
         self._home = Home(self._database)
         self.messages = PostgresMessages(self._database, self._bell)
         self.now = self._clock.now
+        self.jumped = self._clock.jumped
         self.changed = self._bell.changed
         self.stirred = self._bell.stirred
         self._give_scheduler_verbs(PostgresScheduler(self._database, self._bell))
@@ -110,6 +111,7 @@ class PostgresStore:
         self.alert_refused = supervisor.alert_refused
         self.raise_alert = supervisor.raise_alert
         self.settle_alert = supervisor.settle_alert
+        self.schedulers = supervisor.schedulers
         self.standbys = supervisor.standbys
         self.purge = supervisor.purge
 
@@ -126,6 +128,7 @@ class PostgresStore:
         self.task = client.task
         self.tasks = client.tasks
         self.steps = client.steps
+        self.tallies = client.tallies
         self.ended = client.ended
         self.direct = client.direct
         self.signal = client.signal
@@ -148,6 +151,7 @@ class PostgresStore:
 
     def _give_completion_verbs(self, completion: PostgresCompletion) -> None:
         self.completion_key = completion.completion_key
+        self.completed_step = completion.completed_step
         self.complete = completion.complete
         self.refuse_completion = completion.refuse_completion
 
@@ -157,6 +161,7 @@ class PostgresStore:
         self.register_workflows = host.register_workflows
         self.renew = host.renew
         self.retire = host.retire
+        self.count_hang = host.count_hang
         self.standings = host.standings
         self.open_breaker = host.open_breaker
         self.grant_probe = host.grant_probe

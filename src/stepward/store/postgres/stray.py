@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
-from stepward.store import rulings
+from stepward.store import rows, rulings
 from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
@@ -45,7 +45,8 @@ async def _settle_free(
 
 
 async def _record(connection: Connection, reply: Reply, now: float) -> bool:
-    finish = rulings.recorded(reply, now)
+    row = await connection.row("completing.step", reply.task, reply.run, reply.key)
+    finish = rulings.recorded(reply, rows.step(row) if row else None, now)
     if finish is None or not await connection.change("turn.finish", *columns_of([astuple(finish)])):
         return False
     await connection.change("stray.wake", reply.task, now)

@@ -10,6 +10,7 @@ from stepward.store import rows, rulings
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, Standby
 from stepward.store.postgres import inbox, journal, messages, recurring, replication, retention
 from stepward.store.postgres.bell import Bell
+from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -32,6 +33,8 @@ class PostgresSupervisor:
         self._clock = database.clock
         self._bell = bell
         self._leadership = Leadership(database)
+        self._forgiven = self._clock.jumped()
+        """The jumps of the clock for which grace was given, or who led then has seen to it."""
 
     async def lead(self, instance: str, lease: float) -> int | None:
         """See ``SupervisorStore.lead``."""
@@ -39,13 +42,14 @@ class PostgresSupervisor:
 
     async def due(self) -> Due:
         """See ``SupervisorStore.due``; no count goes beyond 1,000."""
-        now = self._clock.now()
-        row = await self._lane.read(Connection.row, "supervisor.due", now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
-        return Due(**dict(zip(Due.__struct_fields__, row or (), strict=True)))
+        return await self._lane.read(_due, self._clock)
 
     async def forgive(self, term: int, grace: float) -> bool:
         """See ``SupervisorStore.forgive``."""
-        return await self._lane.write(_forgive, term, grace, self._clock.now())
+        jumped = self._clock.jumped()
+        forgave = await self._lane.write(_forgive, term, grace, self._clock.now(), jumped != self._forgiven)
+        self._forgiven = jumped
+        return forgave
 
     async def fence(self, term: int) -> list[Instance]:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
@@ -75,9 +79,9 @@ class PostgresSupervisor:
         found = await self._lane.read(Connection.rows, "supervisor.expired_tasks", self._clock.now(), limit)
         return [rulings.expired_task(row) for row in found]
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         """See ``SupervisorStore.expire_task``."""
-        expired = await self._lane.write(_expire_task, term, task, post, audit, self._clock.now())
+        expired = await self._lane.write(_expire_task, term, (task, deadline), post, audit, self._clock.now())
         self._bell.ring()
         return expired
 
@@ -109,6 +113,10 @@ class PostgresSupervisor:
         """See ``SupervisorStore.alert_refused``."""
         await self._lane.single(Connection.change, "supervisor.alert_refused", number, next_try)
 
+    async def schedulers(self) -> list[Instance]:
+        """See ``SupervisorStore.schedulers``."""
+        return [rows.instance(row) for row in await self._lane.read(Connection.rows, "supervisor.schedulers")]
+
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         """See ``SupervisorStore.raise_alert``."""
         return await self._lane.write(_raise_alert, term, alert, self._clock.now())
@@ -126,17 +134,30 @@ class PostgresSupervisor:
         return await self._lane.write(_purge, term, batch, self._clock.now())
 
 
-async def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
+async def _due(connection: Connection, clock: StoreClock) -> Due:
+    now, sent = clock.now(), clock.read()
+    ((*counts, shown),) = await connection.rows("supervisor.due", now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
+    clock.heard(shown, sent)
+    return Due(**dict(zip(Due.__struct_fields__, counts, strict=True)))
+
+
+async def _forgive(connection: Connection, term: int, grace: float, now: float, jumped: bool) -> bool:
     if not await leads(connection, term):
         return False
-    ((forgiven_at,),) = await connection.rows("supervisor.forgiven_at")
-    ((is_silent,),) = await connection.rows("supervisor.silence", now, forgiven_at)
-    if not is_silent:
+    if not jumped and not await _is_silent(connection, now):
         return False
     await connection.change("supervisor.write_forgiven_at", now)
-    await connection.change("supervisor.extend_leases", now, grace)
+    extend = "restart" if jumped else "extend"
+    await connection.change(f"supervisor.{extend}_leases", now, grace)
+    await connection.change(f"supervisor.{extend}_tasks", now, grace)
     await connection.change("supervisor.extend_steps", now, grace)
     return True
+
+
+async def _is_silent(connection: Connection, now: float) -> bool:
+    ((forgiven_at,),) = await connection.rows("supervisor.forgiven_at")
+    ((is_silent,),) = await connection.rows("supervisor.silence", now, forgiven_at)
+    return bool(is_silent)
 
 
 async def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
@@ -183,14 +204,18 @@ def _values(decision: Decision) -> tuple[object, ...]:
         decision.state,
         decision.repeat_at,
         decision.error,
+        decision.in_doubt,
     )
 
 
-async def _expire_task(connection: Connection, term: int, task: str, post: Post, audit: Audit, now: float) -> bool:
+async def _expire_task(
+    connection: Connection, term: int, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
+) -> bool:
+    task, deadline = expired
     if not await leads(connection, term):
         return False
     await inbox.lock(connection, inbox.concerned([post]) | {task})
-    if not await connection.change("supervisor.clear_deadline", task, now):
+    if not await connection.change("supervisor.clear_deadline", task, now, deadline):
         return False
     await inbox.post_all(connection, [post], now)
     await journal.write_audits(connection, [audit], now)

@@ -1,5 +1,5 @@
 -- name: due
--- What a pass has to do; counts stop at $2, which is enough to know.
+-- What a pass has to do, and the server's clock; counts stop at $2, which is enough to know.
 select
     (select count(*) from {schema}.instance where alive and expires_at <= $1),
     (select count(*) from (
@@ -10,14 +10,15 @@ select
         select 1 from {schema}.step where watched and complete_by <= $1 limit $2) as expired),
     (select count(*) from (
         select 1 from {schema}.task
-        where complete_by is not null and finished_at is null and state <> 'undoing' and complete_by <= $1
+        where deadline is not null and finished_at is null and state <> 'undoing' and deadline <= $1
         limit $2) as late),
     (with recursive {first_claimable}
         select count(*) from first as t where not {served} and not {alerted})
     + (select count(*) from (select 1 from {schema}.task where {waking} and wake_at <= $3 limit 1) as asleep),
     (select count(*) from (
         select 1 from {schema}.alert where delivered_at is null and next_try <= $1 limit $2) as untold),
-    (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1)
+    (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1),
+    extract(epoch from clock_timestamp())::float8
 
 -- name: silence
 -- Whether all fell silent since the last grace: noted by the first to renew, or the leases of all who were there are
@@ -41,6 +42,33 @@ on conflict (key) do update set value = excluded.value
 update {schema}.instance as i set expires_at = greatest(i.expires_at, $1) + $2
 from (select id from {schema}.instance where alive order by id for update) as living
 where i.id = living.id and i.alive
+
+-- name: restart_leases
+-- Grace for instances after the clock was set: where it went back, a lease as it stands would go on for as much longer.
+update {schema}.instance as i set expires_at = $1::float8 + $2::float8
+from (select id from {schema}.instance where alive order by id for update) as living
+where i.id = living.id and i.alive
+
+-- name: extend_tasks
+-- Grace for what owners do now; tasks are locked before their steps, and by their uids.
+update {schema}.task as t set complete_by = greatest(t.complete_by, $1) + $2
+from (select uid from {schema}.task where locked_by is not null and complete_by is not null order by uid for update)
+    as held
+where t.uid = held.uid
+
+-- name: restart_tasks
+-- The same after the clock was set, and grace for tasks that are past their own deadline since then.
+update {schema}.task as t
+set complete_by = case when t.locked_by is null then t.complete_by
+        when t.complete_by is not null then greatest(t.complete_by, $1::float8) + $2::float8 end,
+    deadline = case when t.deadline <= $1::float8 then $1::float8 + $2::float8 else t.deadline end
+from (select uid from {schema}.task where uid = any(array(
+        select uid from {schema}.task where locked_by is not null and complete_by is not null
+        union all
+        select uid from {schema}.task
+        where deadline is not null and finished_at is null and state <> 'undoing' and deadline <= $1::float8))
+    order by uid for update) as found
+where t.uid = found.uid
 
 -- name: extend_steps
 -- Grace for the running steps of held tasks; the rest has no owner to have been kept from it.
@@ -78,7 +106,7 @@ with held as materialized (
         select uid from {schema}.task where locked_by = i.id order by uid limit $1 for update skip locked) as t
     where not i.alive limit $1)
 update {schema}.task as t
-set locked_by = null, wake_at = null,
+set locked_by = null, complete_by = null, wake_at = null,
     failure_count = t.failure_count + 1, recovery_count = t.recovery_count + 1,
     state = case when t.state in ('undoing', 'suspended') then t.state else 'pending' end
 from held where t.uid = held.uid
@@ -98,13 +126,14 @@ where s.watched and s.state = 'running' and s.complete_by <= $1
 order by s.complete_by limit $2
 
 -- name: decide
--- The one decision on each attempt; nobody knows whether it happened. Those that applied, by their places.
+-- The one decision on each attempt; what is in doubt already stays so. Those that applied, by their places.
 update {schema}.step as s
-set state = v.state, repeat_at = v.repeat_at, in_doubt = true, error = coalesce(v.error, s.error),
+set state = v.state, repeat_at = v.repeat_at, in_doubt = s.in_doubt or v.in_doubt, error = coalesce(v.error, s.error),
     failure_count = s.failure_count + 1, watched = false,
-    finished_at = case v.state when 'failed' then $8::float8 end
-from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::text[], $6::float8[], $7::bytea[]) with ordinality
-    as v (task, run, key, attempt, state, repeat_at, error, place)
+    finished_at = case v.state when 'failed' then $9::float8 end
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::text[], $6::float8[], $7::bytea[],
+    $8::boolean[]) with ordinality
+    as v (task, run, key, attempt, state, repeat_at, error, in_doubt, place)
 where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt and s.state = 'running'
 returning v.place
 
@@ -116,16 +145,17 @@ where t.uid = v.uid
 
 -- name: expired_tasks
 -- Tasks past their own complete-by; telling them clears it.
-select t.uid, t.id, t.state, t.complete_by, w.policy
+select t.uid, t.id, t.state, t.deadline, w.policy, t.failure_count,
+    least(w.complete_seconds, t.deadline - t.created_at)
 from {schema}.task as t
 left join {schema}.workflow as w on w.name = t.workflow and w.version = t.version
-where t.complete_by is not null and t.finished_at is null and t.state <> 'undoing' and t.complete_by <= $1
-order by t.complete_by limit $2
+where t.deadline is not null and t.finished_at is null and t.state <> 'undoing' and t.deadline <= $1
+order by t.deadline limit $2
 
 -- name: clear_deadline
 -- The task is told once that its time is over.
-update {schema}.task set complete_by = null
-where uid = $1 and complete_by <= $2 and finished_at is null and state <> 'undoing'
+update {schema}.task set deadline = $3, failure_count = failure_count + case when $3::float8 is null then 0 else 1 end
+where uid = $1 and deadline <= $2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
 -- Workflows with claimable tasks that stand since $1 or longer, no Scheduler that lived at $1, and no open alert.
@@ -145,6 +175,10 @@ update {schema}.alert set delivered_at = $2, tries = tries + 1 where number = $1
 -- name: alert_refused
 -- No sink has taken it.
 update {schema}.alert set next_try = $2, tries = tries + 1 where number = $1 and delivered_at is null
+
+-- name: schedulers
+-- The live Schedulers.
+select {instance} from {schema}.instance where alive and role = 'scheduler' order by started_at, id
 
 -- name: is_told
 -- Whether an alert of that kind waits for an operator already.

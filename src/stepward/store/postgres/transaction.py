@@ -13,12 +13,14 @@ from msgspec.structs import astuple, replace
 from stepward.errors import Refused, StepwardError, StoreUnavailable
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
+from stepward.store import scopes
 from stepward.store.contract import Finish, Submitted
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.faults import BROKEN, DATA, refused, translated
+from stepward.store.postgres.lent import Lending, lending
 from stepward.store.postgres.submission import submit
 from stepward.store.postgres.turn import prove
 
@@ -37,20 +39,24 @@ class PostgresTransaction:
     After a statement that failed nothing goes on in it: what may fail belongs into a savepoint.
     """
 
-    def __init__(self, connection: Connection, database: Database) -> None:
+    def __init__(self, connection: Connection, database: Database, scope: scopes.Scope, lent: Lending) -> None:
         self._connection = connection
         self._database = database
+        self._scope = scope
+        self._lent = lent
 
     @property
     def connection(self) -> asyncpg.Connection[asyncpg.Record]:
-        """asyncpg's own connection, for what ``execute`` cannot do, such as copying many rows.
+        """asyncpg's own connection, for what ``execute`` cannot do, such as copying many rows; lent until the end.
 
         The transaction is not yours to end: a step's outcome is not recorded outside of it.
         """
-        return self._connection.raw
+        self._scope.check()
+        return self._lent.connection
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """See ``StepTransaction.execute``; places are written ``$1``, ``$2``, …"""
+        self._scope.check()
         if _first_word(sql) in ENDS:
             raise Refused("transaction: expected statements within it, found one that ends it; leave that to Stepward")
         try:
@@ -64,24 +70,28 @@ class PostgresTransaction:
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``Transaction.submit``."""
+        self._scope.check()
         return await self._told(submit(self._connection, tasks, plans))
 
     async def known(self, ids: Sequence[str]) -> set[str]:
         """See ``Transaction.known``."""
+        self._scope.check()
         found = await self._told(self._connection.rows("submission.existing", list(ids)))
         return {row[0] for row in found}
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """See ``Transaction.savepoint``."""
+        self._scope.check()
         try:
-            async with self._connection.savepoint():
+            async with self._connection.savepoint(self._scope.check):
                 yield
         except asyncpg.InFailedSQLTransactionError:
             raise StoreUnavailable(GONE) from None
 
     async def finish(self, instance: str, finish: Finish) -> bool:
         """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
+        self._scope.check()
         seconds = self._database.turns.seconds
         return await self._told(_finish(self._connection, instance, finish, seconds))
 
@@ -101,8 +111,10 @@ class PostgresTransaction:
 @asynccontextmanager
 async def opened(database: Database, bell: Bell) -> AsyncIterator[PostgresTransaction]:
     """A transaction of its own: commits when left, rolls back on an exception."""
+    scopes.refuse_nested(database)
     async with database.shared.transaction() as connection:
-        yield PostgresTransaction(connection, database)
+        with scopes.entered(database) as scope, lending(connection.raw) as lent:
+            yield PostgresTransaction(connection, database, scope, lent)
     bell.ring()
 
 

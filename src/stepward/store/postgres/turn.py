@@ -9,6 +9,7 @@ from functools import lru_cache
 import asyncpg
 
 from stepward.store.contract import Change
+from stepward.store.inboxes import why_missed
 from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.book import load_book, quoted
 from stepward.store.postgres.connection import Connection
@@ -31,7 +32,7 @@ def proof(instance: str, renew: float | None, now: float) -> Part:
 
 def is_one_statement(changes: Sequence[Change]) -> bool:
     """Whether the changes commit in one statement: nothing is read on the way, and no row is met twice."""
-    return not any(change.posts or change.audits for change in changes) and not overlap(changes)
+    return not any(change.posts or change.audits or change.fits for change in changes) and not overlap(changes)
 
 
 async def apply_at_once(connection: Connection, parts: Sequence[Part]) -> float:
@@ -63,6 +64,7 @@ async def apply(connection: Connection, instance: str, changes: Sequence[Change]
     elif parts:
         await apply_at_once(connection, parts)
     await inbox.post_all(connection, posts, now)
+    await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
     await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
 
 
@@ -75,7 +77,8 @@ async def apply_each(connection: Connection, instance: str, changes: Sequence[Ch
             async with connection.savepoint():
                 await apply(connection, instance, [change], now)
         except Missed as reason:
-            missed[change.task] = str(reason)
+            held = await inbox.lock(connection, [change.task])
+            missed[change.task] = why_missed(change, held.get(change.task), instance, str(reason))
         except asyncpg.UniqueViolationError as error:
             missed[change.task] = "born: the id or uid exists" if change.born else f"refused: {detail(error)}"
         except (*DATA, TypeError) as error:

@@ -55,10 +55,10 @@ update {schema}.step as s
 set state = case s.state when 'running' then v.state else s.state end,
     output = v.output, error = v.error, in_doubt = v.in_doubt,
     ordinal = case s.state when 'running' then v.ordinal end,
-    finished_at = v.finished_at, watched = false
+    finished_at = v.finished_at, watched = false, asked = case s.state when 'running' then v.asked end
 from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::text[], $6::bytea[], $7::bytea[],
-        $8::boolean[], $9::integer[], $10::float8[])
-    as v (task, run, key, attempt, state, output, error, in_doubt, ordinal, finished_at)
+        $8::boolean[], $9::integer[], $10::float8[], $11::integer[])
+    as v (task, run, key, attempt, state, output, error, in_doubt, ordinal, finished_at, asked)
 where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt
     and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))
 returning 1
@@ -69,17 +69,19 @@ update {schema}.step as s
 set state = case s.state when 'running' then 'completed' else s.state end,
     output = v.output, error = null, in_doubt = false,
     ordinal = case s.state when 'running' then v.ordinal end,
-    finished_at = v.finished_at, watched = false
-from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::bytea[], $6::integer[], $7::float8[])
-    as v (task, run, key, attempt, output, ordinal, finished_at)
+    finished_at = v.finished_at, watched = false, asked = case s.state when 'running' then v.asked end
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::bytea[], $6::integer[], $7::float8[],
+        $8::integer[])
+    as v (task, run, key, attempt, output, ordinal, finished_at, asked)
 where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt
     and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))
 returning 1
 
 -- name: deliver
 -- The places of recorded outcomes in the order of delivery.
-update {schema}.step as s set ordinal = v.ordinal
-from unnest($1::text[], $2::integer[], $3::text[], $4::integer[]) as v (task, run, key, ordinal)
+update {schema}.step as s set ordinal = v.ordinal, asked = v.asked
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::integer[])
+    as v (task, run, key, ordinal, asked)
 where s.task = v.task and s.run = v.run and s.key = v.key
     and s.ordinal is null and s.state in ('completed', 'failed')
 returning 1
@@ -124,21 +126,22 @@ set state = v.after, locked_by = case when v.let_go then null else t.locked_by e
     output = v.output, error = v.error, wake_at = v.wake_at, waits_for = v.waits_for,
     undo_to = v.undo_to, run = coalesce(v.run, t.run), input = coalesce(v.input, t.input),
     finished_at = v.finished_at, recovery_count = case when v.progress then 0 else t.recovery_count end,
-    events = coalesce(v.tells, t.events)
+    events = coalesce(v.tells, t.events), complete_by = v.complete_by
 from unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::boolean[], $6::bytea[], $7::bytea[], $8::float8[],
         $9::text[], $10::text[], $11::integer[], $12::bytea[], $13::float8[], $14::boolean[], $15::integer[],
-        $16::integer[])
+        $16::integer[], $17::float8[])
     as v (uid, before, after, inbox, let_go, output, error, wake_at, waits_for, undo_to, run, input, finished_at,
-        progress, told, tells)
-where t.uid = v.uid and case when t.locked_by = $17 then true end and t.state = v.before and (not v.let_go or t.inbox = v.inbox)
+        progress, told, tells, complete_by)
+where t.uid = v.uid and case when t.locked_by = $18 then true end and t.state = v.before and (not v.let_go or t.inbox = v.inbox)
     and (v.told is null or t.events = v.told)
 returning 1
 
--- name: count_events
--- Owners tell more of tasks that do not move; nobody else may have told since they read the rows.
-update {schema}.task as t set events = v.tells
-from unnest($1::text[], $2::integer[], $3::integer[]) as v (uid, told, tells)
-where t.uid = v.uid and t.events = v.told
+-- name: touch_task
+-- Owners tell more of tasks that do not move, or say by when what they do must be complete; nobody else may have told
+-- since they read the rows.
+update {schema}.task as t set events = coalesce(v.tells, t.events), complete_by = coalesce(v.complete_by, t.complete_by)
+from unnest($1::text[], $2::integer[], $3::integer[], $4::float8[]) as v (uid, told, tells, complete_by)
+where t.uid = v.uid and (v.told is null or t.events = v.told)
 returning 1
 
 -- name: take_inbox
@@ -151,3 +154,26 @@ returning 1
 -- name: clock
 -- The server's clock.
 select extract(epoch from clock_timestamp())::float8
+
+-- name: trim_steps
+-- A bounded number of the steps of each task's former runs; on wish none that undo has to reach, or must not go past.
+delete from {schema}.step where ctid = any(array(
+    select found.ctid
+    from unnest($1::text[], $2::integer[], $3::integer[], $4::boolean[]) as v (task, first, last, keeps)
+    cross join lateral (
+        select s.ctid from {schema}.step as s
+        where s.task = v.task and s.run between v.first and v.last
+            and not (v.keeps and s.kind in ('operation', 'child') and s.attempt > 0
+                and (s.has_undo or s.irreversible or s.kind = 'child')
+                and (s.state in ('running', 'to_repeat', 'abandoned', 'completed')
+                    or (s.state = 'failed' and s.in_doubt)))
+        limit $5::integer) as found))
+
+-- name: trim_signals
+-- A bounded number of the ids of the signals that came in each task's former runs.
+delete from {schema}.signal_seen where ctid = any(array(
+    select found.ctid
+    from unnest($1::text[], $2::integer[]) as v (task, last)
+    cross join lateral (
+        select g.ctid from {schema}.signal_seen as g where g.task = v.task and g.run <= v.last
+        limit $3::integer) as found))

@@ -28,6 +28,8 @@ STEP = {
     "progress": None,
     "progress_at": None,
     "deferred_at": None,
+    "asked": None,
+    "set_aside_at": None,
 }
 TASK = {
     "fairness_key": None,
@@ -45,6 +47,9 @@ TASK = {
     "reply_to": None,
     "finished_at": None,
     "events": 0,
+    "deadline": None,
+    "hangs": 0,
+    "depth": 0,
 }
 FINISH = {"state": StepState.COMPLETED, "error": None, "in_doubt": False}
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from stepward.model.complete_by import of_claim
 from stepward.model.records import Task
 from stepward.model.status import Told
 from stepward.store import rows
@@ -91,7 +92,7 @@ def _age(row: Row) -> str:
 def _take(connection: Connection, picked: list[Row], instance: str, now: float) -> list[Task]:
     wanted = _json([rowid for rowid, _ in picked])
     unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (wanted,))}
-    found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now))}
+    found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now, of_claim(now)))}
     taken = [found[uid] for _, uid in picked]
     for task in taken:
         if task.uid in unstarted:

@@ -49,7 +49,7 @@ where t.reply_to is not null and t.started_at is null and t.state = 'pending'
 -- name: claim
 -- Take the rows (a JSON array of rowids) for the instance.
 update stepward_task
-set locked_by = ?2, started_at = coalesce(started_at, ?3),
+set locked_by = ?2, started_at = coalesce(started_at, ?3), complete_by = ?4,
     state = case state when 'undoing' then state else 'processing' end
 where rowid in (select value from json_each(?1))
 returning {task}

@@ -10,8 +10,8 @@ import msgspec
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store import rows, rulings
-from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, TaskFilter
+from stepward.store import inboxes, rows, rulings
+from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, Tally, TaskFilter
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import agents, directives, inbox, journal, letters, recurring, retention, submission
 from stepward.store.sqlite.clock import StoreClock
@@ -61,6 +61,11 @@ class SqliteClient:
         """See ``ClientStore.steps``."""
         return [rows.step(row) for row in await self._database.read(Connection.rows, Q["steps"], (id,))]
 
+    async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
+        """See ``ClientStore.tallies``."""
+        values = (msgspec.json.encode(uids).decode(), msgspec.json.encode(stages).decode())
+        return [rows.tally(row) for row in await self._database.read(Connection.rows, Q["tallies"], values)]
+
     async def ended(self, uids: Sequence[str]) -> list[Task]:
         """See ``ClientStore.ended``."""
         wanted = msgspec.json.encode(uids).decode()
@@ -70,10 +75,10 @@ class SqliteClient:
         """See ``ClientStore.direct``."""
         return await self._database.write(_direct, id, directive, self._clock.now())
 
-    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None) -> bool:
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
         """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
-        return await self._database.write(_signal, post, signal_id, self._clock.now())
+        return await self._database.write(_signal, post, signal_id, actor, self._clock.now())
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
         """See ``ClientStore.workflow``."""
@@ -160,13 +165,18 @@ def _direct(connection: Connection, id: str, directive: Directive, now: float) -
     return directives.direct(connection, _must_find(connection, id), directive, now)
 
 
-def _signal(connection: Connection, post: Post, signal_id: str | None, now: float) -> bool:
+def _signal(connection: Connection, post: Post, signal_id: str | None, actor: str | None, now: float) -> bool:
     task = _must_find(connection, post.task)
-    if signal_id is not None and not connection.change(Q["see_signal"], (task.uid, post.name, signal_id)):
+    if signal_id is not None and not connection.change(Q["see_signal"], (task.uid, post.name, signal_id, task.run)):
         return False
     if task.state in TASK_ENDS:
         raise rulings.signal_too_late(task, post.name)
+    if task.inbox >= inboxes.UNCOUNTED:
+        waiting, size = connection.rows(Q["waiting_signals"], (task.uid,))[0]
+        inboxes.check_signals(task, waiting + 1, size + len(post.body), post.name)
     inbox.insert(connection, msgspec.structs.replace(post, task=task.uid), now)
+    if actor is not None:
+        journal.write_audits(connection, [rulings.signal_audit(task, post, actor)], now)
     return True
 
 

@@ -6,14 +6,23 @@ select {task} from stepward_task where id = ?1
 -- The columns of a listing: payloads stay where they are.
 select uid, id, workflow, version, state, priority, fairness_key, labels, run, x'5b5d', null, error, locked_by,
     complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
-    reply_to, created_at, started_at, finished_at, events
+    reply_to, created_at, started_at, finished_at, events, deadline, hangs, depth
 from stepward_task
 
 -- name: steps
 -- All steps of the task of that id.
 select {s_step} from stepward_task as t cross join stepward_step as s on s.task = t.uid
 where t.id = ?1
-order by s.run, s.number
+order by s.run, s.number, s.set_aside_at is null, s.set_aside_at
+
+-- name: tallies
+-- How far tasks are (a JSON array of their uids): their steps without those that a repair set aside.
+select w.value, count(s.key), coalesce(sum(s.state in ('completed', 'undone')), 0),
+    coalesce(json_group_array(distinct s.key) filter (
+        where s.state = 'completed' and s.kind <> 'undo' and s.key in (select value from json_each(?2))), '[]'),
+    count(distinct s.key) filter (where s.state = 'completed' and s.kind <> 'undo')
+from json_each(?1) as w left join stepward_step as s on s.task = w.value and s.set_aside_at is null
+group by w.value
 
 -- name: ended
 -- Those of the tasks (a JSON array of uids) that have ended.
@@ -22,7 +31,7 @@ where t.state in {ends}
 
 -- name: see_signal
 -- Remember a signal's id; changes nothing if it was seen before.
-insert into stepward_signal_seen (task, name, id) values (?1, ?2, ?3) on conflict do nothing
+insert into stepward_signal_seen (task, name, id, run) values (?1, ?2, ?3, ?4) on conflict do nothing
 
 -- name: workflow
 -- The versions of a workflow.
@@ -57,3 +66,7 @@ select {audit} from stepward_audit order by number desc limit ?1
 -- The audit of the task of that id, newest first.
 select {audit} from stepward_audit where task = (select uid from stepward_task where id = ?2)
 order by number desc limit ?1
+
+-- name: waiting_signals
+-- How many signals the task has not taken yet, and their bytes.
+select count(*), coalesce(sum(length(body)), 0) from stepward_inbox where task = ?1 and kind = 'signal'

@@ -20,6 +20,10 @@ class StoreClock:
         """Seconds of the store's clock, near those since 1970."""
         return self._clock.boot() + self._offset
 
+    def jumped(self) -> float:
+        """See ``HostStore.jumped``: a boot clock is never set."""
+        return 0.0
+
     def recall(self, connection: Connection) -> bool:
         """Read this start's offset; False if no process has made it yet."""
         row = connection.row(Q["read_offset"], (self._clock.boot_id(),))

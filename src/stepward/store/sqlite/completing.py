@@ -29,6 +29,11 @@ class SqliteCompletion:
         key: bytes = row[0] if row else await self._database.write(_keep_key, fresh)
         return key
 
+    async def completed_step(self, task: str, run: int, key: str) -> Step | None:
+        """See ``CompletionStore.completed_step``."""
+        row = await self._database.read(Connection.row, Q["step"], (task, run, key))
+        return rows.step(row) if row else None
+
     async def complete(self, completion: Completion) -> Refusal | None:
         """See ``CompletionStore.complete``."""
         return await self._database.write(_complete, completion, self._clock.now())
@@ -46,9 +51,10 @@ def _keep_key(connection: Connection, fresh: bytes) -> bytes:
 
 def _complete(connection: Connection, completion: Completion, now: float) -> Refusal | None:
     task = inbox.find(connection, completion.task)
-    refused = completing.refusal(completion, task, _step(connection, completion), now)
-    if task is not None and refused is None:
-        _record(connection, task, completion, now)
+    step = _step(connection, completion)
+    refused = completing.refusal(completion, task, step, now)
+    if task is not None and step is not None and refused is None:
+        _record(connection, task, completing.settled(completion, step), now)
     journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
     return refused
 

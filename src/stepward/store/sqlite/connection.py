@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -84,8 +84,11 @@ class Connection:
             self._control(ROLLBACK)
 
     @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """A part of the open transaction that is rolled back by itself when an exception leaves it."""
+    def savepoint(self, check: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """A part of the open transaction that is rolled back by itself when an exception leaves it.
+
+        ``check`` raises where the transaction has ended meanwhile: by then the connection may be in another's.
+        """
         # Under a name of its own: what is left late, or ends a savepoint of its own, must not end another's.
         self._savepoints += 1
         name = f"stepward_part_{self._savepoints}"
@@ -93,11 +96,13 @@ class Connection:
         try:
             yield
         except BaseException:
+            check()
             # SQLite may have rolled back the whole transaction itself.
             if self.raw.in_transaction:
                 self._once(f"rollback to {name}")
                 self._once(f"release {name}")
             raise
+        check()
         self._once(f"release {name}")
 
     def keep_transactions_ours(self) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 import apsw
@@ -14,12 +14,17 @@ from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.sqlite.connection import BEGIN_READ, BEGIN_WRITE, Connection
 from stepward.store.sqlite.faults import BUSY, DATA, detail, refused, translated
 from stepward.store.sqlite.schema import check_owner, use_log
+from stepward.store.sqlite.writers import turn_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 FIRST_PAUSE = 0.0004
-LONGEST_PAUSE = 0.01
+TURN_WAITS = 6
+"""How many times as long as for a lock of another process a writer waits for its turn in this one: those before it are
+known to be alive, and take turns."""
+LONGEST_PAUSE = 0.002
+"""Seconds between tries while another process writes: its transactions may follow one another closely."""
 
 
 class Database:
@@ -33,6 +38,8 @@ class Database:
         self._synchronous = synchronous
         self._second: Connection | None = None
         self._second_used = asyncio.Lock()
+        self._turn: asyncio.Lock | None = None
+        """Whose turn it is to write, among all that write to this file on this event loop."""
         self._version = 0
 
     @property
@@ -43,35 +50,56 @@ class Database:
     async def open(self) -> None:
         """Connect to a file that is there; refuses what is no database or another program's."""
         self.close()
-        self.connection = await self.retried(self._connect)
+        self._turn = turn_of(self.path)
+        self.connection = await self._retried(self._connect)
         self._version = self.connection.version()
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that reads with one statement."""
-        return await self.retried(lambda: work(self._open(), *args, **kwargs))
+        await asyncio.sleep(0)
+        return await self._retried(lambda: work(self._open(), *args, **kwargs))
 
     async def single(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that writes with one statement, which commits by itself."""
-        return await self.retried(lambda: work(self._open(), *args, **kwargs))
+        return await self._in_turn(lambda: work(self._open(), *args, **kwargs))
 
     async def snapshot(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that reads with several statements, all of which see the same state."""
-        return await self.retried(lambda: self._viewed(lambda c: work(c, *args, **kwargs)))
+        await asyncio.sleep(0)
+        return await self._retried(lambda: self._viewed(lambda c: work(c, *args, **kwargs)))
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work in one transaction that commits when it returns; it may run again while others write."""
-        return await self.retried(lambda: self._written(lambda c: work(c, *args, **kwargs)))
+        return await self._in_turn(lambda: self._written(lambda c: work(c, *args, **kwargs)))
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """A transaction that stays open across awaits, on a connection of its own; one at a time."""
-        async with self._second_used:
-            connection = await self.retried(self._begin_second, holds_second=True)
+    @contextlib.asynccontextmanager
+    async def transaction(self, *, is_within: bool = False) -> AsyncIterator[Connection]:
+        """A transaction that stays open across awaits, on a connection of its own; one at a time.
+
+        One that another of this object is open around, which may wait for it, does not wait for ever.
+        """
+        async with (
+            self._held(self._second_used, self._busy_seconds if is_within else None),
+            self._held(self._open_turn(), self._busy_seconds * (1 if is_within else TURN_WAITS)),
+        ):
+            connection = await self._retried(self._begin_second)
             try:
                 yield connection
-                await self.retried(lambda: self._commit(connection), holds_second=True)
+                await self._retried(lambda: self._commit(connection))
             finally:
                 connection.rollback()
+
+    @contextlib.asynccontextmanager
+    async def _held(self, lock: asyncio.Lock, seconds: float | None) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(seconds):
+                await lock.acquire()
+        except TimeoutError:
+            raise self._too_busy(seconds or self._busy_seconds) from None
+        try:
+            yield
+        finally:
+            lock.release()
 
     async def stirred(self, every: float) -> None:
         """See ``HostStore.stirred``: processes on a file send each other no word."""
@@ -93,46 +121,53 @@ class Database:
                 connection.close()
         self._second = self.connection = None
 
-    async def retried(self, work: Callable[[], T], *, holds_second: bool = False) -> T:
-        """Run work, again while others hold the lock; what SQLite raises comes out in Stepward's words.
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """Run work that writes, when nobody here who came before waits; the loop goes round once at least.
 
-        Who holds the second connection waits for other processes alone, never for its own transaction.
+        It is done without a wait in between, so that a cancellation never hides what was committed.
         """
+        await asyncio.sleep(0)
+        turn = self._open_turn()
+        if not turn.locked():
+            with contextlib.suppress(*BUSY):
+                return self._tried(work)
+        async with self._held(turn, self._busy_seconds * TURN_WAITS):
+            return await self._retried(work)
+
+    async def _retried(self, work: Callable[[], T]) -> T:
+        """Run work, again while other processes hold the lock."""
         until: float | None = None
         pause = FIRST_PAUSE
         while True:
             try:
-                return work()
+                return self._tried(work)
             except BUSY:
-                until = await self._pause(pause, until, holds_second=holds_second)
+                now = self.environment.clock.boot()
+                until = now + self._busy_seconds if until is None else until
+                if now >= until:
+                    raise self._too_busy(self._busy_seconds) from None
+                await asyncio.sleep(self.environment.random.uniform(pause / 2, pause))
                 pause = min(2 * pause, LONGEST_PAUSE)
-            except DATA as error:
-                raise refused(error, self.path) from error
-            except apsw.Error as error:
-                raise translated(error, self.path) from error
 
-    async def _pause(self, pause: float, until: float | None, *, holds_second: bool) -> float:
-        now = self.environment.clock.boot()
-        if until is None:
-            until = now + self._busy_seconds
-        if now >= until:
-            raise self._too_busy()
-        if self._second_used.locked() and not holds_second:
-            await self._second_free(until - now)
-        else:
-            await asyncio.sleep(self.environment.random.uniform(pause / 2, pause))
-        return until
-
-    async def _second_free(self, seconds: float) -> None:
+    def _tried(self, work: Callable[[], T]) -> T:
+        """Run work; what SQLite raises comes out in Stepward's words, but for BUSY."""
         try:
-            async with asyncio.timeout(seconds), self._second_used:
-                pass
-        except TimeoutError:
-            raise self._too_busy() from None
+            return work()
+        except BUSY:
+            raise
+        except DATA as error:
+            raise refused(error, self.path) from error
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
 
-    def _too_busy(self) -> StoreUnavailable:
+    def _open_turn(self) -> asyncio.Lock:
+        if self._turn is None:
+            raise self._closed()
+        return self._turn
+
+    def _too_busy(self, seconds: float) -> StoreUnavailable:
         return StoreUnavailable(
-            f"store {self.path}: expected to write within {self._busy_seconds:g} s, found another "
+            f"store {self.path}: expected to write within {seconds:g} s, found another "
             "transaction open all the while; try again, and keep transactions short"
         )
 
@@ -186,5 +221,11 @@ class Database:
 
     def _open(self) -> Connection:
         if self.connection is None:
-            raise StoreUnavailable(f"store {self.path}: expected an open store, found a closed one; call open() first")
+            raise self._closed()
         return self.connection
+
+    def _closed(self) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"store {self.path}: expected an open store, found a closed one; use it before its client "
+            "or app.running() ends"
+        )

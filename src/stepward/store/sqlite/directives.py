@@ -2,78 +2,61 @@
 
 from __future__ import annotations
 
+from msgspec.structs import astuple
+
 from stepward.model.directives import Verb, judge
-from stepward.model.records import InboxKind, Step, Task
-from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store import rows, rulings
+from stepward.model.plan import from_json
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import TaskState
+from stepward.store import repairs, rewinding, rows, rulings
 from stepward.store.contract import Directive, Post
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal
+from stepward.store.repairs import Repair
+from stepward.store.sqlite import inbox, journal, submission
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "directives.sql", FRAGMENTS)
+REPAIRS = frozenset({Verb.RESUBMIT, Verb.MARK_DONE})
 
 
 def direct(connection: Connection, task: Task, directive: Directive, now: float) -> TaskState:
     """Carry out a directive, or leave it to the task's owner; the state after."""
     verdict = judge(directive.verb, task)
-    step = _change_step(connection, task, directive, now)
+    repair = _repair(connection, task, directive, now) if directive.verb in REPAIRS else Repair()
     if verdict.by_owner:
         post = Post(task=task.uid, kind=InboxKind(directive.verb), sender=directive.actor)
         inbox.insert(connection, post, now)
     else:
         inbox.move_free(connection, task, verdict, now)
-    journal.write_audits(connection, [rulings.audited(task, directive, step, verdict.after)], now)
+    audit = rulings.audited(task, directive, repair.step, verdict.after, repair.details)
+    journal.write_audits(connection, [audit], now)
     return verdict.after
 
 
-def _change_step(connection: Connection, task: Task, directive: Directive, now: float) -> str | None:
-    if directive.verb == Verb.RESUBMIT:
-        return _repeat(connection, task, directive, now)
+def _repair(connection: Connection, task: Task, directive: Directive, now: float) -> Repair:
+    steps = [rows.step(row) for row in connection.rows(Q["steps"], (task.uid,))]
     if directive.verb == Verb.MARK_DONE:
-        return _mark_done(connection, task, directive, now)
-    return None
+        repair = repairs.marking(task, steps, directive, now)
+    else:
+        found = (inbox.find(connection, uid) for uid in rewinding.concerned_children(steps))
+        children = {child.uid: child for child in found if child is not None}
+        repair = repairs.resubmission(task, steps, directive, children, now)
+    connection.change_many(Q["delete_step"], [(task.uid, run, key) for run, key in repair.gone])
+    connection.change_many(Q["insert_step"], map(astuple, repair.inserted))
+    for child in repair.begun:
+        _begin(connection, child)
+    for child in repair.resubmitted:
+        again = Directive(verb=Verb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
+        direct(connection, child, again, now)
+    if directive.deadline is not None:
+        connection.change(Q["set_deadline"], (task.uid, directive.deadline))
+    for post in repair.posts:
+        inbox.insert(connection, post, now)
+    return repair
 
 
-def _repeat(connection: Connection, task: Task, directive: Directive, now: float) -> str | None:
-    step = _named_step(connection, task, directive)
-    rulings.check_resubmit(task, directive, step)
-    if step is not None:
-        changed = connection.change(Q["repeat"], (step.task, step.run, step.key, now, directive.input))
-        if changed and step.kind is StepKind.CHILD:
-            _repeat_child(connection, task, step, directive, now)
-    connection.change(Q["repeat_expired"], (task.uid, task.run, now))
-    return step.key if step else None
-
-
-def _repeat_child(connection: Connection, task: Task, step: Step, directive: Directive, now: float) -> None:
-    """The step waits for its child again: one in error is resubmitted, one that was mended meanwhile tells its end."""
-    found = inbox.find(connection, f"{step.task}/{step.run}/{step.key}")
-    child = rulings.check_child(task, step, directive, found)
-    connection.change(Q["repeat_child"], (step.task, step.run, step.key, now))
-    if child.state is TaskState.ERROR:
-        direct(connection, child, Directive(verb=Verb.RESUBMIT, actor=directive.actor), now)
-    elif child.state is TaskState.PROCESSED:
-        inbox.insert(connection, rulings.child_told(child, step), now)
-
-
-def _mark_done(connection: Connection, task: Task, directive: Directive, now: float) -> str:
-    named = _named_step(connection, task, directive)
-    step = rulings.check_mark(task, named, is_last=named is not None and _is_last(connection, named))
-    result = directive.result if directive.result is not None else b"null"
-    connection.change(Q["mark_done"], (step.task, step.run, step.key, result, now))
-    return step.key
-
-
-def _is_last(connection: Connection, step: Step) -> bool:
-    """Whether the workflow was told nothing after this step's result, which may be what it could not bear."""
-    if step.state is not StepState.COMPLETED:
-        return False
-    return connection.row(Q["told_later"], (step.task, step.run, step.ordinal)) is None
-
-
-def _named_step(connection: Connection, task: Task, directive: Directive) -> Step | None:
-    key = directive.step or rulings.blamed(task)
-    row = connection.row(Q["step"], (task.uid, key)) if key else None
-    return rulings.chosen_step(task, directive, rows.step(row) if row else None)
+def _begin(connection: Connection, child: Task) -> None:
+    row = connection.row(Q["plan"], (child.workflow, child.version))
+    plans = {(child.workflow, child.version): from_json(row[0])} if row else {}
+    submission.submit(connection, [child], plans)

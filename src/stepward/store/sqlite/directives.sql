@@ -1,35 +1,19 @@
--- name: step
--- The step of that key, of the latest run that has it.
-select {step} from stepward_step where task = ?1 and key = ?2 order by run desc limit 1
+-- name: steps
+-- Every step of a task.
+select {step} from stepward_step where task = ?1 order by run, number, set_aside_at
 
--- name: repeat
--- A failed step is repeated; a new generation keeps the service from answering with the failure it knows.
-update stepward_step
-set state = 'to_repeat', repeat_at = ?4, ordinal = null, finished_at = null, output = null,
-    generation = generation + (in_doubt = 0 or ?5 is not null), input = coalesce(?5, input)
-where task = ?1 and run = ?2 and key = ?3 and state = 'failed'
+-- name: delete_step
+-- A row that a repair replaces.
+delete from stepward_step where task = ?1 and run = ?2 and key = ?3
 
--- name: repeat_child
--- A child step is at work as long as its child is.
-update stepward_step
-set state = 'running', attempt = attempt + 1, started_at = ?4, repeat_at = null, in_doubt = 0, error = null
-where task = ?1 and run = ?2 and key = ?3 and state = 'to_repeat'
+-- name: insert_step
+-- A row as a repair leaves it.
+insert into stepward_step ({step}) values ({step_places})
 
--- name: repeat_expired
--- What ran out of time and was never told to the workflow, and undos that failed, are repeated with it.
-update stepward_step
-set state = 'to_repeat', repeat_at = ?3, ordinal = null, finished_at = null, output = null,
-    generation = generation + (in_doubt = 0)
-where task = ?1 and state = 'failed'
-    and ((run = ?2 and ordinal is null and in_doubt = 1) or kind = 'undo')
+-- name: set_deadline
+-- By when the whole task is to end from now on.
+update stepward_task set deadline = ?2 where uid = ?1
 
--- name: told_later
--- Whether the workflow was told of an outcome after that one.
-select 1 from stepward_step where task = ?1 and run = ?2 and ordinal > ?3 limit 1
-
--- name: mark_done
--- An operator has seen to the step by hand.
-update stepward_step
-set state = 'completed', output = ?4, error = null, ordinal = null, in_doubt = 0, watched = 0,
-    repeat_at = null, finished_at = ?5
-where task = ?1 and run = ?2 and key = ?3
+-- name: plan
+-- The plan of a workflow.
+select plan from stepward_workflow where name = ?1 and version = ?2 and plan is not null

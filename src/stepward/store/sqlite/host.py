@@ -8,8 +8,9 @@ from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.records import Instance, Schedule, WorkflowRecord
+from stepward.store import rulings
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import agents, leases, recurring
+from stepward.store.sqlite import agents, inbox, journal, leases, recurring
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -49,6 +50,10 @@ class SqliteHost:
         """See ``HostStore.retire``."""
         await self._database.write(leases.retire, instance, self._clock.now())
 
+    async def count_hang(self, task: str, sender: str, where: str) -> int | None:
+        """See ``HostStore.count_hang``."""
+        return await self._database.write(_count_hang, task, sender, where, self._clock.now())
+
     async def standings(self) -> list[AgentStanding]:
         """See ``HostStore.standings``."""
         return await self._database.read(agents.standings)
@@ -64,3 +69,12 @@ class SqliteHost:
     async def close_breaker(self, agent: str, instance: str) -> bool:
         """See ``HostStore.close_breaker``."""
         return await self._database.single(agents.close_breaker, agent, instance)
+
+
+def _count_hang(connection: Connection, task: str, sender: str, where: str, now: float) -> int | None:
+    row = connection.row(Q["count_hang"], (task,))
+    if row is None:
+        return None
+    inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
+    journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
+    return int(row[0])

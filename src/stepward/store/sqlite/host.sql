@@ -4,3 +4,7 @@ insert into stepward_workflow ({workflow}, registered_at) values (?1, ?2, ?3, ?4
 on conflict (name, version) do update set
     schema = excluded.schema, policy = excluded.policy, complete_seconds = excluded.complete_seconds,
     plan = excluded.plan, registered_at = excluded.registered_at
+
+-- name: count_hang
+-- Code of a live task held up an event loop; one that ended has no owner to fear for.
+update stepward_task set hangs = hangs + 1 where uid = ?1 and state not in {ends} returning hangs

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.status import OF_STATE, ended_with
+from stepward.model.stopped import place_of
 from stepward.store import rulings
 from stepward.store.contract import Post
 from stepward.store.queries import load_queries
 from stepward.store.rows import task as task_of
-from stepward.store.sqlite import planned, telling
+from stepward.store.sqlite import journal, planned, telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
@@ -47,9 +50,21 @@ def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, 
     if verdict.after is task.state:
         return
     if connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause)):
-        telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+        if not rulings.is_tried_again(task, verdict.after):
+            telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+        if rulings.is_mended(task, verdict.after):
+            _mend(connection, task, now)
+        place = place_of(task)
+        if place is not None and verdict.after is not TaskState.PENDING:
+            journal.settle(connection, [place], now)
         if verdict.after is TaskState.CANCELLED:
             planned.skip(connection, task, now)
+
+
+def _mend(connection: Connection, task: Task, now: float) -> None:
+    by_hand = msgspec.json.encode(rulings.BY_HAND).decode()
+    numbers = [row[0] for row in connection.rows(Q["mend"], (task.uid, now, rulings.MENDED, by_hand))]
+    journal.write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in numbers], now)
 
 
 def _post(connection: Connection, task: Task, post: Post, now: float) -> None:

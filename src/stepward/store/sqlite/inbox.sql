@@ -16,14 +16,20 @@ set inbox = inbox + 1,
         else wake_at end
 where uid = ?1
 
+-- name: mend
+-- Alerts of a task that goes on: they are seen to.
+update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
+where acknowledged_at is null and task = ?1 and kind not in (select value from json_each(?4))
+returning number
+
 -- name: move_free
 -- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past. Suspended
 -- before its delay is over, it keeps the delay.
 update stepward_task
-set state = ?2, undo_to = ?3, waits_for = null,
+set state = ?2, undo_to = ?3, waits_for = case when state = 'waiting' and ?2 = 'pending' then waits_for end,
     wake_at = case when started_at is null and ?2 in ('suspended', 'pending') then wake_at end,
     finished_at = case when ?2 in {ends} then ?4 end,
-    error = case ?2 when 'pending' then null else coalesce(?5, error) end,
-    recovery_count = 0,
-    complete_by = case when state in {ends} and complete_by <= ?4 then null else complete_by end
+    error = case when ?2 = 'pending' and state in {ends} then null else coalesce(?5, error) end,
+    recovery_count = 0, hangs = 0,
+    complete_by = null, deadline = case when state in {ends} and deadline <= ?4 then null else deadline end
 where uid = ?1 and locked_by is null

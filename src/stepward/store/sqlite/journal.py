@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.records import Alert, Audit
+from stepward.store import rulings
 from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.rows import FRAGMENTS
 
-Q = load_queries(__package__, "journal.sql")
+Q = load_queries(__package__, "journal.sql", FRAGMENTS)
 
 
 def write_alerts(connection: Connection, alerts: Sequence[Alert], now: float) -> None:
     """Make alerts; one without an instant is of now."""
     if alerts:
         connection.change_many(Q["insert_alert"], [alert_values(alert, now) for alert in alerts])
+
+
+def settle(connection: Connection, places: Sequence[bytes], now: float) -> None:
+    """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
+    found = [row[0] for place in places for row in connection.rows(Q["settle"], rulings.settling(place, now))]
+    write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in found], now)
 
 
 def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:

@@ -7,14 +7,16 @@ from typing import Any
 
 import msgspec
 
+from stepward.model import stopped
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
 from stepward.store import rulings
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import agents, journal
 from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.rows import FRAGMENTS
 
-Q = load_queries(__package__, "leases.sql")
+Q = load_queries(__package__, "leases.sql", FRAGMENTS)
 
 
 def register(connection: Connection, instance: Instance, lease: float, now: float) -> None:
@@ -30,11 +32,15 @@ def register(connection: Connection, instance: Instance, lease: float, now: floa
         now + lease,
         instance.capacity,
         msgspec.json.encode(instance.health).decode(),
+        msgspec.json.encode(instance.digests).decode(),
     )
     connection.change(Q["insert"], values)
     if instance.role is Role.AGENT:
         agents.know(connection, instance.serves)
     served = msgspec.json.encode(rulings.served(instance)).decode()
+    if instance.role is Role.SCHEDULER:
+        until = now + stopped.LONGEST_RETRY
+        connection.change(Q["try_again"], (until, stopped.WAITS_FOR, served, rulings.TRIED_AT_ONCE))
     numbers = [row[0] for row in connection.rows(Q["serve"], (now, instance.id, served))]
     journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 

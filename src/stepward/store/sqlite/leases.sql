@@ -1,8 +1,8 @@
 -- name: insert
 -- A new instance.
 insert into stepward_instance
-    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9)
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9, ?10)
 
 -- name: serve
 -- Alerts of workflows or Agents that nobody served until now: they are seen to.
@@ -13,6 +13,15 @@ where acknowledged_at is null and kind = 'unserved'
         json_extract(cast(details as text), '$.workflow') || '@' || json_extract(cast(details as text), '$.version')
     ) in (select value from json_each(?3))
 returning number
+
+-- name: try_again
+-- Tasks that wait for code that fits their record: ?4 of those that a new Scheduler serves are claimable at once.
+update stepward_task set state = 'pending', wake_at = null
+where rowid in (
+    select rowid from stepward_task
+    where {waking} and state = 'waiting' and wake_at <= ?1 and waits_for = ?2
+        and workflow || '@' || version in (select value from json_each(?3))
+    order by wake_at limit ?4)
 
 -- name: renew
 -- Extend leases, and keep what was said with it; the first to renew after everybody's silence notes it, for the
@@ -36,7 +45,7 @@ update stepward_instance set alive = 0, dead_at = ?2 where id = ?1 and alive = 1
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
 update stepward_task
-set locked_by = null,
+set locked_by = null, complete_by = case when state = 'waiting' then complete_by end,
     wake_at = case when state <> 'waiting' then null
         when exists (select 1 from stepward_inbox where task = uid) then ?2 else wake_at end,
     waits_for = case when state = 'waiting' then waits_for end,

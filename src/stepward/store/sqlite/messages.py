@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
-from stepward.store.rulings import behind, dead_letter_alert
-from stepward.store.sqlite import journal
+from stepward.store.rulings import among_asked, behind, dead_letter_alert
+from stepward.store.sqlite import journal, telling
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
@@ -46,11 +46,15 @@ class SqliteMessages:
         many = [(token, queue) for token in tokens]
         await self._database.write(Connection.change_many, Q["delete"], many)
 
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> list[int]:
         """See ``MessageStore.extend``."""
-        until = self._clock.now() + lease
-        many = [(token, queue, until) for token in tokens]
-        await self._database.write(Connection.change_many, Q["extend"], many)
+        return await self._database.write(_extend, queue, tokens, self._clock.now() + lease)
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
+        """See ``MessageStore.withdraw``."""
+        values = (queue, *among_asked(beginning), beginning, part)
+        found = await self._database.write(Connection.rows, Q["withdraw"], values)
+        return [StoredMessage(token, body, tries) for token, body, tries in found]
 
     async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
         """See ``MessageStore.read``."""
@@ -58,14 +62,18 @@ class SqliteMessages:
         found = await self._database.read(Connection.rows, Q["read"], values)
         return [StoredMessage(token, body, 1) for token, body in found]
 
-    async def bury(self, queue: str, letters: Sequence[tuple[int, str]]) -> None:
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """See ``MessageStore.bury``."""
-        await self._database.write(_bury, queue, letters, self._clock.now())
+        await self._database.write(_bury, queue, letters, told, self._clock.now())
 
-    async def bury_bodies(self, queue: str, letters: Sequence[tuple[bytes, str, int]]) -> None:
+    async def bury_bodies(
+        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
         """See ``MessageStore.bury_bodies``."""
         if letters:
-            await self._database.write(_bury_bodies, queue, letters, self._clock.now())
+            await self._database.write(_bury_bodies, queue, letters, told, self._clock.now())
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
         """See ``MessageStore.standing``."""
@@ -97,15 +105,35 @@ def _take(connection: Connection, queue: str, limit: int, lease: float, now: flo
         connection.change_many(Q["delete"], expired)
 
 
-def _bury(connection: Connection, queue: str, letters: Sequence[tuple[int, str]], now: float) -> None:
+def _extend(connection: Connection, queue: str, tokens: Sequence[int], until: float) -> list[int]:
+    if connection.change_many(Q["extend"], [(token, queue, until) for token in tokens]) == len(tokens):
+        return []
+    return [token for token in tokens if connection.row(Q["is_there"], (token, queue)) is None]
+
+
+def _bury(
+    connection: Connection,
+    queue: str,
+    letters: Sequence[tuple[int, str]],
+    told: Sequence[tuple[str, bytes]],
+    now: float,
+) -> None:
     count = connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
     connection.change_many(Q["delete"], [(token, queue) for token, _ in letters])
     if count:
+        telling.put(connection, told, now)
         _tell(connection, queue, letters[0][1], now)
 
 
-def _bury_bodies(connection: Connection, queue: str, letters: Sequence[tuple[bytes, str, int]], now: float) -> None:
+def _bury_bodies(
+    connection: Connection,
+    queue: str,
+    letters: Sequence[tuple[bytes, str, int]],
+    told: Sequence[tuple[str, bytes]],
+    now: float,
+) -> None:
     connection.change_many(Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in letters])
+    telling.put(connection, told, now)
     _tell(connection, queue, letters[0][1], now)
 
 

@@ -20,6 +20,22 @@ update stepward_message set taken_until = ?2, tries = tries + 1 where token = ?1
 -- Taken for longer.
 update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2
 
+-- name: is_there
+-- Whether it was not withdrawn meanwhile.
+select 1 from stepward_message where token = ?1 and queue = ?2
+
+-- name: withdraw
+-- The requests that begin so and name that step, found by what is asked for the task; none where several were taken,
+-- for then the word of one taker that it has stopped says nothing of the others.
+with wanted as materialized (
+    select token, tries from stepward_message
+    where substr(body, 1, 26) = x'7b2274797065223a2272657175657374222c227461736b223a22'
+        and substr(body, 1, 63) >= ?2 and substr(body, 1, 63) < ?3 and +queue = ?1
+        and instr(body, ?4) = 1 and instr(body, ?5) > 0)
+delete from stepward_message
+where token in (select token from wanted) and (select count(*) from wanted where tries > 0) <= 1
+returning token, body, tries
+
 -- name: delete
 -- Dealt with, or expired.
 delete from stepward_message where token = ?1 and queue = ?2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
 from msgspec.structs import astuple
 
@@ -15,7 +15,7 @@ from stepward.store.sqlite.rows import FRAGMENTS
 Q = load_queries(__package__, "planned.sql", FRAGMENTS)
 
 
-def record(connection: Connection, tasks: Sequence[Task], plans: Plans) -> None:
+def record(connection: Connection, tasks: Collection[Task], plans: Plans) -> None:
     """Record the plans of those tasks that have one."""
     if plans:
         steps = (step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ())))

@@ -18,7 +18,9 @@ from stepward.store.sqlite.rows import FRAGMENTS
 OWN = {
     "s_bytes": "length(s.input) + coalesce(length(s.output), 0) + coalesce(length(s.error), 0)",
     "parent_is_over": """(t.parent is null or not exists (
-    select 1 from stepward_task as p where p.uid = t.parent and (p.finished_at is null or p.state = 'error')))""",
+    select 1 from stepward_task as p where p.uid = t.parent and (p.finished_at is null or p.state = 'error')
+        and exists (
+            select 1 from stepward_step as b where b.task = p.uid and b.run = t.parent_run and b.kind = 'child')))""",
 }
 Q = load_queries(__package__, "retention.sql", {**FRAGMENTS, **OWN})
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -28,7 +30,7 @@ def prepare_file(path: str) -> None:
     if not folder.is_dir():
         raise StoreUnavailable(f"store {path}: expected the folder {folder}, found none; create it")
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+        _check_rights(path, folder, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE))
     except OSError as error:
         raise StoreUnavailable(
             f"store {path}: expected a file that may be written, found: {error.strerror}; look at its path"
@@ -36,6 +38,28 @@ def prepare_file(path: str) -> None:
     if not os.access(folder, os.W_OK, effective_ids=True):
         raise StoreUnavailable(
             f"store {path}: expected a folder that may be written, found {folder} read-only; allow writing"
+        )
+
+
+def _check_rights(path: str, folder: Path, file: int) -> None:
+    """Refuse what others could replace or write into. Closes ``file``."""
+    try:
+        found = os.fstat(file)
+    finally:
+        os.close(file)
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnusable(f"store {path}: expected a plain file, found a pipe or a device; name another file")
+    if found.st_mode & stat.S_IWOTH:
+        raise StoreUnusable(
+            f"store {path}: expected a file that only its owner and group may write, found one that everybody may; "
+            "run chmod o-w on it"
+        )
+    around = folder.stat()
+    is_sticky = bool(around.st_mode & stat.S_ISVTX)
+    if around.st_mode & stat.S_IWOTH and not (is_sticky and found.st_uid in (os.geteuid(), 0)):
+        raise StoreUnusable(
+            f"store {path}: expected a folder in which only its owner and group may write, found {folder}, where "
+            "everybody may; run chmod o-w on it, or put the store elsewhere"
         )
 
 
@@ -78,8 +102,9 @@ def migrate(connection: Connection, app: str, path: str) -> bool:
     return len(missing) > 1
 
 
+@cache
 def migrations() -> list[tuple[int, str]]:
-    """The numbered migrations in order."""
+    """The numbered migrations in order; read once."""
     folder = files("stepward.store") / "migrations" / "sqlite"
     found = ((MIGRATION.fullmatch(file.name), file) for file in folder.iterdir())
     return sorted((int(match[1]), file.read_text(encoding="utf-8")) for match, file in found if match)

@@ -42,6 +42,7 @@ class SqliteStore:
         self._clock = StoreClock(environment.clock)
         self.messages = SqliteMessages(self._database, self._clock)
         self.now = self._clock.now
+        self.jumped = self._clock.jumped
         self.changed = self._database.changed
         self.stirred = self._database.stirred
         self._give_scheduler_verbs(SqliteScheduler(self._database, self._clock))
@@ -118,6 +119,7 @@ class SqliteStore:
         self.alert_refused = supervisor.alert_refused
         self.raise_alert = supervisor.raise_alert
         self.settle_alert = supervisor.settle_alert
+        self.schedulers = supervisor.schedulers
         self.standbys = supervisor.standbys
         self.purge = supervisor.purge
 
@@ -134,6 +136,7 @@ class SqliteStore:
         self.task = client.task
         self.tasks = client.tasks
         self.steps = client.steps
+        self.tallies = client.tallies
         self.ended = client.ended
         self.direct = client.direct
         self.signal = client.signal
@@ -156,6 +159,7 @@ class SqliteStore:
 
     def _give_completion_verbs(self, completion: SqliteCompletion) -> None:
         self.completion_key = completion.completion_key
+        self.completed_step = completion.completed_step
         self.complete = completion.complete
         self.refuse_completion = completion.refuse_completion
 
@@ -165,6 +169,7 @@ class SqliteStore:
         self.register_workflows = host.register_workflows
         self.renew = host.renew
         self.retire = host.retire
+        self.count_hang = host.count_hang
         self.standings = host.standings
         self.open_breaker = host.open_breaker
         self.grant_probe = host.grant_probe

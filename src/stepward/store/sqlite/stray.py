@@ -8,13 +8,14 @@ from msgspec.structs import astuple
 
 from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Task
-from stepward.store import rulings
+from stepward.store import rows, rulings
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import inbox, journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "stray.sql")
+COMPLETING = load_queries(__package__, "completing.sql", FRAGMENTS)
 TURN = load_queries(__package__, "turn.sql", FRAGMENTS)
 
 
@@ -41,7 +42,8 @@ def _settle_free(connection: Connection, task: Task | None, reply: Reply, now: f
 
 
 def _record(connection: Connection, reply: Reply, now: float) -> bool:
-    finish = rulings.recorded(reply, now)
+    row = connection.row(COMPLETING["step"], (reply.task, reply.run, reply.key))
+    finish = rulings.recorded(reply, rows.step(row) if row else None, now)
     if finish is None or not connection.change(TURN["finish"], astuple(finish)):
         return False
     connection.change(Q["wake"], (reply.task, now))

@@ -102,9 +102,9 @@ class SqliteSupervisor:
         found = await self._database.read(Connection.rows, Q["expired_tasks"], (self._clock.now(), limit))
         return [rulings.expired_task(row) for row in found]
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit) -> bool:
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         """See ``SupervisorStore.expire_task``."""
-        return await self._database.write(_expire_task, term, task, post, audit, self._clock.now())
+        return await self._database.write(_expire_task, term, (task, deadline), post, audit, self._clock.now())
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
         """See ``SupervisorStore.due_schedules``."""
@@ -130,6 +130,10 @@ class SqliteSupervisor:
     async def alert_refused(self, number: int, next_try: float) -> None:
         """See ``SupervisorStore.alert_refused``."""
         await self._database.write(Connection.change, Q["alert_refused"], (number, next_try))
+
+    async def schedulers(self) -> list[Instance]:
+        """See ``SupervisorStore.schedulers``."""
+        return [rows.instance(row) for row in await self._database.read(Connection.rows, Q["schedulers"])]
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         """See ``SupervisorStore.raise_alert``."""
@@ -157,6 +161,7 @@ def _forgive(connection: Connection, term: int, grace: float, now: float) -> boo
     connection.change(Q["write_forgiven_at"], (now,))
     connection.change(Q["extend_leases"], (now, grace))
     connection.change(Q["extend_steps"], (now, grace))
+    connection.change(Q["extend_tasks"], (now, grace))
     return True
 
 
@@ -199,11 +204,15 @@ def _decision_values(decision: Decision, now: float) -> Row:
         decision.repeat_at,
         decision.error,
         now,
+        decision.in_doubt,
     )
 
 
-def _expire_task(connection: Connection, term: int, task: str, post: Post, audit: Audit, now: float) -> bool:
-    if not leads(connection, term) or not connection.change(Q["clear_deadline"], (task, now)):
+def _expire_task(
+    connection: Connection, term: int, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
+) -> bool:
+    task, deadline = expired
+    if not leads(connection, term) or not connection.change(Q["clear_deadline"], (task, now, deadline)):
         return False
     inbox.post_all(connection, [post], now)
     journal.write_audits(connection, [audit], now)

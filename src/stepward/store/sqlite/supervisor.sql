@@ -9,7 +9,7 @@ select
         select 1 from stepward_step where watched = 1 and state = 'running' and complete_by <= ?1 limit ?2)),
     (select count(*) from (
         select 1 from stepward_task
-        where complete_by is not null and finished_at is null and state <> 'undoing' and complete_by <= ?1 limit ?2)),
+        where deadline is not null and finished_at is null and state <> 'undoing' and deadline <= ?1 limit ?2)),
     (with recursive {first_claimable}
         select count(*) from first
         cross join stepward_task as t on t.rowid = first.id
@@ -46,6 +46,10 @@ update stepward_step set complete_by = max(complete_by, ?1) + ?2
 where state = 'running' and complete_by is not null
     and task in (select uid from stepward_task where locked_by is not null)
 
+-- name: extend_tasks
+-- Grace for what owners do now.
+update stepward_task set complete_by = max(complete_by, ?1) + ?2 where locked_by is not null and complete_by is not null
+
 -- name: fence
 -- Declare instances past their lease dead.
 update stepward_instance set alive = 0, dead_at = ?1 where alive = 1 and expires_at <= ?1 returning {instance}
@@ -58,7 +62,7 @@ where dead_at < ?1 and not exists (select 1 from stepward_task where locked_by =
 -- name: free
 -- Take tasks from dead instances: one failure and one recovery more.
 update stepward_task
-set locked_by = null, wake_at = null,
+set locked_by = null, complete_by = null, wake_at = null,
     failure_count = failure_count + 1, recovery_count = recovery_count + 1,
     state = case when state in ('undoing', 'suspended') then state else 'pending' end
 where rowid in (
@@ -79,9 +83,9 @@ where s.watched = 1 and s.state = 'running' and s.complete_by <= ?1
 order by s.complete_by limit ?2
 
 -- name: decide
--- The one decision on an attempt; nobody knows whether it happened.
+-- The one decision on an attempt; what is in doubt already stays so.
 update stepward_step
-set state = ?5, repeat_at = ?6, in_doubt = 1, error = coalesce(?7, error),
+set state = ?5, repeat_at = ?6, in_doubt = max(in_doubt, ?9), error = coalesce(?7, error),
     failure_count = failure_count + 1, watched = 0,
     finished_at = case ?5 when 'failed' then ?8 end
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
@@ -91,17 +95,18 @@ where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
 update stepward_task set failure_count = failure_count + 1 where uid = ?1
 
 -- name: expired_tasks
--- Tasks past their own complete-by; telling them clears it.
-select t.uid, t.id, t.state, t.complete_by, w.policy
+-- Tasks past their own deadline; telling them clears it.
+select t.uid, t.id, t.state, t.deadline, w.policy, t.failure_count,
+    min(coalesce(w.complete_seconds, t.deadline - t.created_at), t.deadline - t.created_at)
 from stepward_task as t indexed by stepward_task_deadline
 left join stepward_workflow as w on w.name = t.workflow and w.version = t.version
-where t.complete_by is not null and t.finished_at is null and t.state <> 'undoing' and t.complete_by <= ?1
-order by t.complete_by limit ?2
+where t.deadline is not null and t.finished_at is null and t.state <> 'undoing' and t.deadline <= ?1
+order by t.deadline limit ?2
 
 -- name: clear_deadline
--- The task is told once that its time is over.
-update stepward_task set complete_by = null
-where uid = ?1 and complete_by <= ?2 and finished_at is null and state <> 'undoing'
+-- The task is told once that its time is over; one that gets a new deadline has a failure more.
+update stepward_task set deadline = ?3, failure_count = failure_count + (?3 is not null)
+where uid = ?1 and deadline <= ?2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
 -- Workflows with claimable tasks that stand since ?1 or longer, no Scheduler that lived at ?1, and no open alert.
@@ -121,6 +126,10 @@ update stepward_alert set delivered_at = ?2, tries = tries + 1 where number = ?1
 -- name: alert_refused
 -- No sink has taken it.
 update stepward_alert set next_try = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
+
+-- name: schedulers
+-- The live Schedulers.
+select {instance} from stepward_instance where alive = 1 and role = 'scheduler' order by started_at, id
 
 -- name: is_told
 -- Whether an alert of that kind waits for an operator already.

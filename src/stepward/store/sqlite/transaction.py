@@ -13,6 +13,7 @@ from msgspec.structs import astuple, replace
 from stepward.errors import Refused, StoreUnavailable
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
+from stepward.store import scopes
 from stepward.store.contract import Finish, Submitted
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
@@ -31,11 +32,13 @@ GONE = "transaction: expected it open, found it rolled back by an earlier statem
 class SqliteTransaction:
     """See ``Transaction``; what SQLite raises for the application's own SQL comes out as it is."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, scope: scopes.Scope) -> None:
         self._connection = connection
+        self._scope = scope
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """See ``StepTransaction.execute``."""
+        self._scope.check()
         if not self._connection.raw.in_transaction:
             raise Refused(GONE)
         try:
@@ -52,6 +55,7 @@ class SqliteTransaction:
 
     async def known(self, ids: Sequence[str]) -> set[str]:
         """See ``Transaction.known``."""
+        self._check_open()
         wanted = msgspec.json.encode(list(ids)).decode()
         return {row[0] for row in self._connection.rows(SUBMISSION["existing"], (wanted,))}
 
@@ -60,7 +64,7 @@ class SqliteTransaction:
         """See ``Transaction.savepoint``."""
         self._check_open()
         try:
-            with self._connection.savepoint():
+            with self._connection.savepoint(self._scope.check):
                 yield
         except BaseException:
             self._check_open()
@@ -75,6 +79,7 @@ class SqliteTransaction:
         return self._connection.change(Q["finish"], astuple(replace(finish, ordinal=None))) == 1
 
     def _check_open(self) -> None:
+        self._scope.check()
         if not self._connection.raw.in_transaction:
             raise StoreUnavailable(GONE)
 
@@ -82,5 +87,7 @@ class SqliteTransaction:
 @asynccontextmanager
 async def opened(database: Database) -> AsyncIterator[SqliteTransaction]:
     """A transaction of its own: commits when left, rolls back on an exception."""
-    async with database.transaction() as connection:
-        yield SqliteTransaction(connection)
+    scopes.refuse_nested(database)
+    async with database.transaction(is_within=scopes.is_within(database)) as connection:
+        with scopes.entered(database) as scope:
+            yield SqliteTransaction(connection, scope)

@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import astuple
 
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
-from stepward.store.contract import Change, StepMove, TaskMove
+from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove
+from stepward.store.inboxes import NOT_AS_READ, why_missed
 from stepward.store.queries import load_queries
 from stepward.store.rulings import is_owners
 from stepward.store.sqlite import inbox, journal, planned, telling
@@ -34,11 +35,17 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
     _check_held(connection, instance, changes)
     for what, sql, rows_of in PARTS:
         _run(connection, what, Q[sql], rows_of(changes))
+    trims = [(change.task, *astuple(change.trim), TRIM_ROWS) for change in changes if change.trim is not None]
+    for sql in ("trim_steps", "trim_signals") if trims else ():
+        connection.change_many(Q[sql], trims)
     tellings = [(change.task, change.telling) for change in changes if change.telling is not None]
     if tellings and not telling.tell_all(connection, tellings, now):
         raise Missed("events: somebody else told of the task since it was read")
     moves = [_move_values(change.task, change.move, instance) for change in changes if change.move is not None]
-    _run(connection, "the task is not as read", Q["move_task"], moves)
+    _run(connection, NOT_AS_READ, Q["move_task"], moves)
+    bounds = [(change.task, change.complete_by) for change in changes if change.complete_by is not None]
+    if bounds:
+        connection.change_many(Q["complete_by"], bounds)
     children = [astuple(child) for change in changes for child in change.children]
     if children:
         connection.change_many(Q["insert_child"], children)
@@ -46,6 +53,7 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
         if change.posts:
             inbox.post_all(connection, change.posts, now)
     journal.write_alerts(connection, [alert for change in changes for alert in change.alerts], now)
+    journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
     journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
 
 
@@ -58,7 +66,7 @@ def apply_each(connection: Connection, instance: str, changes: Sequence[Change],
             with connection.savepoint():
                 apply(connection, instance, [change], now)
         except Missed as reason:
-            missed[change.task] = str(reason)
+            missed[change.task] = why_missed(change, inbox.find(connection, change.task), instance, str(reason))
         except (*DATA, TypeError) as error:
             missed[change.task] = f"refused: {detail(error)}"
     return missed
@@ -164,4 +172,5 @@ def _move_values(task: str, move: TaskMove, instance: str) -> tuple[Any, ...]:
         move.input,
         move.at if ends else None,
         move.progress,
+        move.complete_by,
     )

@@ -31,13 +31,13 @@ update stepward_step
 set state = case state when 'running' then ?5 else state end,
     output = ?6, error = ?7, in_doubt = ?8,
     ordinal = case state when 'running' then ?9 end,
-    finished_at = ?10, watched = 0
+    finished_at = ?10, watched = 0, asked = case state when 'running' then ?11 end
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4
     and (state = 'running' or (state = 'abandoned' and finished_at is null))
 
 -- name: deliver
 -- The place of a recorded outcome in the order of delivery.
-update stepward_step set ordinal = ?4
+update stepward_step set ordinal = ?4, asked = ?5
 where task = ?1 and run = ?2 and key = ?3 and ordinal is null and state in ('completed', 'failed')
 
 -- name: dispatch
@@ -67,9 +67,27 @@ update stepward_task
 set state = ?4, locked_by = case when ?6 then null else locked_by end,
     output = ?7, error = ?8, wake_at = ?9, waits_for = ?10,
     undo_to = ?11, run = coalesce(?12, run), input = coalesce(?13, input), finished_at = ?14,
-    recovery_count = case when ?15 then 0 else recovery_count end
+    recovery_count = case when ?15 then 0 else recovery_count end, complete_by = ?16
 where uid = ?1 and locked_by = ?2 and state = ?3 and (not ?6 or inbox = ?5)
+
+-- name: complete_by
+-- By when what the task does now must be complete, where nothing else of its row changes.
+update stepward_task set complete_by = ?2 where uid = ?1
 
 -- name: take_inbox
 -- An inbox row that is used up.
 delete from stepward_inbox where number = ?1 and task = ?2
+
+-- name: trim_steps
+-- A bounded number of the steps of former runs; with ?4 none that undo has to reach, or must not go past.
+delete from stepward_step where rowid in (
+    select rowid from stepward_step
+    where task = ?1 and run between ?2 and ?3
+        and not (?4 and kind in ('operation', 'child') and attempt > 0 and (has_undo or irreversible or kind = 'child')
+            and (state in ('running', 'to_repeat', 'abandoned', 'completed') or (state = 'failed' and in_doubt)))
+    limit ?5)
+
+-- name: trim_signals
+-- A bounded number of the ids of the signals that came in former runs.
+delete from stepward_signal_seen where (task, name, id) in (
+    select task, name, id from stepward_signal_seen where task = ?1 and ?2 > 0 and run <= ?3 and ?4 >= 0 limit ?5)

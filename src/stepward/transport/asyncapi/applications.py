@@ -50,8 +50,19 @@ class ErrorObject(Struct):
     """What the operation gave with it."""
 
 
-class TaskData(Struct):
-    """What every status event carries."""
+class EventData(Struct):
+    """What a status event carries; more by its type."""
+
+
+class RefusedData(EventData):
+    """Why no task was made of the message."""
+
+    reason: str
+    """One line for people."""
+
+
+class TaskData(EventData):
+    """What every status event of a task carries."""
 
     workflow: Text
     """The name of the task's workflow."""
@@ -119,19 +130,20 @@ class StatusEvent(Struct):
     type: Text
     """What is told."""
     subject: Text
-    """The task's id, which is the message's that asked for it."""
+    """The task's id, which is the message's that asked for it; ``unknown`` where a refused message has none."""
     time: Instant
     """When it was told, by the store's clock."""
     sequence: Annotated[str, Meta(pattern=r"^[0-9]{10}$")]
     """The place of the event among those of its task, from 1: of ten digits, so that texts sort like numbers."""
     datacontenttype: Literal["application/json"]
     """Always JSON."""
-    data: TaskData
+    data: EventData
     """More about it."""
 
 
-DATA: dict[Told, tuple[type[TaskData], str]] = {
+DATA: dict[Told, tuple[type[EventData], str]] = {
     Told.RECEIVED: (TaskData, "The task was inserted."),
+    Told.REFUSED: (RefusedData, "No task was made of the message, and none will be: it lies among the dead letters."),
     Told.STARTED: (TaskData, "A Scheduler has taken the task up."),
     Told.STEP_COMPLETED: (StepData, "The workflow was given a step's result."),
     Told.STEP_FAILED: (FailedData, "The workflow was given a step's error."),
@@ -157,7 +169,7 @@ def application_schemas() -> dict[str, Schema]:
     return schemas(list(kinds)) | told
 
 
-def _schema(name: str, told: Told, described: tuple[type[TaskData], str]) -> Schema:
+def _schema(name: str, told: Told, described: tuple[type[EventData], str]) -> Schema:
     data, text = described
     own = {"type": {"enum": [told.value]}, "data": refer(data)}
     return {

@@ -113,7 +113,7 @@ def shown(address: str) -> str:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    if not host:
+    if not host or "@" in address.partition("://")[2].partition("/")[2]:
         raise SettingsError("transport: expected amqp://USER:PASSWORD@HOST:5672/VHOST, found something else; change it")
     return f"{host}:{port or 5672}"
 

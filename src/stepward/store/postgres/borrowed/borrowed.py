@@ -14,6 +14,7 @@ from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.borrowed.faults import told
 from stepward.store.postgres.borrowed.home import Home
 from stepward.store.postgres.borrowed.submission import Elsewhere, submission
+from stepward.store.rulings import check_same
 
 ACCEPTED = (
     "client.transaction(), or an open connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on PostgreSQL"
@@ -31,37 +32,42 @@ class PostgresBorrowed:
         self._home = home
         self.ring = bell.ring
 
-    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+    async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``Borrowed.submit``."""
         if self._home.is_known():
             try:
-                return await converse(self._caller, self._submission(tasks, plans))
+                return await converse(self._caller, self._submission(parts, plans))
             except Elsewhere:
                 pass  # or the store's server has changed since: asked below
         await self._home.read()
         try:
-            return await converse(self._caller, self._submission(tasks, plans))
+            return await converse(self._caller, self._submission(parts, plans))
         except Elsewhere:
             raise self._elsewhere() from None
 
-    def submit_blocking(self, tasks: Sequence[Task], plans: Plans, wait: Wait) -> list[Submitted]:
+    def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: Wait) -> list[Submitted]:
         """See ``Borrowed.submit_blocking``."""
         caller = self._blocking()
         if self._home.is_known():
             try:
-                return converse_blocking(caller, self._submission(tasks, plans))
+                return converse_blocking(caller, self._submission(parts, plans))
             except Elsewhere:
                 pass  # as above
         wait(self._home.read())
         try:
-            return converse_blocking(caller, self._submission(tasks, plans))
+            return converse_blocking(caller, self._submission(parts, plans))
         except Elsewhere:
             raise self._elsewhere() from None
 
-    def _submission(self, tasks: Sequence[Task], plans: Plans) -> Dialogue[list[Submitted]]:
-        return told(
-            within_savepoint(submission(self._schema, tasks, plans, self._home.is_at)), self._place, self._schema
-        )
+    def _submission(self, parts: Sequence[Sequence[Task]], plans: Plans) -> Dialogue[list[Submitted]]:
+        return told(within_savepoint(self._each(parts, plans)), self._place, self._schema)
+
+    def _each(self, parts: Sequence[Sequence[Task]], plans: Plans) -> Dialogue[list[Submitted]]:
+        submitted: list[Submitted] = []
+        for tasks in parts:
+            submitted += yield from submission(self._schema, tasks, plans, self._home.is_at)
+            check_same(submitted[-len(tasks) :])
+        return submitted
 
     def _recognised(self, connection: object) -> Caller:
         caller = recognised(connection)

@@ -1,0 +1,65 @@
+"""By when what a task does now must be complete: the pattern's CompleteBy on the task's row (R22, R23).
+
+It is set by the claim and moved by commits that start or end steps. It is never earlier than the latest complete-by of
+what runs, and at most a quarter and a second later, so that a run of short steps seldom writes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from stepward.model.records import Step
+from stepward.model.states import StepState
+
+CLAIM_SECONDS = 30.0
+"""How far the complete-by of a claim reaches, in seconds; the first commit after it knows the steps."""
+TOO_FAR = 1.25
+"""How many times as far away as need be a complete-by may be before it is moved nearer."""
+
+
+def of_claim(now: float) -> float:
+    """The complete-by of a task that was claimed now, and of one of which nothing runs yet."""
+    return float(math.ceil(now + CLAIM_SECONDS))
+
+
+def of_steps(steps: Iterable[Step]) -> float | None:
+    """The latest complete-by of steps that run or are to be repeated, in whole seconds; None if there are none."""
+    latest = latest_end(steps)
+    return None if latest is None else float(math.ceil(latest))
+
+
+def latest_end(steps: Iterable[Step]) -> float | None:
+    """The same to the fraction of a second."""
+    latest: float | None = None
+    for step in steps:
+        end = step.complete_by if step.state is StepState.RUNNING else _end(step)
+        if end is not None and (latest is None or end > latest):
+            latest = end
+    return latest
+
+
+def nearest(written: float, now: float) -> float:
+    """The end of what runs that a row which says ``written`` still tells well enough."""
+    return now + (written - now - 1) / TOO_FAR
+
+
+def is_too_far(written: float, steps: Iterable[Step], now: float) -> bool:
+    """Whether some step runs, and all of them end much sooner than the row says."""
+    least = nearest(written, now)
+    found = False
+    for step in steps:
+        end = _end(step)
+        if end is not None:
+            found = True
+            if end >= least:
+                return False
+    return found
+
+
+def _end(step: Step) -> float | None:
+    if step.state is StepState.RUNNING:
+        return step.complete_by
+    if step.state is StepState.TO_REPEAT and step.repeat_at is not None and step.complete_seconds is not None:
+        return step.repeat_at + step.complete_seconds
+    return None

@@ -1,0 +1,141 @@
+"""The application of the tests of containment: workflows, steps and operations that hang or leave, each in its way."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import sys
+import time
+from pathlib import Path
+
+from stepward import Agent, App, step, wait_for, workflow
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+async def spin() -> None:
+    while True:
+        pass
+
+
+async def sleep() -> None:
+    time.sleep(1e6)
+
+
+async def match() -> None:
+    re.match(r"(a+)+$", "a" * 60 + "!")
+
+
+async def done_futures() -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.set_result(None)
+    while True:
+        await future
+
+
+async def interrupt() -> None:
+    raise KeyboardInterrupt("typo")
+
+
+async def leave() -> None:
+    sys.exit("typo")
+
+
+async def close() -> None:
+    raise GeneratorExit("typo")
+
+
+WAYS = {
+    "spin": spin,
+    "sleep": sleep,
+    "match": match,
+    "done_futures": done_futures,
+    "interrupt": interrupt,
+    "leave": leave,
+    "close": close,
+}
+
+
+@workflow
+async def bad(way: str) -> None:
+    say(f"begins {way}")
+    await WAYS[way]()
+
+
+@workflow
+async def good(number: int) -> int:
+    return number
+
+
+@workflow
+async def patient() -> str:
+    await wait_for("go")
+    return "gone"
+
+
+agent = Agent("slow", concurrency=2)
+
+
+@agent.operation(complete_by="10m")
+async def block() -> None:
+    time.sleep(1e6)
+
+
+@step(complete_by="10m")
+async def block_here() -> None:
+    time.sleep(1e6)
+
+
+@workflow
+async def asking(what: str) -> None:
+    await (block() if what == "operation" else block_here())
+
+
+@step
+async def pause() -> None: ...
+
+
+@workflow
+async def blocking(seconds: float) -> str:
+    """Blocks at each replay too, as code does that computes for long."""
+    for _ in range(2):
+        await pause()
+        if not Path("mended").exists():
+            time.sleep(seconds)
+    return "back"
+
+
+@agent.operation(complete_by="10m")
+async def stay() -> None:
+    """Swallows every cancellation."""
+    say("stays")
+    while True:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(1e6)
+
+
+@agent.operation(complete_by="10m")
+async def stay_in_a_thread() -> None:
+    say("stays")
+    await asyncio.to_thread(time.sleep, 1e6)
+
+
+@step(complete_by="1s")
+def stay_here() -> None:
+    say("stays")
+    time.sleep(1e6)
+
+
+STAYING = {"coroutine": stay, "thread": stay_in_a_thread, "step": stay_here}
+
+
+@workflow
+async def staying(where: str) -> None:
+    await STAYING[where]()
+
+
+app = App("containment", workflows=[bad, good, patient, asking, blocking, staying], agents=[agent])

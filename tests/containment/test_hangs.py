@@ -1,0 +1,121 @@
+"""Code that never yields: its process ends, it is counted, it stops at the second time, and everything else goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.processes import Process, done, running
+
+APP = f"{Path(__file__).with_name('application.py')}:app"
+URL = "sqlite:///stepward.db"
+HASTY = {"STEPWARD_LEASE": "1s", "STEPWARD_HANG_LIMIT": "2s", "STEPWARD_POLL": "100ms"}
+PLACES = {
+    "spin": "in spin",
+    "sleep": "in sleep",
+    "match": "in match",
+    "done_futures": "in done_futures",
+}
+
+
+def shown(folder: Path, task: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(done(folder, "show", task, "--json").stdout)
+    return read
+
+
+def in_state(folder: Path, task: str, state: str) -> dict[str, Any]:
+    for _ in range(60):
+        read = shown(folder, task)
+        if read["state"] == state:
+            return read
+    raise AssertionError(f"expected {task} in {state}, found {read}")
+
+
+def last_line(process: Process) -> str:
+    return process.errors.read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("way", PLACES)
+def test_workflow_code_that_never_yields_ends_two_processes_and_no_third(tmp_path: Path, way: str) -> None:
+    with running(tmp_path, "run", APP, **HASTY) as first:
+        assert done(tmp_path, "submit", URL, "patient", "--id", "innocent").returncode == 0
+        assert done(tmp_path, "submit", URL, "bad", f'"{way}"', "--id", "culprit").returncode == 0
+        assert first.ended() == 1
+        assert "task culprit (bad@1) at application.py:" in last_line(first)
+        assert PLACES[way] in last_line(first)
+        assert "counted as its hang no. 1" in last_line(first)
+    assert shown(tmp_path, "culprit")["state"] == "pending"
+    with running(tmp_path, "run", APP, **HASTY) as second:
+        assert second.ended() == 1
+        assert "counted as its hang no. 2" in last_line(second)
+    with running(tmp_path, "run", APP, **HASTY) as third:
+        found = in_state(tmp_path, "culprit", "error")
+        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        assert found["error"]["type"] == "Hangs"
+        assert PLACES[way] in found["error"]["message"]
+        assert in_state(tmp_path, "innocent", "waiting")["failure_count"] == 0
+        assert "culprit" in done(tmp_path, "alerts").stdout
+        third.tell(signal.SIGTERM)
+        assert third.ended() == 0
+
+
+def test_workflow_code_that_blocks_for_longer_than_the_lease_stops_at_the_second_time(tmp_path: Path) -> None:
+    env = {**HASTY, "STEPWARD_HANG_LIMIT": "1m"}
+    with running(tmp_path, "run", APP, **env) as process:
+        assert done(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0
+        found = in_state(tmp_path, "culprit", "error")
+        assert (found["error"]["type"], "in blocking" in found["error"]["message"]) == ("Hangs", True)
+        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        process.tell(signal.SIGTERM)
+        assert process.ended() == 0
+
+
+def test_a_process_that_is_killed_while_it_hangs_has_counted(tmp_path: Path) -> None:
+    env = {**HASTY, "STEPWARD_HANG_LIMIT": "never"}
+    for _ in range(2):
+        with running(tmp_path, "run", APP, **env) as process:
+            if not (tmp_path / "begun").exists():
+                (tmp_path / "begun").touch()
+                assert done(tmp_path, "submit", URL, "bad", '"spin"', "--id", "culprit").returncode == 0
+            while "task.hung" not in process.errors.read_text():
+                pass
+            process.tell(signal.SIGKILL)
+            process.ended()
+    with running(tmp_path, "run", APP, **HASTY):
+        assert in_state(tmp_path, "culprit", "error")["error"]["type"] == "Hangs"
+
+
+@pytest.mark.parametrize("what", ["operation", "step"])
+def test_an_operation_or_step_that_blocks_the_loop_is_counted_on_its_task(tmp_path: Path, what: str) -> None:
+    with running(tmp_path, "run", APP, **HASTY) as first:
+        assert done(tmp_path, "submit", URL, "asking", f'"{what}"', "--id", "culprit").returncode == 0
+        assert first.ended() == 1
+        assert "/1 of task culprit at application.py:" in last_line(first)
+    with running(tmp_path, "run", APP, **HASTY) as second:
+        assert second.ended() == 1
+    with running(tmp_path, "run", APP, **HASTY):
+        assert in_state(tmp_path, "culprit", "error")["error"]["type"] == "Hangs"
+
+
+def test_a_group_outlives_what_hangs_in_it(tmp_path: Path) -> None:
+    with running(tmp_path, "run", APP, "--processes", "2", **HASTY) as group:
+        assert done(tmp_path, "submit", URL, "bad", '"spin"', "--id", "culprit").returncode == 0
+        in_state(tmp_path, "culprit", "error")
+        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        group.tell(signal.SIGTERM)
+        assert group.ended() == 0
+    assert group.errors.read_text().count("in spin (counted as its hang no. ") == 2
+
+
+def test_a_resubmitted_task_is_counted_anew(tmp_path: Path) -> None:
+    env = {**HASTY, "STEPWARD_HANG_LIMIT": "1m"}
+    with running(tmp_path, "run", APP, **env):
+        assert done(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0
+        in_state(tmp_path, "culprit", "error")
+        (tmp_path / "mended").touch()
+        assert done(tmp_path, "resubmit", "culprit").returncode == 0
+        assert in_state(tmp_path, "culprit", "processed")["output"] == "back"

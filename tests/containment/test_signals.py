@@ -1,0 +1,36 @@
+"""A second signal ends a process whatever hangs in it; what raises like a signal ends a task alone."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import done, running
+
+APP = f"{Path(__file__).with_name('application.py')}:app"
+URL = "sqlite:///stepward.db"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("way", ["spin", "sleep", "match", "done_futures"])
+def test_a_second_signal_ends_a_process_whose_loop_hangs(tmp_path: Path, way: str, number: int) -> None:
+    with running(tmp_path, "run", APP) as process:
+        assert done(tmp_path, "submit", URL, "bad", f'"{way}"').returncode == 0
+        process.read_until("begins")
+        process.tell(number)
+        process.tell(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
+        assert process.ended() in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+        last = process.errors.read_text().splitlines()[-1]
+    assert last.startswith("stepward: expected to drain, found a second signal (SIG")
+
+
+@pytest.mark.parametrize("way", ["interrupt", "leave", "close"])
+def test_what_raises_like_a_signal_ends_its_task_and_no_process(tmp_path: Path, way: str) -> None:
+    with running(tmp_path, "run", APP) as process:
+        failed = done(tmp_path, "submit", URL, "bad", f'"{way}"', "--wait")
+        assert (failed.returncode, "typo" in failed.stderr) == (1, True)
+        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        process.tell(signal.SIGINT)
+        assert process.ended() == 0

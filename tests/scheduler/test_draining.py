@@ -1,0 +1,117 @@
+"""A drain that begins while the store is busy: what started is still done, and what came in is still recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from stepward import workflow
+from stepward.running import Running
+from stepward.store.contract import Change, Committed
+from stepward.transport.contract import Delivery
+from tests.scheduler.world import Service, World, take, until
+
+COMMIT_SECONDS = 0.2
+TAKE_SECONDS = 0.05
+
+
+class SlowCommits:
+    """Each commit takes a while; ``begun`` is set by the first that starts a step, or ends one."""
+
+    def __init__(self, running: Running, change: str) -> None:
+        self._commit = running.store.commit
+        self._change = change
+        self.begun = asyncio.Event()
+        running.store.commit = self.commit  # type: ignore[method-assign]
+
+    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        if any(getattr(change, self._change) for change in changes):
+            self.begun.set()
+        await asyncio.sleep(COMMIT_SECONDS)
+        return await self._commit(instance, changes, renew)
+
+
+@pytest.mark.parametrize("transport", ["local", "store"])
+@pytest.mark.parametrize("change", ["inserts", "finishes"])
+async def test_a_drain_during_a_commit_leaves_no_step_unanswered(
+    world: World, service: Service, change: str, transport: str
+) -> None:
+    """Row 9: the step under way ends within the grace, and its task counts no failure."""
+
+    @workflow
+    async def order() -> str:
+        return await service.do("first") + await service.do("second")
+
+    app = world.app([order], [service.agent], transport=transport)
+    running = await world.run(app)
+    commits = SlowCommits(running, change)
+    client = await world.client(world.app([order]))
+    handle = await client.submit(order)
+    async with asyncio.timeout(10):
+        await commits.begun.wait()
+    await running.stop()
+    steps = await handle.steps()
+    assert {(step.state, step.attempt) for step in steps} <= {("completed", 1), ("not_started", 0)}
+    assert len(service.log) == sum(step.state == "completed" for step in steps) > 0
+    assert (await handle.status()).failure_count == 0
+
+
+class SlowTakes:
+    """What is taken from a queue of requests is a while on its way; ``found`` is set by the first."""
+
+    def __init__(self, running: Running) -> None:
+        self._take = running.transport.take
+        self.found = asyncio.Event()
+        running.transport.take = self.take  # type: ignore[method-assign]
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        found = await self._take(queue, limit, lease)
+        if queue == "agents.svc":
+            self.found.set()
+            await asyncio.sleep(TAKE_SECONDS)
+        return found
+
+
+async def test_what_agents_take_as_a_drain_begins_is_done(world: World, service: Service) -> None:
+    """Row 9: for everybody else it is taken until its lease is over."""
+
+    @workflow
+    async def order() -> str:
+        return await service.do("first")
+
+    running = await world.run(world.app([order], [service.agent], transport="store"))
+    client = await world.client(world.app([order]))
+    takes = SlowTakes(running)
+    first = await client.submit(order)
+    # The take that is under way is of before.
+    await first.result(timeout=10)
+    handle = await client.submit(order)
+    async with asyncio.timeout(10):
+        await takes.found.wait()
+    await running.stop()
+    assert (await handle.steps())[0].state == "completed"
+
+
+@pytest.mark.parametrize("transport", ["local", "store"])
+async def test_an_answer_that_comes_during_a_drain_is_recorded(world: World, service: Service, transport: str) -> None:
+    """Row 9: however long its commit takes, within the grace."""
+
+    @workflow
+    async def order() -> str:
+        return await service.do("first")
+
+    service.plan("do first", take(1))
+    app = world.app([order], [service.agent], transport=transport)
+    running = await world.run(app)
+    SlowCommits(running, "finishes")
+    client = await world.client(world.app([order]))
+    handle = await client.submit(order)
+
+    async def is_asked() -> bool:
+        return bool(service.keys_of("do first"))
+
+    await until(is_asked)
+    await running.stop()
+    assert (await handle.steps())[0].state == "completed"

@@ -1,0 +1,105 @@
+"""What is kept of failed attempts: in the record, in the log, and what never leaves the process."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepward import Backoff, Supervision, TaskFailed, Unrecoverable, workflow
+from tests.scheduler.world import Service, World, details, fault, hang
+
+QUICK = Backoff("1s", factor=1.0)
+
+
+async def test_every_attempts_error_stays_on_the_step(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=3, backoff=QUICK))
+    async def order() -> str:
+        return await service.do("a")
+
+    service.plan("do a", fault("first"), hang(), fault("third"), fault("fourth"))
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed, match="fourth"):
+        await handle.result(timeout=60)
+    (step,) = await handle.steps()
+    error = step.error
+    assert (error["message"], error["type"], error["attempt"]) == ("fourth", "StepwardError", 4)
+    assert error["at"].startswith("world.py:")
+    assert error["traceback"].endswith("StepwardError: fourth")
+    assert [(each["attempt"], each["type"]) for each in error["earlier"]] == [
+        (1, "StepwardError"),
+        (2, "StepExpired"),
+        (3, "StepwardError"),
+    ]
+    assert (error["expired"], error["failures"]) == (1, 4)
+    (alert,) = await client.alerts()
+    assert details(alert)["error"]["traceback"] == error["traceback"]
+    assert [event["error"] for event in world.told("step.gave_up")] == ["first", "third", "fourth"]
+
+
+async def test_what_is_redacted_reaches_neither_the_record_nor_the_log(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        return await pay("4111")
+
+    @service.agent.operation()
+    async def pay(card: str) -> str:
+        raise Unrecoverable(f"card {card} was refused", card=card, list=[{"card": card}])
+
+    client = await world.start([order], [service.agent], redact=lambda text: text.replace("4111", "****"))
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed, match=r"card \*\*\*\* was refused") as caught:
+        await handle.result(timeout=10)
+    (step,) = await handle.steps()
+    assert "4111" not in str(step.error)
+    assert "4111" not in str(caught.value.cause)
+    assert step.error["data"] == {"card": "****", "list": [{"card": "****"}]}
+    assert "4111" not in str([event.fields for event in world.events])
+
+
+async def test_an_error_of_the_workflows_own_code_is_told_with_its_place(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        raise KeyError("card 4111")
+
+    client = await world.start([order], [service.agent], redact=lambda text: text.replace("4111", "****"))
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed):
+        await handle.result(timeout=10)
+    error = (await handle.status()).error or {}
+    assert (error["type"], error["message"]) == ("KeyError", "'card ****'")
+    assert error["at"].startswith("test_errors_told.py:")
+    assert error["at"].endswith("in order")
+    assert "****" in error["traceback"]
+    assert "4111" not in str(error)
+    (told,) = world.told("task.error")
+    assert (told["error"], told["type"]) == (error["message"], error["type"])
+    assert (told["at"], told["traceback"]) == (error["at"], error["traceback"])
+
+
+async def test_a_failed_step_is_told_with_the_tasks_end(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=0))
+    async def order() -> str:
+        return await service.do("a")
+
+    service.plan("do a", fault("no"))
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed):
+        await handle.result(timeout=10)
+    (told,) = world.told("task.error")
+    assert (told["error"], told["step"], told["at"][:9]) == ("no", "svc.do/1", "world.py:")
+
+
+async def test_without_tracebacks_the_place_is_kept(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=0))
+    async def order() -> str:
+        return await service.do("a")
+
+    service.plan("do a", fault())
+    client = await world.start([order], [service.agent], traceback_bytes=0)
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed):
+        await handle.result(timeout=10)
+    (step,) = await handle.steps()
+    assert "traceback" not in step.error
+    assert step.error["at"].startswith("world.py:")

@@ -1,0 +1,109 @@
+"""A reply is let go of once what it said is committed, and never before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from stepward import TaskFailed, workflow
+from stepward.model.messages import Reply
+from stepward.running import Running
+from stepward.store.contract import Change, Committed
+from stepward.transport.contract import Delivery
+from tests.scheduler.world import Service, World, refuse, states, until, until_set
+
+
+class Witness:
+    """Stands at the store and the queues; the first commits that record an outcome miss, as many as ``misses``."""
+
+    def __init__(self, running: Running, misses: int = 0) -> None:
+        self.log: list[str] = []
+        self.missed: list[Change] = []
+        self._misses = misses
+        self._commit, self._settle = running.store.commit, running.transport.settle
+        running.store.commit = self.commit  # type: ignore[method-assign]
+        running.transport.settle = self.settle  # type: ignore[method-assign]
+
+    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        ended = [finish.key for change in changes for finish in change.finishes]
+        if ended and len(self.missed) < self._misses:
+            self.missed += changes
+            return Committed({change.task: "somebody was there first" for change in changes})
+        committed = await self._commit(instance, changes, renew)
+        self.log += [f"committed {key}" for key in ended]
+        return committed
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        self.log += [f"settled {each.message.key}" for each in deliveries if isinstance(each.message, Reply)]
+        await self._settle(queue, deliveries)
+
+
+async def test_a_reply_is_settled_after_the_commit_of_what_it_says(world: World, service: Service) -> None:
+    """Whoever dies between the two hears it again from the queue, and no attempt has to be repeated for it."""
+
+    @workflow
+    async def order() -> list[str]:
+        return [await service.do(what) for what in "ab"]
+
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app))
+    client = await world.client(app)
+    await (await client.submit(order)).result(timeout=5)
+
+    async def look() -> bool:
+        return len(witness.log) == 4
+
+    await until(look)
+    assert witness.log == [f"{what} svc.do/{n}" for n in (1, 2) for what in ("committed", "settled")]
+
+
+@pytest.mark.parametrize("misses", [1, 2])
+async def test_the_replies_of_a_change_that_missed_are_heard_again(world: World, service: Service, misses: int) -> None:
+    @workflow
+    async def order() -> list[Any]:
+        return list(await asyncio.gather(service.do("a"), service.do("b")))
+
+    both = asyncio.Event()
+    service.plan("do a", until_set(both))
+    service.plan("do b", until_set(both))
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app), misses)
+    client = await world.client(app)
+    handle = await client.submit(order)
+    both.set()
+    # Well before the complete-by: nothing was lost that had to be repeated.
+    assert await handle.result(timeout=5) == ["a done", "b done"]
+    assert len(witness.missed) == misses
+    assert [step.attempt for step in await handle.steps()] == [1, 1]
+    assert sorted(service.log) == ["do a", "do b"]
+
+
+async def test_so_are_those_that_came_after_what_ended_the_task(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> None:
+        await asyncio.gather(service.do("bad"), service.do("b"))
+
+    both = asyncio.Event()
+
+    async def refuse_then() -> None:
+        await both.wait()
+        await refuse()()
+
+    service.plan("do bad", refuse_then)
+    service.plan("do b", until_set(both))
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app), misses=1)
+    client = await world.client(app)
+    handle = await client.submit(order)
+    both.set()
+    with pytest.raises(TaskFailed):
+        await handle.result(timeout=5)
+    assert len(witness.missed) == 1
+
+    async def look() -> bool:
+        return await states(handle) == {"svc.do/1": "failed", "svc.do/2": "completed"}
+
+    await until(look, within=5)

@@ -1,0 +1,32 @@
+"""What an operator says was done, the rules keep apart from what a program did: nobody looks for its effects."""
+
+from __future__ import annotations
+
+from stepward.testing.history import Entry, Mirror, StepRow, Verb
+from stepward.testing.rules import Rules
+from stepward.testing.trace import Trace
+
+STEP = StepRow._make([None] * len(StepRow._fields))._replace(task="t", run=1, key="booked/1", attempt=2, generation=1)
+FAILED = STEP._replace(state="failed")
+DONE = STEP._replace(state="completed", kind="transaction", output=b"1")
+ASIDE = DONE._replace(key="booked/1~1", set_aside_at=5.0)
+
+
+def marked(verb: str, *entries: Entry) -> set[str]:
+    trace = Trace(lambda: 0.0, lambda: None)
+    rules = Rules(Mirror(), trace, lambda: 0.0)
+    rules.committed(list(entries), Verb(verb, None))
+    assert trace.violations == []
+    return rules.marked
+
+
+def test_a_result_given_by_hand_is_known_by_its_key() -> None:
+    assert marked("direct", Entry("step", FAILED, None), Entry("step", None, DONE)) == {"t/1/booked/1#1"}
+
+
+def test_what_a_program_completed_is_not() -> None:
+    assert marked("transaction", Entry("step", STEP._replace(state="running"), DONE)) == set()
+
+
+def test_what_a_repair_sets_aside_is_not() -> None:
+    assert marked("direct", Entry("step", DONE, None), Entry("step", None, ASIDE)) == set()

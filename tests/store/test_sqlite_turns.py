@@ -1,0 +1,102 @@
+"""Everybody who writes to one file from one process comes to write, and leaves the event loop to others."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from stepward.errors import InstanceFenced
+from stepward.store.contract import Change
+from stepward.store.sqlite import SqliteStore
+from tests.store.conformance.world import World, claimed, scheduler, step
+from tests.store.places import environment, opened
+
+WRITES = 50
+
+
+async def with_a_task(file: Path) -> SqliteStore:
+    store = await opened(file)
+    world = World(lambda environment: SqliteStore(str(file), app="shop", environment=environment))
+    await scheduler(store)
+    task = world.task("t")
+    await store.submit([task])
+    return store
+
+
+async def test_a_loop_of_signals_leaves_the_event_loop_to_others(tmp_path: Path) -> None:
+    store = await with_a_task(tmp_path / "store.db")
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    for _ in range(WRITES):
+        await store.signal("t", "go", b"1", None)
+        await store.task("t")
+        await store.steps("t")
+    beside.cancel()
+    assert turns >= 3 * WRITES
+    await store.close()
+
+
+async def test_a_writer_comes_between_the_transactions_of_a_busy_neighbour(tmp_path: Path) -> None:
+    here = await with_a_task(tmp_path / "store.db")
+    there = await opened(tmp_path / "store.db")
+    transactions = 0
+
+    async def neighbour() -> None:
+        nonlocal transactions
+        while True:
+            async with there.transaction():
+                transactions += 1
+                await asyncio.sleep(0.001)
+
+    busy = asyncio.create_task(neighbour())
+    await asyncio.sleep(0)
+    for number in range(WRITES):
+        await here.signal("t", "go", b"1", str(number))
+    busy.cancel()
+    assert transactions <= 2 * WRITES
+    await asyncio.gather(busy, return_exceptions=True)
+    await here.close()
+    await there.close()
+
+
+async def test_many_who_write_in_tight_loops_all_come_to_write(tmp_path: Path) -> None:
+    first = await with_a_task(tmp_path / "store.db")
+    stores = [first, *[await opened(tmp_path / "store.db", environment=environment()) for _ in range(7)]]
+
+    async def write(store: SqliteStore) -> None:
+        for _ in range(WRITES):
+            async with store.transaction():
+                await asyncio.sleep(0)
+
+    async with asyncio.timeout(30):
+        await asyncio.gather(*map(write, stores))
+    for store in stores:
+        await store.close()
+
+
+@pytest.mark.parametrize("renew", [None, 10.0])
+async def test_whoever_is_fenced_while_its_changes_are_tried_together_commits_none_of_them_alone(
+    tmp_path: Path, renew: float | None
+) -> None:
+    store = await opened(tmp_path / "store.db")
+    world = World(lambda environment: store)
+    await scheduler(store)
+    task = await claimed(world, store)
+    fits, misses = Change(task=task.uid, inserts=[step(task)]), Change(task="u", inserts=[step(world.task())])
+    committing = asyncio.create_task(store.commit("s1", [fits, misses], renew))
+    # The first try is over after one round of the loop, the second begins after another: retiring comes between.
+    await asyncio.sleep(0)
+    await store.retire("s1")
+    with pytest.raises(InstanceFenced, match="s1"):
+        await committing
+    assert await store.steps(task.id) == []
+    await store.close()

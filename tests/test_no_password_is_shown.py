@@ -1,0 +1,87 @@
+"""No password is shown: not in errors, settings, headers of processes or names of targets, whatever it is made of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stepward import App, StepwardError
+from stepward.cli.serving import EVERY_ACTOR, header
+from stepward.cli.targets import app_or_store
+from stepward.outbox import check_outbox
+from stepward.settings import Settings
+from stepward.store.address import postgres_place, shown, sqlite_path
+from stepward.transport.rabbitmq.link import shown as rabbitmq_shown
+
+PASSWORDS = ["canary", "12/canary", "12?canary", "12#canary", "canary@12", "12@canary", "a:canary", "can/ary?x@y",
+             "canary?p=q"]  # fmt: skip
+STORES = ["postgresql://ada:{}@host/shop", "postgres://ada:{}@host:5432/shop", "postgresql://host/shop?password={}"]
+BROKERS = ["nats://ada:{}@host", "amqp://ada:{}@host/vhost", "nats://ada:{}@one,two?replicas=3"]
+OTHERS = ["mysql://ada:{}@host/shop", "sqlite://ada:{}@host/shop/", "postgresql:/ada:{}@host/shop", "ada:{}@host"]
+
+
+def told(use: Callable[[], object]) -> str:
+    try:
+        return str(use())
+    except StepwardError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize("address", STORES + OTHERS)
+def test_of_a_stores_address_no_password_is_told(address: str, password: str) -> None:
+    given = address.format(password)
+    uses: list[Callable[[], object]] = [
+        lambda: postgres_place(given).shown if given.startswith("postgres") else "",
+        lambda: shown(given) if given.startswith(("postgres://", "postgresql://")) else "",
+        lambda: sqlite_path(given),
+        lambda: Settings(store=given).describe(),
+        lambda: check_outbox(given),
+        lambda: repr(Settings(store=given)),
+    ]
+    for use in uses:
+        assert "canary" not in told(use)
+        assert "ary?x" not in told(use)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize("target", ["postgresql:/ada:{}@host/shop", "ada:{}@host:app", "mysql://ada:{}@host/shop"])
+def test_of_a_target_that_is_none_no_password_is_told(target: str, password: str) -> None:
+    with pytest.raises(StepwardError) as raised:
+        app_or_store(target.format(password))
+    assert "canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize("address", BROKERS)
+def test_of_a_brokers_address_no_password_is_told(
+    address: str, password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = address.format(password)
+    if given.startswith("amqp"):
+        assert "canary" not in told(lambda: rabbitmq_shown(given))
+    assert "canary" not in told(lambda: Settings(transport=given).describe())
+    try:
+        app = App("shop", store=f"sqlite:///{tmp_path}/shop.db", transport=given)
+    except StepwardError as error:
+        assert "canary" not in str(error)
+    else:
+        header(app, EVERY_ACTOR, {})
+        shown_there = capsys.readouterr().out
+        assert "transport" in shown_there
+        assert "canary" not in shown_there
+
+
+def test_a_password_is_not_told_when_the_broker_is_away(tmp_path: Path) -> None:
+    app = App("shop", store=f"sqlite:///{tmp_path}/shop.db", transport="nats://ada:canary@127.0.0.1:9")
+
+    async def run() -> None:
+        async with app.running():
+            pass
+
+    with pytest.raises(StepwardError) as raised:
+        asyncio.run(run())
+    assert "canary" not in str(raised.value)

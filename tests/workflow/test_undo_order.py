@@ -1,0 +1,92 @@
+"""The planner that stays in memory decides what one would that looks at every row anew."""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+
+import pytest
+
+from stepward.model.effects import undo_step
+from stepward.model.records import Step
+from stepward.model.states import StepKind, StepState
+from stepward.workflow.undo import Barred, Finished, StartUndo, Stuck, UndoOrder, plan, plan_abandoned
+
+NOW = 1000.0
+OUTCOMES = [StepState.COMPLETED, StepState.FAILED, StepState.ABANDONED, StepState.SKIPPED]
+UNDER_WAY = [StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT]
+
+
+def made(chance: random.Random, number: int) -> Step:
+    state = chance.choice(OUTCOMES + UNDER_WAY)
+    ran = state not in (StepState.NOT_STARTED, StepState.SKIPPED)
+    ended = state in (StepState.COMPLETED, StepState.FAILED)
+    return Step(
+        task="t",
+        run=chance.choice([1, 1, 2]),
+        key=f"s.do/{number}",
+        number=number,
+        name="s.do",
+        kind=chance.choice([StepKind.OPERATION, StepKind.OPERATION, StepKind.CHILD]),
+        state=state,
+        agent="s",
+        complete_seconds=10.0,
+        input=b"[null]",
+        attempt=int(ran),
+        started_at=NOW - 5 if ran else None,
+        finished_at=NOW - 1 if ended else None,
+        complete_by=NOW + chance.choice([-3, 3]) if ran else None,
+        in_doubt=chance.random() < 0.3,
+        has_undo=chance.random() < 0.8,
+        irreversible=chance.random() < 0.01,
+        set_aside_at=NOW - 2 if chance.random() < 0.02 else None,
+        ordinal=number * 7 % 31 if ended and chance.random() < 0.8 else None,
+    )
+
+
+def happen(chance: random.Random, steps: list[Step]) -> None:
+    """An answer comes: to an undo, or to an attempt that was under way."""
+    step = chance.choice(steps)
+    if step.state not in (StepState.RUNNING, StepState.TO_REPEAT, StepState.ABANDONED) or step.finished_at is not None:
+        return
+    step.finished_at = NOW
+    step.in_doubt = chance.random() < 0.3
+    if step.state is not StepState.ABANDONED:
+        step.state = chance.choice([StepState.COMPLETED, StepState.FAILED])
+
+
+@pytest.mark.parametrize("planner", [plan, plan_abandoned])
+@pytest.mark.parametrize("seed", range(60))
+def test_a_planner_that_is_kept_decides_as_a_new_one(planner: object, seed: int) -> None:
+    chance = random.Random(seed)
+    steps = [made(chance, number) for number in range(1, chance.choice([5, 40]))]
+    order = UndoOrder(steps)
+    for turn in count():
+        assert turn < 1000
+        now = NOW + turn / 10
+        decided, new = (
+            (order.plan(now), plan(steps, now))
+            if planner is plan
+            else (order.plan_abandoned(now), plan_abandoned(steps, now))
+        )
+        assert decided == new
+        if isinstance(decided, Finished | Stuck | Barred):
+            break
+        if isinstance(decided, StartUndo):
+            undo = undo_step(decided.step)
+            undo.state = StepState.RUNNING
+            steps.append(undo)
+        for step in steps:
+            if step.kind is StepKind.UNDO and step.state is StepState.RUNNING and chance.random() < 0.5:
+                step.state = StepState.COMPLETED
+                order.undone_by(step).state = StepState.UNDONE
+        if chance.random() < 0.3:
+            happen(chance, [step for step in steps if step.kind is not StepKind.UNDO])
+
+
+def test_steps_that_never_began_are_named_once() -> None:
+    steps = [step for step in (made(random.Random(number), number) for number in range(50)) if not step.irreversible]
+    order = UndoOrder(steps)
+    waiting = [step for step in steps if step.state is StepState.NOT_STARTED]
+    assert waiting and order.unstarted() == waiting
+    assert order.unstarted() == []
