@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from stepward.model.records import Task
-from stepward.store.contract import TaskFilter
+from stepward.model.records import Alert, Audit, InboxKind, Task
+from stepward.store.contract import Post, TaskFilter
 from stepward.store.postgres import PostgresStore, bell
 from stepward.store.postgres.clock import StoreClock
 from tests.store.conformance.world import START, HandClock, scheduler
@@ -201,6 +201,32 @@ async def test_a_task_that_a_jump_ahead_puts_past_its_own_deadline_gets_grace(da
     found = {task.id: task.deadline for task in await store.tasks(TaskFilter())}
     now = await _server(database)
     assert found == {"soon": pytest.approx(now + 10, abs=2), "late": pytest.approx(begun + 3600)}
+
+
+@pytest.mark.parametrize("seconds", [-60.0, 60.0])
+async def test_a_pass_that_stood_still_while_the_clock_was_set_judges_no_more(
+    database: Database, seconds: float
+) -> None:
+    hand = HandClock()
+    store = await database.opened(clock=hand)
+    term = await store.lead("s2", 20.0)
+    assert term is not None
+    await scheduler(store, "living", lease=10.0)
+    begun = store.now()
+    await store.submit([Task(uid="a", id="a", workflow="order", version="1", created_at=begun, deadline=begun + 30)])
+    await store.due()
+    # The pass stands still here; another server takes over, by whose clock all who live renew their leases.
+    hand.boots += seconds
+    await database.rows(f"update stepward_shop.instance set expires_at = {begun + 10} returning id")
+    assert await store.fence(term) == []
+    expiry = Post(task="a", kind=InboxKind.FAIL)
+    assert not await store.expire_task(term, "a", expiry, Audit(actor="supervisor/s2", act="expire", task="a"))
+    assert not await store.raise_alert(term, Alert(kind="odd", message="odd"))
+    # The next pass hears of the clock, gives grace and goes on.
+    assert await store.lead("s2", 20.0) == term
+    assert await store.forgive(term, 10.0)
+    assert await store.fence(term) == []
+    assert await store.raise_alert(term, Alert(kind="odd", message="odd"))
 
 
 async def _until_right(store: PostgresStore, database: Database) -> None:

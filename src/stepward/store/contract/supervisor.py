@@ -79,7 +79,10 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
 
 
 class SupervisorStore(RetentionStore, Protocol):
-    """What a Supervisor may do; ``term`` proves leadership in every changing statement."""
+    """What a Supervisor may do; ``term`` proves leadership in every changing statement.
+
+    Once the store's clock was found set, nothing but ``forgive`` changes anything until ``lead`` is asked again.
+    """
 
     def now(self) -> float:
         """The store's clock."""

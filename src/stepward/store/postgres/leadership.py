@@ -26,16 +26,36 @@ class Leadership:
         self._lane = database.others
         self._clock = database.clock
         self._seat: Seat | None = None
+        self._jumped = self._clock.jumped()
+        """The jumps of the clock that the pass under way knows of; another answers for no instant of it."""
 
     async def lead(self, instance: str, lease: float) -> int | None:
         """Become or stay leader; the term, or None while another leads or this instance is dead."""
         try:
-            return await self._led(instance, lease)
+            term = await self._led(instance, lease)
         except StoreUnavailable:
             # Perhaps somebody stands still who has locked the seat: then it is free at the next try.
             with contextlib.suppress(StoreError):
                 await end_stalled(self._lane)
             raise
+        self._jumped = self._clock.jumped()
+        return term
+
+    async def leads(self, connection: Connection, term: int) -> bool:
+        """Whether ``term`` is the one that leads, and does until this transaction ends."""
+        return await connection.row("leadership.prove", term) is not None
+
+    async def may_judge(self, connection: Connection, term: int) -> bool:
+        """Whether ``term`` leads, by the same clock as when it was last asked for.
+
+        Who stood still meanwhile has an instant of a clock that is no more, or that nobody has renewed a lease by.
+        """
+        sent = self._clock.read()
+        row = await connection.row("leadership.prove", term)
+        if row is None:
+            return False
+        self._clock.heard(row[1], sent)
+        return self._clock.jumped() == self._jumped
 
     async def _led(self, instance: str, lease: float) -> int | None:
         now = self._clock.now()
@@ -52,11 +72,6 @@ class Leadership:
         """Keep the seat in one statement, if it is still there to be kept."""
         kept = await self._lane.single(Connection.change, "leadership.stay", seat.instance, seat.term, until)
         return seat._replace(expires_at=until) if kept else None
-
-
-async def leads(connection: Connection, term: int) -> bool:
-    """Whether ``term`` is the one that leads, and does until this transaction ends."""
-    return await connection.row("leadership.prove", term) is not None
 
 
 async def _lead(connection: Connection, instance: str, lease: float, now: float) -> Seat:

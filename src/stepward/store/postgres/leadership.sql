@@ -7,8 +7,8 @@ select instance, term, expires_at from {schema}.leadership
 select instance, term, expires_at from {schema}.leadership for update
 
 -- name: prove
--- The term still leads, and nobody else begins to before this transaction ends. Term 0 is nobody's.
-select term from {schema}.leadership where term = $1 and term > 0 for share
+-- The term still leads, and no other begins to before this transaction ends; the server's clock. Term 0 is free.
+select term, extract(epoch from clock_timestamp())::float8 from {schema}.leadership where term = $1 and term > 0 for share
 
 -- name: is_dead
 -- Whether an instance was declared dead; one that never registered was not.

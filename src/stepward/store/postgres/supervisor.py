@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
@@ -14,12 +15,16 @@ from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.leadership import Leadership, leads
+from stepward.store.postgres.leadership import Leadership
 from stepward.store.postgres.scheduler import WAKE_LIMIT
 from stepward.store.postgres.stalled import end_stalled
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 COUNT_LIMIT = 1_000
 FREE_LIMIT = 5_000
+NOTHING_PURGED = Purged(tasks=0, more=False)
 LATE_WAKE_SECONDS = 10.0
 """A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
 DEAD_KEPT_SECONDS = 3600.0
@@ -47,7 +52,9 @@ class PostgresSupervisor:
     async def forgive(self, term: int, grace: float) -> bool:
         """See ``SupervisorStore.forgive``."""
         jumped = self._clock.jumped()
-        forgave = await self._lane.write(_forgive, term, grace, self._clock.now(), jumped != self._forgiven)
+        forgave = await self._lane.write(
+            _forgive, self._leadership, term, grace, self._clock.now(), jumped != self._forgiven
+        )
         self._forgiven = jumped
         return forgave
 
@@ -55,11 +62,11 @@ class PostgresSupervisor:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
         # Who stopped with an instance's row locked would keep everybody from declaring it dead.
         await end_stalled(self._lane)
-        return await self._lane.write(_fence, term, self._clock.now())
+        return await self._judged(term, [], _fence, self._clock.now())
 
     async def free(self, term: int, recovery_limit: int) -> int:
         """See ``SupervisorStore.free``."""
-        freed = await self._lane.write(_free, term, recovery_limit, self._clock.now())
+        freed = await self._judged(term, 0, _free, recovery_limit, self._clock.now())
         self._bell.ring()
         return freed
 
@@ -70,7 +77,9 @@ class PostgresSupervisor:
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
         """See ``SupervisorStore.decide``."""
-        applied = await self._lane.write(_decide, term, decisions, self._clock.now())
+        if not decisions:
+            return 0
+        applied = await self._judged(term, 0, _decide, decisions, self._clock.now())
         self._bell.ring()
         return applied
 
@@ -81,7 +90,7 @@ class PostgresSupervisor:
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         """See ``SupervisorStore.expire_task``."""
-        expired = await self._lane.write(_expire_task, term, (task, deadline), post, audit, self._clock.now())
+        expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
         self._bell.ring()
         return expired
 
@@ -92,13 +101,13 @@ class PostgresSupervisor:
 
     async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
         """See ``SupervisorStore.fire``."""
-        fired = await self._lane.write(_fire, term, schedule, tasks, next_at)
+        fired = await self._judged(term, False, recurring.fire, schedule, tasks, next_at)
         self._bell.ring()
         return fired
 
     async def unserved(self, term: int, after: float) -> int:
         """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long all wait."""
-        return await self._lane.write(_unserved, term, after, self._clock.now())
+        return await self._judged(term, 0, _unserved, after, self._clock.now())
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
         """See ``SupervisorStore.undelivered_alerts``."""
@@ -119,11 +128,11 @@ class PostgresSupervisor:
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         """See ``SupervisorStore.raise_alert``."""
-        return await self._lane.write(_raise_alert, term, alert, self._clock.now())
+        return await self._judged(term, False, _raise_alert, alert, self._clock.now())
 
     async def settle_alert(self, term: int, kind: str) -> bool:
         """See ``SupervisorStore.settle_alert``."""
-        return await self._lane.write(_settle_alert, term, kind, self._clock.now())
+        return await self._judged(term, False, _settle_alert, kind, self._clock.now())
 
     async def standbys(self) -> list[Standby] | None:
         """See ``SupervisorStore.standbys``."""
@@ -131,7 +140,24 @@ class PostgresSupervisor:
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
         """See ``SupervisorStore.purge``; the audit and alerts stay."""
-        return await self._lane.write(_purge, term, batch, self._clock.now())
+        return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
+
+    async def _judged(
+        self,
+        term: int,
+        otherwise: T,
+        work: Callable[Concatenate[Connection, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run work in a transaction that first proves the term and the clock; ``otherwise`` where one is another."""
+
+        async def proven(connection: Connection) -> T:
+            if not await self._leadership.may_judge(connection, term):
+                return otherwise
+            return await work(connection, *args, **kwargs)
+
+        return await self._lane.write(proven)
 
 
 async def _due(connection: Connection, clock: StoreClock) -> Due:
@@ -141,8 +167,10 @@ async def _due(connection: Connection, clock: StoreClock) -> Due:
     return Due(**dict(zip(Due.__struct_fields__, counts, strict=True)))
 
 
-async def _forgive(connection: Connection, term: int, grace: float, now: float, jumped: bool) -> bool:
-    if not await leads(connection, term):
+async def _forgive(
+    connection: Connection, leadership: Leadership, term: int, grace: float, now: float, jumped: bool
+) -> bool:
+    if not await leadership.leads(connection, term):
         return False
     if not jumped and not await _is_silent(connection, now):
         return False
@@ -160,9 +188,7 @@ async def _is_silent(connection: Connection, now: float) -> bool:
     return bool(is_silent)
 
 
-async def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
-    if not await leads(connection, term):
-        return []
+async def _fence(connection: Connection, now: float) -> list[Instance]:
     dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
     dead.sort(key=lambda instance: instance.id)
     await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
@@ -170,18 +196,14 @@ async def _fence(connection: Connection, term: int, now: float) -> list[Instance
     return dead
 
 
-async def _free(connection: Connection, term: int, recovery_limit: int, now: float) -> int:
-    if not await leads(connection, term):
-        return 0
+async def _free(connection: Connection, recovery_limit: int, now: float) -> int:
     freed = await connection.rows("supervisor.free", FREE_LIMIT)
     posts = [rulings.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
     await inbox.post_all(connection, posts, now)
     return len(freed)
 
 
-async def _decide(connection: Connection, term: int, decisions: Sequence[Decision], now: float) -> int:
-    if not decisions or not await leads(connection, term):
-        return 0
+async def _decide(connection: Connection, decisions: Sequence[Decision], now: float) -> int:
     posts = [post for decision in decisions for post in rulings.told(decision)]
     await inbox.lock(connection, inbox.concerned(posts) | {decision.task for decision in decisions})
     values = columns_of([_values(decision) for decision in decisions])
@@ -209,11 +231,9 @@ def _values(decision: Decision) -> tuple[object, ...]:
 
 
 async def _expire_task(
-    connection: Connection, term: int, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
+    connection: Connection, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
 ) -> bool:
     task, deadline = expired
-    if not await leads(connection, term):
-        return False
     await inbox.lock(connection, inbox.concerned([post]) | {task})
     if not await connection.change("supervisor.clear_deadline", task, now, deadline):
         return False
@@ -222,15 +242,7 @@ async def _expire_task(
     return True
 
 
-async def _fire(
-    connection: Connection, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None
-) -> bool:
-    return await leads(connection, term) and await recurring.fire(connection, schedule, tasks, next_at)
-
-
-async def _unserved(connection: Connection, term: int, after: float, now: float) -> int:
-    if not await leads(connection, term):
-        return 0
+async def _unserved(connection: Connection, after: float, now: float) -> int:
     await connection.change("scheduler.wake", now, WAKE_LIMIT)
     found = await connection.rows("supervisor.unserved", now - after)
     alerts = [rulings.unserved_alert(workflow, version) for workflow, version in found]
@@ -238,23 +250,19 @@ async def _unserved(connection: Connection, term: int, after: float, now: float)
     return len(found)
 
 
-async def _raise_alert(connection: Connection, term: int, alert: Alert, now: float) -> bool:
-    if not await leads(connection, term) or await connection.row("supervisor.is_told", alert.kind) is not None:
+async def _raise_alert(connection: Connection, alert: Alert, now: float) -> bool:
+    if await connection.row("supervisor.is_told", alert.kind) is not None:
         return False
     await journal.write_alerts(connection, [alert], now)
     return True
 
 
-async def _settle_alert(connection: Connection, term: int, kind: str, now: float) -> bool:
-    if not await leads(connection, term):
-        return False
+async def _settle_alert(connection: Connection, kind: str, now: float) -> bool:
     numbers = [row[0] for row in await connection.rows("supervisor.settle_alert", kind, now, rulings.ACTOR)]
     await journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
     return bool(numbers)
 
 
-async def _purge(connection: Connection, term: int, batch: Sequence[Outlived], now: float) -> Purged:
-    if not await leads(connection, term):
-        return Purged(tasks=0, more=False)
+async def _purge(connection: Connection, batch: Sequence[Outlived], now: float) -> Purged:
     await messages.forget_expired(connection, now)
     return await retention.purge(connection, batch)
