@@ -26,6 +26,17 @@ class Rows(NamedTuple):
     row_of: Callable[[str], Row]
 
 
+class Statement(NamedTuple):
+    """SQL, and the values that it is executed with, in the shape that the driver takes."""
+
+    sql: str
+    values: Sequence[Any]
+
+
+Commit = Sequence[Statement]
+"""What one transaction executes."""
+
+
 class Floor(ABC):
     """Hand-written batches on one connection."""
 
@@ -34,26 +45,20 @@ class Floor(ABC):
 
     async def ten_step_tasks(self, tasks: int, at_once: int) -> float:
         """Steps a second of ``tasks`` ten-step tasks, ``at_once`` of them to a batch; one commit a turn."""
-        began = time.perf_counter()
-        for first in range(0, tasks, at_once):
-            await self._ten_steps(self._uids(min(at_once, tasks - first)))
-        return tasks * STEPS / (time.perf_counter() - began)
+        sizes = [min(at_once, tasks - first) for first in range(0, tasks, at_once)]
+        return tasks * STEPS / await self._seconds([commit for size in sizes for commit in self._ten_steps(size)])
 
     async def one_task(self, repeats: int) -> float:
         """Median seconds of one ten-step task alone: eleven commits."""
-        seconds = []
-        for _ in range(repeats):
-            began = time.perf_counter()
-            await self._ten_steps(self._uids(1))
-            seconds.append(time.perf_counter() - began)
+        seconds = [await self._seconds(self._ten_steps(1)) for _ in range(repeats)]
         return sorted(seconds)[repeats // 2]
 
     async def finished_tasks(self, count: int) -> None:
         """Fill the store with tasks that were processed long ago, a step each."""
         for first in range(0, count, FILLED_AT_ONCE):
             uids = self._uids(min(FILLED_AT_ONCE, count - first))
-            await self.write(_born(uids))
-            await self.write([_finished(uids, 1), self._ended(uids)])
+            await self.write(self.prepared(_born(uids)))
+            await self.write(self.prepared([_finished(uids, 1), self._ended(uids)]))
 
     async def live_tasks(self, count: int, *, complete_by: float = LATER) -> None:
         """Fill the store with tasks of which each has a step that runs, and that the Supervisor watches."""
@@ -63,11 +68,15 @@ class Floor(ABC):
 
         for first in range(0, count, FILLED_AT_ONCE):
             uids = self._uids(min(FILLED_AT_ONCE, count - first))
-            await self.write([_tasks(uids), Rows("insert_step", uids, watched)])
+            await self.write(self.prepared([_tasks(uids), Rows("insert_step", uids, watched)]))
 
     @abstractmethod
-    async def write(self, batch: Sequence[Rows]) -> None:
-        """Write rows in one transaction."""
+    def prepared(self, batch: Sequence[Rows]) -> Commit:
+        """Make the rows of one transaction, so that writing them is all that remains."""
+
+    @abstractmethod
+    async def write(self, commit: Commit) -> None:
+        """Write prepared rows in one transaction."""
 
     @abstractmethod
     async def close(self) -> None:
@@ -77,11 +86,17 @@ class Floor(ABC):
     def _end(self, uid: str) -> Row:
         """What the query ``move_task`` is given for a task that is processed."""
 
-    async def _ten_steps(self, uids: Sequence[str]) -> None:
-        await self.write(_born(uids))
-        for number in range(2, STEPS + 1):
-            await self.write([_finished(uids, number - 1), _begun(uids, number)])
-        await self.write([_finished(uids, STEPS), self._ended(uids)])
+    async def _seconds(self, commits: Sequence[Commit]) -> float:
+        """How long writing takes: nothing is made meanwhile."""
+        began = time.perf_counter()
+        for commit in commits:
+            await self.write(commit)
+        return time.perf_counter() - began
+
+    def _ten_steps(self, tasks: int) -> list[Commit]:
+        uids = self._uids(tasks)
+        turns = [[_finished(uids, number - 1), _begun(uids, number)] for number in range(2, STEPS + 1)]
+        return [self.prepared(batch) for batch in (_born(uids), *turns, [_finished(uids, STEPS), self._ended(uids)])]
 
     def _ended(self, uids: Sequence[str]) -> Rows:
         return Rows("move_task", uids, self._end)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from benchmarks.floor.loop import Floor, Row, Rows
+from benchmarks.floor.loop import Commit, Floor, Row, Rows, Statement
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
@@ -36,14 +36,19 @@ class PostgresFloor(Floor):
         schema = schema_of(app)
         return cls(await Connector(postgres_place(address), schema).connect(PINNED))
 
-    async def write(self, batch: Sequence[Rows]) -> None:
-        """See ``Floor.write``."""
+    def prepared(self, batch: Sequence[Rows]) -> Commit:
+        """One statement for all queries."""
         queries, values = [], list[Any]()
         for rows in batch:
             query, columns = _columns(rows)
             queries.append(query)
             values += columns
-        await self._connection.raw.fetch(_statement(self._connection.schema, tuple(queries)), *values)
+        return [Statement(_statement(self._connection.schema, tuple(queries)), values)]
+
+    async def write(self, commit: Commit) -> None:
+        """See ``Floor.write``."""
+        for statement in commit:
+            await self._connection.raw.fetch(statement.sql, *statement.values)
 
     async def close(self) -> None:
         """See ``Floor.close``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.floor.loop import Floor, Row, Rows
+from benchmarks.floor.loop import Commit, Floor, Row, Rows, Statement
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import sqlite_path
@@ -24,12 +24,16 @@ class SqliteFloor(Floor):
         self._connection = Connection(sqlite_path(address))
         self._connection.tune("full")
 
-    async def write(self, batch: Sequence[Rows]) -> None:
+    def prepared(self, batch: Sequence[Rows]) -> Commit:
+        """One statement for each query, executed once for each row."""
+        return [Statement(Q[rows.query], [rows.row_of(uid) for uid in rows.uids]) for rows in batch]
+
+    async def write(self, commit: Commit) -> None:
         """See ``Floor.write``."""
         raw = self._connection.raw
         raw.execute("begin immediate")
-        for rows in batch:
-            raw.executemany(Q[rows.query], map(rows.row_of, rows.uids))
+        for statement in commit:
+            raw.executemany(statement.sql, statement.values)
         raw.execute("commit")
 
     async def close(self) -> None:

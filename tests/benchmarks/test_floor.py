@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple
 
 from benchmarks.application import make_app, ten
-from benchmarks.floor import floor
+from benchmarks.floor import floor, loop
 from benchmarks.looking import looking
 from benchmarks.places import Place
 
@@ -53,6 +54,30 @@ async def test_every_task_of_every_batch_is_written(place: Place) -> None:
         await raw.one_task(1)
     assert await _row(address, "floor", "select count(*) from {task} where state = 'processed'") == (6,)
     assert await _row(address, "floor", "select count(*) from {step} where state = 'completed'") == (60,)
+
+
+async def test_no_row_is_made_while_rows_are_written(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+    made_at: list[int] = []
+
+    def counted(row: Any) -> tuple[Any, ...]:
+        nonlocal made
+        made += 1
+        return astuple(row)
+
+    monkeypatch.setattr(loop, "astuple", counted)
+    async with floor(await place.fresh()) as raw:
+        write = raw.write
+
+        async def watched(commit: loop.Commit) -> None:
+            made_at.append(made)
+            await write(commit)
+            made_at.append(made)
+
+        monkeypatch.setattr(raw, "write", watched)
+        await raw.ten_step_tasks(5, 2)
+    assert len(made_at) == 3 * 11 * 2
+    assert set(made_at) == {made}
 
 
 async def _row(address: str, app: str, query: str) -> tuple[Any, ...]:
