@@ -71,7 +71,7 @@ async def _fill() -> None:
 
 
 def test_show_draws_the_plan_with_its_branches(store: Path, stepward: Stepward) -> None:
-    text = stepward("show", "stopped").stdout
+    text = stepward("show", "stopped", COLUMNS="80").stdout
     assert "✗ error  2 of 7 stages done" in text
     assert _part(text, "Plan") == [
         "     STAGE                     STATE        WAITS FOR                 STEP",

@@ -52,17 +52,25 @@ def test_nothing_reaches_the_terminal_as_it_is(store: Path, stepward: Stepward, 
     assert text.replace("\n", "").isprintable()
 
 
-def test_a_pipe_gets_80_columns_and_no_colours(
+def test_a_pipe_gets_whole_rows_and_no_colours(
     store: Path, stepward: Stepward, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     lines = stepward("tasks").stdout.splitlines()
-    assert lines[1] == "─" * 80
+    assert LONG_ID in " ".join(lines)
+    assert lines[0].split() == ["ID", "WORKFLOW", "STATE", "FAILURES", "AGE", "WAITS", "FOR", "/", "ERROR"]
+    assert "…" not in "".join(lines)
     assert "\x1b" not in "".join(lines)
 
 
+@pytest.mark.parametrize("args", LISTINGS, ids=" ".join)
+def test_no_table_in_a_pipe_is_cut(store: Path, stepward: Stepward, args: list[str]) -> None:
+    rows = [line for line in stepward(*args).stdout.splitlines() if not line.startswith(("│", "╭", "  "))]
+    assert "…" not in "".join(rows)
+
+
 def test_a_row_for_each_task_and_none_wrapped(store: Path, stepward: Stepward) -> None:
-    lines = stepward("tasks").stdout.splitlines()
+    lines = stepward("tasks", COLUMNS="80").stdout.splitlines()
     assert lines[0].split() == ["ID", "WORKFLOW", "STATE", "AGE", "WAITS", "FOR", "/", "ERROR"]
     assert len(lines) == 2 + 8
     assert not WRAPPED.search("\n".join(lines))
@@ -80,7 +88,7 @@ def test_a_row_for_each_task_and_none_wrapped(store: Path, stepward: Stepward) -
 
 
 def test_long_ids_are_whole_where_one_task_is_shown(store: Path, stepward: Stepward) -> None:
-    assert LONG_ID not in stepward("tasks").stdout
+    assert LONG_ID not in stepward("tasks", COLUMNS="80").stdout
     assert LONG_ID in stepward("tasks", COLUMNS="400").stdout
     shown = stepward("show", LONG_ID).stdout
     assert LONG_ID in "".join(re.findall(r"│(?: id)? +(\S+) +│", shown))

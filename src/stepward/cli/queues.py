@@ -15,7 +15,7 @@ from stepward.cli.arguments import json_value
 from stepward.cli.cells import clean, cut
 from stepward.cli.logs import hush_clients
 from stepward.cli.plain import keys, plain
-from stepward.cli.screen import screen
+from stepward.cli.screen import room, screen
 from stepward.cli.targets import app_or_store
 from stepward.cli.times import clock, instant
 from stepward.client import Queues, StatusEvent
@@ -77,5 +77,5 @@ def _print(console: Console, event: StatusEvent) -> None:
     known = {name: value for name, value in event.data.items() if name != "workflow"}
     more = json.dumps(known, ensure_ascii=False) if known else ""
     told = event.type.removeprefix("stepward.")
-    line = cut(clean(f"{when}  {event.subject}  {event.sequence}  {told}  {more}".rstrip()), console.width)
+    line = cut(clean(f"{when}  {event.subject}  {event.sequence}  {told}  {more}".rstrip()), room())
     console.print(Text(line), soft_wrap=True)

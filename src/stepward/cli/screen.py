@@ -1,4 +1,4 @@
-"""The screen: as wide as the terminal, 80 columns and colourless where there is none."""
+"""The screen: as wide as the terminal. A pipe gets no colours, text of 80 columns, and tables that are never cut."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from stepward.model.states import StepState, TaskState
 
 WIDTH = 80
 NARROWEST = 40
+UNBOUNDED = 1_000_000
+"""Cells for a line that is read by a program: more than any line has."""
 
 LOOKS: dict[str, tuple[str, str]] = {
     TaskState.PENDING: ("○", "dim"),
@@ -62,6 +64,7 @@ def print_table(
     console = screen()
     if title is not None:
         console.print(Text(f"\n{title}", style="bold"))
+    console.width = room()
     with console.capture() as drawn:
         console.print(table(columns, rows, console.width) if rows else Text(empty, style="dim"))
     for line in drawn.get().splitlines():
@@ -74,8 +77,18 @@ def state_cell(state: str) -> Cell:
     return Cell(f"{sign} {state}", style)
 
 
+def room() -> int:
+    """Cells that a line may take which stands for one thing: those of the terminal; no end of them in a pipe."""
+    return _width(True) if _wanted() or sys.stdout.isatty() else UNBOUNDED
+
+
 def _width(terminal: bool) -> int:
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted) > 0:
-        return max(NARROWEST, int(wanted))
+    if wanted := _wanted():
+        return max(NARROWEST, wanted)
     return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns) if terminal else WIDTH
+
+
+def _wanted() -> int:
+    """The columns that the environment asks for, if any."""
+    wanted = os.environ.get("COLUMNS", "")
+    return int(wanted) if wanted.isdecimal() else 0
