@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import asyncpg
 
 from stepward.store.postgres.book import load_book
-from stepward.store.postgres.faults import LOST, NotReplicated
+from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.lineage import Line, Lineage
+from stepward.store.postgres.session import Use, cleaning
 
 T = TypeVar("T")
 Row = Any
@@ -35,8 +36,11 @@ class Connection:
         self.schema = schema
         self._book = load_book(schema)
         self.statements = 0
+        self.use = Use.NONE
         self._seconds = seconds
         """What a statement, and a rest within a transaction, may take."""
+        self._first_seconds = seconds
+        """The same as it was when the connection was made: what cleaning it goes back to."""
         self._is_bound = is_bound
         """Whether the server holds it to that; through a pooler that is not ours to say."""
         self._savepoints = 0
@@ -93,6 +97,38 @@ class Connection:
             self.raw.terminate()
             raise NotReplicated
         return result
+
+    async def end(self, how: str) -> str:
+        """Commit or roll back; what the server says.
+
+        A pooler gives the session to another client with the end of the message that ends the transaction: there the
+        statements that clean it stand in that message.
+        """
+        if self._is_bound or self.use is Use.NONE:
+            return await self.run(how)
+        try:
+            # In a transaction that has failed the first statement ends the message, and nothing of the rest is done.
+            first = "select 1; " if how == "commit" else ""
+            await self.run(f"{first}{how}; {cleaning(self.use)}")
+        except asyncpg.InFailedSQLTransactionError:
+            return await self.end("rollback")
+        except (*LOST, *DATA, *AGAIN):
+            raise
+        except asyncpg.PostgresError as error:
+            raise CommitUncertain(str(error)) from error
+        self._cleaned()
+        return how.upper()
+
+    async def clean(self) -> None:
+        """Take out of the session what an application may have left there; where that fails it is not used again."""
+        if self.use is Use.NONE or self.use is Use.DRIVER or self.raw.is_closed() or self.raw.is_in_transaction():
+            return
+        try:
+            await self.run(cleaning(self.use))
+        except BROKEN:
+            self.raw.terminate()
+        else:
+            self._cleaned()
 
     async def bind(self, seconds: float) -> None:
         """Have nothing take more than these seconds."""
@@ -157,8 +193,8 @@ class Connection:
 
     @property
     def usable(self) -> bool:
-        """Whether the connection stands, with no transaction left open, and nobody has replaced its server."""
-        return not (self.raw.is_closed() or self.raw.is_in_transaction() or self.is_outdated)
+        """Whether the connection stands and is clean, no transaction is open, and nobody has replaced its server."""
+        return not (self.raw.is_closed() or self.raw.is_in_transaction() or self.is_outdated or self.use)
 
     @property
     def is_outdated(self) -> bool:
@@ -176,6 +212,11 @@ class Connection:
         except TimeoutError:
             self.raw.terminate()
             raise
+
+    def _cleaned(self) -> None:
+        self._seconds = self._first_seconds
+        if self.use is not Use.DRIVER:
+            self.use = Use.NONE
 
     def _warned(self, connection: Any, message: asyncpg.PostgresLogMessage) -> None:
         """Heard before the answer: the driver tells one after the other."""

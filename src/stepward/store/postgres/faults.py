@@ -40,6 +40,10 @@ class NotReplicated(ConnectionError):
         return "the wait for a standby was cut short, so that the commit may be lost with the primary"
 
 
+class CommitUncertain(ConnectionError):
+    """A message that commits and cleans the session failed: perhaps after the commit."""
+
+
 UNKNOWN_PARAMETER = "42704"
 """Of an address, or of ours on a server that is too old for it."""
 

@@ -83,15 +83,21 @@ class Lane:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """A transaction that stays open across awaits; what its statements raise within comes out as it is."""
+        """A transaction that stays open across awaits; what its statements raise within comes out as it is.
+
+        What an application leaves in the session is taken out of it.
+        """
         async with self._lent() as connection:
             await self._told(lambda: self._begin(connection))
             try:
-                yield connection
-            except BaseException:
-                await _roll_back(connection)
-                raise
-            await self._told(lambda: self._commit(connection), tries=1)
+                try:
+                    yield connection
+                except BaseException:
+                    await _roll_back(connection)
+                    raise
+                await self._told(lambda: self._commit(connection), tries=1)
+            finally:
+                await connection.clean()
 
     async def _told(self, attempt: Callable[[], Awaitable[T]], tries: int = TRIES) -> T:
         """Attempt it, again while other transactions keep it from its end; what is raised is in Stepward's words.
@@ -129,7 +135,7 @@ class Lane:
 
     async def _commit(self, connection: Connection) -> None:
         with self._commits():
-            status = await connection.commits(connection.run("commit"))
+            status = await connection.commits(connection.end("commit"))
         if status != "COMMIT":
             raise StoreUnavailable(
                 f"store {self._place}: expected a transaction to commit, found it rolled back by an earlier statement; "
@@ -157,6 +163,6 @@ async def _roll_back(connection: Connection) -> None:
     """Give the transaction up; a connection on which that fails is not used again."""
     try:
         if not connection.raw.is_closed():
-            await connection.run("rollback")
+            await connection.end("rollback")
     except BROKEN:
         connection.raw.terminate()

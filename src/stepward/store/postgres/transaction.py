@@ -21,6 +21,7 @@ from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.faults import BROKEN, DATA, refused, translated
 from stepward.store.postgres.lent import Lending, lending
+from stepward.store.postgres.session import Use
 from stepward.store.postgres.submission import submit
 from stepward.store.postgres.turn import prove
 
@@ -59,6 +60,7 @@ class PostgresTransaction:
         self._scope.check()
         if _first_word(sql) in ENDS:
             raise Refused("transaction: expected statements within it, found one that ends it; leave that to Stepward")
+        self._connection.use = max(self._connection.use, Use.STATEMENTS)
         try:
             return [tuple(row) for row in await self._connection.fetched(sql, *parameters)]
         except asyncpg.InFailedSQLTransactionError:
@@ -113,7 +115,7 @@ async def opened(database: Database, bell: Bell) -> AsyncIterator[PostgresTransa
     """A transaction of its own: commits when left, rolls back on an exception."""
     scopes.refuse_nested(database)
     async with database.shared.transaction() as connection:
-        with scopes.entered(database) as scope, lending(connection.raw) as lent:
+        with scopes.entered(database) as scope, lending(connection) as lent:
             yield PostgresTransaction(connection, database, scope, lent)
     bell.ring()
 
