@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -187,17 +188,45 @@ def test_processes_that_die_without_a_word_end_the_whole_too(tmp_path: Path) -> 
     )
 
 
+def test_what_is_wrong_at_the_first_start_is_not_tried_again(tmp_path: Path) -> None:
+    _too_new(tmp_path)
+    result = done(tmp_path, "run", SHOP, "--processes", "2")
+    assert result.returncode == 2
+    assert result.stderr.startswith("stepward: store ")
+    assert [line for line in result.stdout.splitlines() if line.startswith("process")] == []
+
+
+@pytest.mark.faults
+def test_what_is_wrong_while_another_is_at_work_is_not_tried_again(tmp_path: Path) -> None:
+    with grouped(tmp_path, SHOP, 2) as group:
+        _too_new(tmp_path)
+        os.kill(group.pids[1], signal.SIGKILL)
+        group.process.read_until("process 1")
+        said = group.process.read_until("process 1")[-1]
+        assert "ended with code 2 before it was at work: store" in said
+        assert said.endswith("upgrade this program; no other begins in its place.")
+        os.kill(group.pids[2], signal.SIGKILL)
+        group.process.read_until("process 2")
+        assert group.process.ended() == 2
+
+
 @pytest.mark.faults
 def test_one_that_cannot_start_is_tried_on_while_another_is_at_work(tmp_path: Path) -> None:
-    with grouped(tmp_path, SHOP, 2) as group:
-        with sqlite3.connect(tmp_path / "stepward.db") as store:
-            store.execute("update stepward_meta set value = '999' where key = 'schema_version'")
+    (tmp_path / "here").mkdir()
+    with grouped(tmp_path, SHOP, 2, STEPWARD_STORE="sqlite:///here/shop.db") as group:
+        (tmp_path / "here").rename(tmp_path / "there")
         os.kill(group.pids[1], signal.SIGKILL)
         for _ in range(STARTS + 1):
             said = group.process.read_until("process 1")[-1]
-        assert "ended with code 2 before it was at work: store" in said
-        assert "upgrade this program; another begins in 4s." in said
-        store.close()
+        assert "ended with code 3 before it was at work: store" in said
+        assert said.endswith("; another begins in 4s.")
+
+
+def _too_new(folder: Path) -> None:
+    """Make the store one of a later version."""
+    with closing(sqlite3.connect(folder / "stepward.db")) as store, store:
+        store.execute("create table if not exists stepward_meta (key text primary key, value text)")
+        store.execute("insert or replace into stepward_meta values ('schema_version', '999')")
 
 
 @pytest.mark.parametrize("count", ["0", "65", "-1", "two", "", "1.5"])

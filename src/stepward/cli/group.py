@@ -12,7 +12,7 @@ from stepward import durations
 from stepward.app import App
 from stepward.cli.child import Child
 from stepward.cli.failures import DONE, FAILED, Silent, complain
-from stepward.cli.places import STARTS, End, Place
+from stepward.cli.places import End, Place
 from stepward.cli.serving import EVERY_ACTOR, header, patience, say, say_draining
 from stepward.cli.signals import SIGNALLED, Signals
 from stepward.clock import Clock
@@ -83,6 +83,8 @@ class Group:
                 return
             pause = place.pause_after(end)
             self._died(place, end, pause)
+            if place.is_given_up:
+                return
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._over.wait()
@@ -112,10 +114,12 @@ class Group:
             say("Ready; SIGTERM or ^C drains.")
 
     def _died(self, place: Place, end: End, pause: float) -> None:
-        if all(each.failed_starts >= STARTS for each in self._places if each.is_taken):
+        if all(each.is_hopeless for each in self._places if each.is_taken):
             self._code = end.code if end.code > 0 else SIGNALLED - end.code
             complain(end.complaint or f"{place.name}: expected it to start, found that it {end.how}; look at its log")
             self.drain()
+        elif place.is_given_up:
+            say(f"{place.name} {end.how}{end.why}; no other begins in its place.")
         else:
             say(f"{place.name} {end.how}{end.why}; another begins in {durations.text(pause)}.")
 

@@ -6,7 +6,7 @@ import signal
 from typing import NamedTuple
 
 from stepward.cli.child import Child
-from stepward.cli.failures import DONE
+from stepward.cli.failures import DONE, WRONG
 from stepward.policies import grown
 
 FIRST_PAUSE = 0.5
@@ -40,6 +40,11 @@ class End(NamedTuple):
         """What it said, to be put behind."""
         return f": {self.complaint}" if self.complaint else ""
 
+    @property
+    def is_final(self) -> bool:
+        """Whether another start would end alike: the application or its settings are wrong."""
+        return self.code == WRONG and self.worked is None
+
 
 class Place:
     """A place for one process at a time."""
@@ -50,6 +55,8 @@ class Place:
         self.at_work = False
         self.failed_starts = 0
         """In a row."""
+        self.is_given_up = False
+        """Whether no other process is begun here."""
         self._deaths = 0
         """In a row, with no steady work in between."""
 
@@ -63,6 +70,11 @@ class Place:
         """Whether anybody was ever tried here."""
         return self.child is not None or self.failed_starts > 0
 
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether its starts have failed often enough, if all the others fail as well."""
+        return self.is_given_up or self.failed_starts >= STARTS
+
     def began(self) -> None:
         """Its process is at work."""
         self.at_work = True
@@ -73,4 +85,5 @@ class Place:
         is_steady = end.worked is not None and end.worked >= STEADY_SECONDS
         self._deaths = 1 if is_steady else self._deaths + 1
         self.failed_starts += end.worked is None
+        self.is_given_up = end.is_final
         return grown(FIRST_PAUSE, 2.0, LONGEST_PAUSE, self._deaths)
