@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterator
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import Context
+from typing import Any
 
 import pytest
 
@@ -116,6 +118,31 @@ def test_a_stall_lets_everybody_else_go_on(loop: SimulationLoop) -> None:
     loop.create_task(work(), context=inside(other))
     loop.run_forever()
     assert seen == [("stalls", 0), ("works", 1), ("goes on", 3)]
+
+
+def test_what_others_begin_during_a_stall_is_not_given_to_the_code_that_stalls(loop: SimulationLoop) -> None:
+    stalling, other = loop.open_lane("a"), loop.open_lane("b")
+    kept: list[Any] = []
+
+    async def stall() -> None:
+        outer = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(firstiter=kept.append)  # as a workflow that is driven does
+        loop.stall(3)
+        assert sys.get_asyncgen_hooks().firstiter == kept.append
+        sys.set_asyncgen_hooks(*outer)
+        loop.stop()
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    async def work() -> None:
+        await asyncio.sleep(1)
+        assert [number async for number in numbers()] == [1]
+
+    loop.create_task(stall(), context=inside(stalling))
+    working = loop.create_task(work(), context=inside(other))
+    loop.run_forever()
+    assert (working.exception(), kept) == (None, [])
 
 
 async def forever() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import heapq
 import random
+import sys
 import warnings
 import weakref
 from collections import deque
@@ -125,6 +126,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if task is not None:
             asyncio.tasks._leave_task(self, task)
         asyncio._set_running_loop(self)
+        # A workflow's hooks would take the generators of everybody who goes on, and close them with its own.
+        hooks = sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)  # type: ignore[attr-defined]
         lane.stalled = True
         try:
             while self._instant < until and not self._halting and not lane.closed:
@@ -132,6 +136,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         finally:
             lane.stalled = False
             self.current = lane
+            sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(running)
             if task is not None:
                 asyncio.tasks._enter_task(self, task)
