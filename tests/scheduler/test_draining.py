@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from stepward import workflow
+from stepward import TaskHandle, wait_for, workflow
+from stepward.model.states import TaskState
 from stepward.running import Running
 from stepward.store.contract import Change, Committed
 from stepward.transport.contract import Delivery
-from tests.scheduler.world import Service, World, take, until
+from tests.scheduler.world import Act, Service, World, in_state, states, take, until
 
 COMMIT_SECONDS = 0.2
 TAKE_SECONDS = 0.05
@@ -115,3 +118,47 @@ async def test_an_answer_that_comes_during_a_drain_is_recorded(world: World, ser
     await until(is_asked)
     await running.stop()
     assert (await handle.steps())[0].state == "completed"
+
+
+async def test_a_task_that_ends_while_a_step_given_up_is_at_work_is_no_task_that_waits(
+    world: World, service: Service
+) -> None:
+    """Row 9: its last wait is over, so nothing that comes would wake it after the drain."""
+
+    @workflow
+    async def order() -> Any:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await service.do("slow")
+        return await wait_for("word")
+
+    service.plan("do slow", insist(2))
+    app = world.app([order], [service.agent], drain=0)
+    running = await world.run(app)
+    client = await world.client(world.app([order]))
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.WAITING)
+    await handle.signal("word", "go on")
+    await until(lambda: _is_told(handle))
+    status = await handle.status()
+    assert (status.state, status.waits_for) == (TaskState.PROCESSING, None)
+    await running.stop()
+    await world.run(world.app([order], [service.agent], drain=0))
+    assert await handle.result(timeout=60) == "go on"
+
+
+async def _is_told(handle: TaskHandle) -> bool:
+    """Whether the signal has reached the task."""
+    return "signal:word/1" in await states(handle)
+
+
+def insist(seconds: float) -> Act:
+    """Work on for so long, whatever is told of it."""
+
+    async def act() -> None:
+        work = asyncio.ensure_future(asyncio.sleep(seconds))
+        while not work.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.shield(work)
+
+    return act

@@ -370,6 +370,9 @@ class Residence:
             self.waiting.leave(resident)
             until = self._unwinding.settle(resident, now)
             self._count_children(resident)
+            if resident.cleaning and _stays(resident):
+                # A row that says it waits would be left by a drain until something comes, and nothing does.
+                self._face_at_work(resident, now)
             # An instant that is past is no matter of time any more, but of room.
             if until is not None and until > now:
                 self._agenda.at(until, resident.task.uid)
@@ -377,8 +380,7 @@ class Residence:
         timer = execution.next_timer
         if timer is not None:
             self._agenda.at(timer, resident.task.uid)
-        move = resident.change.move if resident.change is not None else None
-        if move is None:
+        if _stays(resident):
             self._face(resident, now)
 
     def _count_children(self, resident: Resident) -> None:
@@ -398,10 +400,7 @@ class Residence:
             return
         if not resident.all_wait():
             self.waiting.leave(resident)
-            waited = task.state is TaskState.WAITING or task.waits_for is not None
-            if waited or resident.mended or (task.recovery_count and resident.made_progress):
-                held_until = bounding.held_until(resident, now)
-                resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=held_until)
+            self._face_at_work(resident, now)
             return
         waits_for, until = execution.waits_for, resident.wakes_at
         self.waiting.enter(resident, now)
@@ -411,6 +410,18 @@ class Residence:
         if is_other or resident.mended or task.state is not TaskState.WAITING:
             face = {"wake_at": until, "waits_for": waits_for, "complete_by": of_steps(resident.open.values())}
             resident.changed().move = self._ends.move(task, TaskState.WAITING, now, **face)
+
+    def _face_at_work(self, resident: Resident, now: float) -> None:
+        task = resident.task
+        waited = task.state is TaskState.WAITING or task.waits_for is not None
+        if waited or resident.mended or (task.recovery_count and resident.made_progress):
+            held_until = bounding.held_until(resident, now)
+            resident.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=held_until)
+
+
+def _stays(resident: Resident) -> bool:
+    """Whether this turn's change moves the task nowhere yet."""
+    return not resident.leaving and (resident.change is None or resident.change.move is None)
 
 
 def _may_start(resident: Resident, step: Step) -> bool:
