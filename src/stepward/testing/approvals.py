@@ -86,8 +86,8 @@ class Approvers:
         self._chance = chance
         self._mirror = mirror
         self._trace = trace
-        self._accepted: dict[tuple[str, int, str], str] = {}
-        """By step, the token that was good."""
+        self._accepted: dict[tuple[str, int, str], tuple[str, int]] = {}
+        """By step, the token that was good, and how often its task had been resubmitted by then."""
         self._number = 0
 
     def delay(self, *, faulty: bool) -> float:
@@ -149,7 +149,9 @@ class Approvers:
         self._trace.reached("somebody outside finished a step")
         claim = found.claim
         place = (claim.task, claim.run, claim.key)
-        if place in self._accepted and self._mirror.steps[place].generation == 0:
-            again = "one token" if self._accepted[place] == token else "two tokens"
+        before, resubmitted = self._accepted.get(place, ("", -1))
+        now_resubmitted = self._mirror.resubmitted(claim.task)
+        if resubmitted == now_resubmitted and self._mirror.steps[place].generation == 0:
+            again = "one token" if before == token else "two tokens"
             self._trace.violated("S5", f"{claim.task}/{claim.key} was finished twice, with {again}")
-        self._accepted[place] = token
+        self._accepted[place] = (token, now_resubmitted)

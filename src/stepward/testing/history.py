@@ -248,6 +248,10 @@ class Mirror:
         """The steps of a task, of every run."""
         return list(self._of_tasks.get(task, {}).values())
 
+    def resubmitted(self, task: str) -> int:
+        """How often that task was resubmitted."""
+        return sum(row.act == "resubmit" and row.task == task for row in self.audits.values())
+
 
 def _key(table: str, row: Any) -> Any:
     return row[:3] if table == "step" else row[0]

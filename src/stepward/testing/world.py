@@ -196,7 +196,7 @@ class World:
         """S34: code that hangs takes few processes down, until an operator has it tried again."""
         self.trace.fault(HANG, process.name, task, seconds)
         self.hung[task] += 1
-        again = sum(row.act == "resubmit" and row.task == task for row in self.mirror.audits.values())
+        again = self.mirror.resubmitted(task)
         if self.hung[task] > MOST_HANGS * (1 + again):
             self.trace.violated("S34", f"{task} hung {self.hung[task]} times")
 
