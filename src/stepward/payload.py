@@ -47,7 +47,7 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str 
     try:
         data = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {_cause(error)}") from None
+        raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {cause(error)}") from None
     if len(data) > min(DEPTH, limit):  # shorter ones are neither too long nor too deep
         check_size(data, what, limit=limit, advice=advice)
     if NULL in data:
@@ -71,7 +71,17 @@ def decode(data: bytes, what: str, kind: Any = Any) -> Any:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         wanted = "JSON" if kind is Any else f"JSON that fits {_name(kind)}"
-        raise InvalidPayload(f"{what}: expected {wanted}, found {_cause(error)}") from None
+        raise InvalidPayload(f"{what}: expected {wanted}, found {cause(error)}") from None
+
+
+def cause(error: Exception) -> str:
+    """What was found, as the end of a sentence that has said already what was expected."""
+    if isinstance(error, RecursionError):
+        return "nesting too deep"
+    for said, found in FOUND:
+        if match := said.fullmatch(str(error)):
+            return match.expand(found)
+    return str(error)
 
 
 def is_json(data: bytes) -> bool:
@@ -120,7 +130,7 @@ class Signature:
             values = msgspec.structs.astuple(self._decoder.decode(data))
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise InvalidArguments(
-                f"arguments of {self.what}: expected {self.text()}, found {_cause(error)}; pass what fits"
+                f"arguments of {self.what}: expected {self.text()}, found {cause(error)}; pass what fits"
             ) from None
         if not self._named:
             return values, {}
@@ -133,7 +143,7 @@ class Signature:
             return self._result.decode(data)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise InvalidPayload(
-                f"result of {self.what}: expected {_name(self._result.type)}, found {_cause(error)}"
+                f"result of {self.what}: expected {_name(self._result.type)}, found {cause(error)}"
             ) from None
 
     def check_returned(self, value: Any, data: bytes) -> None:
@@ -267,16 +277,6 @@ def _parts(item: object) -> Iterable[object]:
     kind = type(item)
     fields: Iterable[str] = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ()))
     return [getattr(item, name) for name in fields if hasattr(item, name)]
-
-
-def _cause(error: Exception) -> str:
-    """What was found, as the end of a sentence that has said already what was expected."""
-    if isinstance(error, RecursionError):
-        return "nesting too deep"
-    for said, found in FOUND:
-        if match := said.fullmatch(str(error)):
-            return match.expand(found)
-    return str(error)
 
 
 def _name(kind: Any) -> str:

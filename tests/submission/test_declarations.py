@@ -69,5 +69,5 @@ def test_a_message_shows_its_id_and_reads_its_data() -> None:
     message = Message(CloudEvent(id="A-1", source="/web", type="order", specversion="1.0"), tries=2)
     assert (repr(message), message.tries, message.reply_to, message.time) == ("<Message A-1>", 2, None, None)
     assert message.read() is None
-    with pytest.raises(Unacceptable, match="message 'A-1': expected data that fits, found: Expected `int`, got `null`"):
+    with pytest.raises(Unacceptable, match="message 'A-1': expected data that fits, found `null` instead of `int`"):
         message.read(int)

@@ -62,7 +62,7 @@ def test_a_request_carries_what_was_told_before_as_text() -> None:
         (event(data="x" * PROGRESS_BYTES), "expected at most 2,048 bytes"),
         (event(data=json.loads("[" * 150 + "]" * 150)), "nested"),
         (event(step="a\0b"), "NUL"),
-        (b'{"specversion":"1.0","type":"stepward.progress"}', "missing"),
+        (b'{"specversion":"1.0","type":"stepward.progress"}', "without"),
     ],
 )
 def test_what_is_no_progress_spoils_nothing_beside_it(body: bytes, reason: str) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from stepward.errors import InvalidPayload
+from stepward.payload import cause
 
 SEQUENCE_DIGITS = 10
 LONGEST_ATTRIBUTE = 1_000
@@ -47,7 +48,7 @@ def decode_event(body: bytes) -> CloudEvent:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         start = body[:60].decode(errors="replace")
         raise InvalidPayload(
-            f"message: expected a CloudEvent 1.0 in JSON, found {start!r}: {error!s:.{LONGEST_ATTRIBUTE}}"
+            f"message: expected a CloudEvent 1.0 in JSON, found {cause(error):.{LONGEST_ATTRIBUTE}} in {start!r}"
         ) from None
     for name in ("id", "source", "type"):
         if not 0 < len(getattr(event, name)) <= LONGEST_ATTRIBUTE:
@@ -71,5 +72,5 @@ def data_of(event: CloudEvent, kind: Any = Any) -> Any:
         return msgspec.json.decode(event.data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidPayload(
-            f"message {event.id[:100]!r}: expected data that fits, found: {error!s:.{LONGEST_ATTRIBUTE}}"
+            f"message {event.id[:100]!r}: expected data that fits, found {cause(error):.{LONGEST_ATTRIBUTE}}"
         ) from None

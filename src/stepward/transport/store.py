@@ -9,6 +9,7 @@ import msgspec
 from stepward.events import Observers
 from stepward.model import answers
 from stepward.model.messages import Request
+from stepward.payload import cause
 from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.queues import Messages, Stored, StoreQueues
 
@@ -109,7 +110,7 @@ class StoreTransport:
             try:
                 found.append(Delivery(self._decoder.decode(item.body), item.token, item.taken_until))
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                dead.append((item.token, f"expected a request or a reply, found: {error}"))
+                dead.append((item.token, f"expected a request or a reply, found {cause(error)}"))
                 start = item.body[:200].decode(errors="replace")
                 self._observers.tell("transport.dead_letter", queue=queue, error=str(error), start=start)
         if dead:

@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 from stepward.model.cloudevents import instant
 from stepward.model.current import PROGRESS_BYTES, SHORTEN
 from stepward.model.messages import Outcome, Progress, Reply, Request, traceparent
-from stepward.payload import check_size
+from stepward.payload import cause, check_size
 from stepward.transport.contract import Message
 from stepward.transport.graves import LONGEST_REASON, Letter
 
@@ -253,7 +253,7 @@ def decode_revocation(body: bytes) -> Revocation | None:
 
 def _reason(expected: str, error: Exception) -> str:
     """Why nobody can read it, never long: an error may quote all that came."""
-    return f"expected {expected}, found: {error}"[:LONGEST_REASON]
+    return f"expected {expected}, found {cause(error)}"[:LONGEST_REASON]
 
 
 def _message(event: RequestEvent | ReplyEvent | ProgressEvent) -> Message:
