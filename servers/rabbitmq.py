@@ -9,9 +9,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from servers.ports import free_port
 from servers.postgres.programs import give, user
@@ -19,6 +20,7 @@ from servers.postgres.programs import give, user
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """Debian's own wrapper of it runs one server a host."""
 START_SECONDS = 120
+NO_FILES: Mapping[str, str] = MappingProxyType({})
 LOOK_SECONDS = 0.05
 GREETING = b"AMQP\x00\x00\x09\x01"
 METHOD_FRAME = b"\x01"
@@ -40,9 +42,10 @@ class Server:
 
     name = "RabbitMQ"
 
-    def __init__(self, folder: Path, port: int | None = None, *, is_traced: bool = False) -> None:
+    def __init__(self, folder: Path, port: int | None = None, *, is_traced: bool = False, settings: str = "") -> None:
         self.port = port or free_port()
         self._folder = folder
+        self._more = settings
         self._is_traced = is_traced
         self._mapper_port = free_port()
         self._nodes_port = free_port()
@@ -62,7 +65,7 @@ class Server:
 
     def start(self) -> None:
         """Start it where it was, and wait until it takes connections."""
-        (self._folder / "rabbitmq.conf").write_text(SETTINGS.format(port=self.port))
+        (self._folder / "rabbitmq.conf").write_text(SETTINGS.format(port=self.port) + self._more)
         (self._folder / "advanced.config").write_text(TRACED if self._is_traced else UNTRACED)
         (self._folder / "plugins").write_text("[].")
         if self._mapper is None:
@@ -162,10 +165,16 @@ class Server:
 
 
 @contextmanager
-def running(*, is_traced: bool = False) -> Iterator[Server]:
-    """A new server, begun and gone with the block."""
+def running(*, is_traced: bool = False, settings: str = "", files: Mapping[str, str] = NO_FILES) -> Iterator[Server]:
+    """A new server, begun and gone with the block.
+
+    ``settings`` are added to its own; ``{folder}`` in them is its folder, in which ``files`` are written first.
+    """
     with home() as folder:
-        server = Server(folder, is_traced=is_traced)
+        for name, text in files.items():
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o644)
+        server = Server(folder, is_traced=is_traced, settings=settings.replace("{folder}", str(folder)))
         try:
             server.start()
             yield server

@@ -25,6 +25,7 @@ StepwardError
 │   └── CommitUnknown        a commit whose outcome nobody knows: the instance fences itself
 ├── InstanceFenced           this instance was declared dead: it forgets its tasks and starts over
 ├── TransportError           a queue cannot be reached
+│   └── QueueRefused         the broker answers, and refuses what this queue was asked
 ├── AlertRefused             a sink did not take an alert: it is offered again later
 ├── ArchiveUnavailable       the archive cannot be written: no task is deleted
 ├── NonDeterministic         a replay asked for something else than the record holds
@@ -145,6 +146,14 @@ class InstanceFenced(StepwardError):
 
 class TransportError(StepwardError):
     """A queue cannot be reached or refused a message."""
+
+
+class QueueRefused(TransportError):
+    """The broker answers, and refuses what a queue was asked to do; ``reason`` is what the broker says."""
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class AlertRefused(StepwardError):

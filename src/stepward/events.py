@@ -44,6 +44,10 @@ class Observers:
         """Tell ``observer`` too from now on."""
         self._observers.append(observer)
 
+    def remove(self, observer: Observer) -> None:
+        """Tell ``observer`` no more."""
+        self._observers.remove(observer)
+
     @property
     def listening(self) -> bool:
         """Whether anybody listens: a hot path need not build an event nobody hears."""
@@ -52,7 +56,7 @@ class Observers:
     def tell(self, name: str, **fields: Any) -> None:
         """Tell every observer; what one of them raises is its own affair and stops nothing."""
         event = Event(name, fields)
-        for observer in self._observers:
+        for observer in tuple(self._observers):
             try:
                 observer(event)
             except BaseException as error:  # an observer must never stop an actor

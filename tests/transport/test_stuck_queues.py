@@ -22,7 +22,7 @@ class Channel:
     def __init__(self) -> None:
         self.answers = True
         self.deleted: list[str] = []
-        self.connection = self.channel = self.default_exchange = self
+        self.connection = self.channel = self.publishing = self.default_exchange = self
 
     async def __call__(self, **_: Any) -> Channel:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from stepward.events import Observers
 from stepward.transport.appqueues import BrokerQueues, Posted, ResponseQueue, WorkQueue
 from stepward.transport.queues import Given
 
@@ -54,7 +55,7 @@ class Parts:
 
 async def test_one_who_watches_no_more_is_sent_no_more() -> None:
     parts = Parts()
-    queues = BrokerQueues(parts, app="shop", new_uid=str, bury=None)
+    queues = BrokerQueues(parts, app="shop", new_uid=str, observers=Observers(), bury=None)
     gone, stays = queues.watch(REPLIES), queues.watch(REPLIES)
     for watching in (gone, stays):
         await watching.read(0, 9)

@@ -18,6 +18,7 @@ from stepward.host.hangs import Hangs
 from stepward.host.leases import Leases
 from stepward.host.pace import Pace
 from stepward.host.parts import Parts, Roles
+from stepward.host.queue_warnings import QueueWarnings
 from stepward.host.relaying import relay_of
 from stepward.host.routing import Routing
 from stepward.host.submissions import keep, submitter
@@ -93,10 +94,7 @@ class Host:
         self._run(self._leases.keep)
         if self._roles.scheduler:
             self._run(self._adoption.keep)
-        if self._relay is not None:
-            self._run(self._relay.run)
-            self._run(self._relay.keep_burying)
-            self._run(Announced(parts).keep)
+        self._start_at_broker()
         if self._roles.scheduler or self._agents.names:
             self._run(self._routing.keep)
         self._watcher.start()
@@ -261,6 +259,16 @@ class Host:
         await self._routing.look()
         for runner in runners:
             self._run(runner.run)
+
+    def _start_at_broker(self) -> None:
+        """What a process does beside its actors where a broker has the queues."""
+        parts = self._parts
+        if parts.brokered is not None:
+            self._run(QueueWarnings(parts, lambda: next(iter(self._leases.instances), parts.app)).keep)
+        if self._relay is not None:
+            self._run(self._relay.run)
+            self._run(self._relay.keep_burying)
+            self._run(Announced(parts).keep)
 
     async def _start_submissions(self) -> None:
         parts = self._parts

@@ -24,10 +24,12 @@ WARNINGS = (
     "step.failed",
     "step.gave_up",
     "supervisor.forgave",
+    "transport.accepted",
     "transport.connected",
     "transport.lost",
+    "transport.refused",
 )
-"""``transport.connected`` ends an outage: who was warned of its beginning learns that it is over."""
+"""``transport.connected`` and ``transport.accepted`` say that what was warned of is over."""
 WARNING_ENDS = (
     ".blocked",
     ".broke",

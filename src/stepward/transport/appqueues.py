@@ -11,8 +11,10 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge, TransportError
+from stepward.events import Observers
 from stepward.transport.graves import Bury, Letter, letters_queue, sealed
 from stepward.transport.queues import NOTHING_TOLD, Given, Stored, Watching
+from stepward.transport.refusals import Refusals
 
 R = TypeVar("R")
 RESPONSES = "replies."
@@ -110,8 +112,11 @@ class BrokerQueues:
     ``bury`` keeps dead letters in the store; a process without a store sends them there through a queue of the broker.
     """
 
-    def __init__(self, depot: Depot, *, app: str, new_uid: Callable[[], str], bury: Bury | None) -> None:
+    def __init__(
+        self, depot: Depot, *, app: str, new_uid: Callable[[], str], observers: Observers, bury: Bury | None
+    ) -> None:
         self._depot = depot
+        self._refusals = Refusals(depot.name, observers)
         self._new_uid = new_uid
         self._letters = letters_queue(app)
         self._bury_in_store = bury
@@ -159,13 +164,13 @@ class BrokerQueues:
         for body, _ in bodies:
             self._check_size(queue, body)
         for body, expires_at in bodies:
-            await self._depot.append(queue, Posted(body, self._new_uid(), expires_at))
+            await self._append(queue, Posted(body, self._new_uid(), expires_at))
 
     async def carry(self, queue: str, body: bytes, id: str) -> None:
         """Append what stood in the store; carried twice under one id it may come twice, or once."""
         await self._reach(queue)
         self._check_size(queue, body)
-        await self._depot.append(queue, Posted(body, id))
+        await self._append(queue, Posted(body, id))
 
     @property
     def limit(self) -> int:
@@ -175,14 +180,16 @@ class BrokerQueues:
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
         """See ``AppQueues.take``."""
         await self._reach(queue)
-        return await self._while_open(queue, self._work_queue(queue).take(limit, lease))
+        with self._refusals.watching(queue):
+            return await self._while_open(queue, self._work_queue(queue).take(limit, lease))
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
         """See ``AppQueues.read``."""
         await self._reach(queue)
         if queue not in self._readers:
             self._readers[queue] = self._depot.responses(queue, watches=False)
-        return await self._while_open(queue, self._readers[queue].read(after, limit))
+        with self._refusals.watching(queue):
+            return await self._while_open(queue, self._readers[queue].read(after, limit))
 
     def watch(self, queue: str) -> Watching:
         """See ``AppQueues.watch``."""
@@ -237,12 +244,16 @@ class BrokerQueues:
         self._watched.add(part)
         return await self._while_open(queue, part.read(after, limit))
 
+    async def _append(self, queue: str, posted: Posted) -> None:
+        with self._refusals.watching(queue):
+            await self._depot.append(queue, posted)
+
     async def _bury(self, queue: str, letters: Sequence[Letter]) -> None:
         if self._bury_in_store is not None:
             await self._bury_in_store(queue, letters)
             return
         for letter in letters:
-            await self._depot.append(self._letters, Posted(sealed(queue, letter, self.limit), self._new_uid()))
+            await self._append(self._letters, Posted(sealed(queue, letter, self.limit), self._new_uid()))
 
     async def _reach(self, queue: str) -> None:
         self._check_open(queue)

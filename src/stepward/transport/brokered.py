@@ -13,6 +13,7 @@ from stepward.transport.graves import Bury
 from stepward.transport.intake import Intake, Source
 from stepward.transport.losses import decode_loss
 from stepward.transport.outgoing import Packer, Parcel
+from stepward.transport.refusals import Refusals
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation
 
 
@@ -68,6 +69,7 @@ class BrokerTransport:
         self._now = now
         self._observers = observers
         self._bury = bury
+        self._refusals = Refusals(broker.name, observers)
         self._wire = Wire(app)
         self._packer = Packer(self._wire, broker.name)
         self._intakes: dict[str, Intake[Any]] = {}
@@ -89,7 +91,8 @@ class BrokerTransport:
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         """See ``Transport.take``."""
         self._check_open(queue)
-        return await self._intake(queue).take(limit, lease)
+        with self._refusals.watching(queue):
+            return await self._intake(queue).take(limit, lease)
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
         """See ``Transport.settle``."""
@@ -162,7 +165,8 @@ class BrokerTransport:
 
     async def _append(self, queue: str, messages: Sequence[Message], limit: int) -> None:
         if messages:
-            await self._broker.append(queue, list(self._packer.parcels(messages, self._now(), limit)))
+            with self._refusals.watching(queue):
+                await self._broker.append(queue, list(self._packer.parcels(messages, self._now(), limit)))
 
     def _tell(self, queue: str, task: str, run: int, key: str) -> None:
         for listener in tuple(self._listeners.get(queue, ())):

@@ -57,7 +57,7 @@ def broker_queues(
     """The applications' own queues at that broker, over a connection of their own. Raises SettingsError."""
     _, make = _makers(address)
     depot = make(app=app, now=now, environment=environment, observers=observers)
-    return BrokerQueues(depot, app=app, new_uid=environment.new_uid, bury=bury)
+    return BrokerQueues(depot, app=app, new_uid=environment.new_uid, observers=observers, bury=bury)
 
 
 class Opening(Broker, Protocol):

@@ -73,6 +73,7 @@ async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_othe
     async with HoldingWire(server.port) as wire, brokered(server.address, app=app) as other:
         one = await opened(f"amqp://guest:guest@127.0.0.1:{wire.port}/", app=app, events=events)
         await one.publish("replies.me", [reply("warm")])
+        await one.publish("agents.new", [request("warm")])
         await one.publish(QUEUE, [request("warm")])
         await one.settle(QUEUE, await one.take(QUEUE, 200, 30.0))
         wire.is_holding = True

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, Instance, Schedule, WorkflowRecord
 
 
 class HostStore(Protocol):
@@ -53,6 +53,14 @@ class HostStore(Protocol):
         From the second time on its inbox holds the word to fail, which its owner, present or next, carries out before
         it runs any of its code.
         """
+        ...
+
+    async def warn(self, alert: Alert) -> None:
+        """Make an alert about a queue, unless one of its kind with the same details is open."""
+        ...
+
+    async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
+        """Acknowledge the open alerts of that kind with these details: what they report is over."""
         ...
 
     async def standings(self) -> list[AgentStanding]:

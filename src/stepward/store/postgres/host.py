@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import InboxKind, Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, InboxKind, Instance, Schedule, WorkflowRecord
 from stepward.store import rulings
 from stepward.store.contract import Post
 from stepward.store.postgres import agents, inbox, journal, leases, recurring
@@ -69,6 +69,14 @@ class PostgresHost:
         self._bell.ring()
         return hangs
 
+    async def warn(self, alert: Alert) -> None:
+        """See ``HostStore.warn``."""
+        await self._lane.write(journal.write_alerts, [alert], self._clock.now())
+
+    async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
+        """See ``HostStore.end_warning``."""
+        await self._lane.write(_end_warning, kind, details, sender, self._clock.now())
+
     async def standings(self) -> list[AgentStanding]:
         """See ``HostStore.standings``."""
         return await self._lane.read(agents.standings)
@@ -107,3 +115,8 @@ async def _count_hang(connection: Connection, task: str, sender: str, where: str
     await inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
     await journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
+
+
+async def _end_warning(connection: Connection, kind: str, details: bytes, sender: str, now: float) -> None:
+    numbers = [row[0] for row in await connection.rows("host.end_warning", kind, details, now, sender)]
+    await journal.write_audits(connection, [rulings.acknowledged(number, sender) for number in numbers], now)

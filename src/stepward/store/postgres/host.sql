@@ -13,3 +13,8 @@ select pg_notify($1, ''), set_config('synchronous_commit', 'off', true), extract
 -- name: count_hang
 -- Code of a live task held up an event loop; one that ended has no owner to fear for.
 update {schema}.task set hangs = hangs + 1 where uid = $1 and state not in {ends} returning hangs
+
+-- name: end_warning
+-- Open alerts of a kind with these details, acknowledged: their numbers.
+update {schema}.alert set acknowledged_at = $3, acknowledged_by = $4
+where acknowledged_at is null and kind = $1 and details = $2 returning number

@@ -162,6 +162,8 @@ class PostgresStore:
         self.renew = host.renew
         self.retire = host.retire
         self.count_hang = host.count_hang
+        self.warn = host.warn
+        self.end_warning = host.end_warning
         self.standings = host.standings
         self.open_breaker = host.open_breaker
         self.grant_probe = host.grant_probe

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, Instance, Schedule, WorkflowRecord
 from stepward.store import rulings
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import agents, inbox, journal, leases, recurring
@@ -54,6 +54,14 @@ class SqliteHost:
         """See ``HostStore.count_hang``."""
         return await self._database.write(_count_hang, task, sender, where, self._clock.now())
 
+    async def warn(self, alert: Alert) -> None:
+        """See ``HostStore.warn``."""
+        await self._database.write(journal.write_alerts, [alert], self._clock.now())
+
+    async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
+        """See ``HostStore.end_warning``."""
+        await self._database.write(_end_warning, kind, details, sender, self._clock.now())
+
     async def standings(self) -> list[AgentStanding]:
         """See ``HostStore.standings``."""
         return await self._database.read(agents.standings)
@@ -78,3 +86,8 @@ def _count_hang(connection: Connection, task: str, sender: str, where: str, now:
     inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
     journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
+
+
+def _end_warning(connection: Connection, kind: str, details: bytes, sender: str, now: float) -> None:
+    numbers = [row[0] for row in connection.rows(Q["end_warning"], (kind, details, now, sender))]
+    journal.write_audits(connection, [rulings.acknowledged(number, sender) for number in numbers], now)

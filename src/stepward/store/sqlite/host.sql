@@ -8,3 +8,8 @@ on conflict (name, version) do update set
 -- name: count_hang
 -- Code of a live task held up an event loop; one that ended has no owner to fear for.
 update stepward_task set hangs = hangs + 1 where uid = ?1 and state not in {ends} returning hangs
+
+-- name: end_warning
+-- Open alerts of a kind with these details, acknowledged: their numbers.
+update stepward_alert set acknowledged_at = ?3, acknowledged_by = ?4
+where acknowledged_at is null and kind = ?1 and details = ?2 returning number

@@ -11,10 +11,11 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, DiscardPolicy, Header, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import BadRequestError, NoStreamResponseError, NotFoundError
 
-from stepward.errors import PayloadTooLarge, TransportError
+from stepward.errors import PayloadTooLarge, QueueRefused, TransportError
 from stepward.transport.appqueues import Posted
 from stepward.transport.cancellation import heed_cancellation
 from stepward.transport.nats.link import Link
+from stepward.transport.nats.refusing import TOO_LARGE
 
 MOST_BYTES = 1024**3
 DOUBLES_SECONDS = 120.0
@@ -49,7 +50,7 @@ class AppStream:
     async def open(self) -> datetime | None:
         """Make the stream unless it is there; when it was made, by which a stream that was lost is told from it."""
         context = await self.context()
-        with self.link.reaching(f"stream {self.name}"):
+        with self.link.reaching(f"stream {self.name}", self.name):
             try:
                 found = await context.stream_info(self.name)
             except NotFoundError:
@@ -67,6 +68,8 @@ class AppStream:
                     await self.open()
                 await self._append(queue, subject, posted)
                 return
+            except QueueRefused:
+                raise
             except TransportError as error:
                 # Without a cause there is no connection.
                 if asyncio.get_running_loop().time() > end or error.__cause__ is None:
@@ -79,7 +82,7 @@ class AppStream:
         """Make a consumer unless it is there; the lease that it gives."""
         await self.open()
         context = await self.context()
-        with self.link.reaching(f"stream {self.name}"):
+        with self.link.reaching(f"stream {self.name}", self.name):
             if config.durable_name is not None:
                 try:
                     found = (await context.consumer_info(self.name, config.durable_name)).config.ack_wait or 0.0
@@ -94,13 +97,13 @@ class AppStream:
     async def forget(self, subject: str, below: int) -> None:
         """Delete the messages of a queue below a place in the stream."""
         context = await self.context()
-        with self.link.reaching(f"stream {self.name}"):
+        with self.link.reaching(f"stream {self.name}", self.name):
             await context.purge_stream(self.name, seq=below, subject=subject)
 
     async def delete(self, place: int) -> None:
         """Delete a message, unless it is gone."""
         context = await self.context()
-        with self.link.reaching(f"stream {self.name}"):
+        with self.link.reaching(f"stream {self.name}", self.name):
             try:
                 await context.delete_msg(self.name, place)
             except (NotFoundError, BadRequestError):
@@ -117,12 +120,14 @@ class AppStream:
         if posted.expires_at is not None:
             headers[EXPIRES] = repr(posted.expires_at)
             ttl = math.ceil(max(0.0, posted.expires_at - self.now())) + 1
-        with self.link.reaching(f"queue {queue}"):
+        with self.link.reaching(f"queue {queue}", f'"{subject}"'):
             try:
                 await context.publish(subject, posted.body, ANSWER_SECONDS, headers=headers, msg_ttl=ttl)
             except NoStreamResponseError:
                 raise TimeoutError("no stream takes it") from None
             except BadRequestError as error:
+                if error.err_code != TOO_LARGE:
+                    raise
                 raise PayloadTooLarge(
                     f"queue {queue}: expected a message that NATS takes, found it refused: {error.description}; "
                     f"look at the limits of stream {self.name}"

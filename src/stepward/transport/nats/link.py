@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
 from stepward.clock import Environment
-from stepward.errors import TransportError
+from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.lasting import Lasting
 from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.refusing import PERMISSIONS, refusal
 
 CONNECT_SECONDS = 2
 PROBE_SECONDS = 1
@@ -25,6 +28,8 @@ OLDEST = (2, 11)
 HEADERS = 1024
 """Bytes of a message that are its headers'."""
 FAULTS = (NatsError, OSError, TimeoutError)
+MOST_DENIED = 100
+"""The last permission errors are remembered: NATS sends them apart from the request, which gets no answer."""
 
 Opened = Callable[[Client], Awaitable[None]]
 
@@ -42,6 +47,7 @@ class Link:
         self._opened = opened
         self._next = 0
         self._erred: Exception | None = None
+        self._denied: deque[tuple[float, str]] = deque(maxlen=MOST_DENIED)
         self._lasting: Lasting[Client] = Lasting(
             self._connect,
             broker="NATS",
@@ -53,7 +59,47 @@ class Link:
         )
         self.open = self._lasting.open
         self.client = self._lasting.connection
-        self.reaching = self._lasting.reaching
+
+    @contextmanager
+    def reaching(self, what: str, *about: str) -> Iterator[None]:
+        """See ``Lasting.reaching``; a refusal raises QueueRefused.
+
+        ``about`` are parts of the subject, by which a permission error is known to be the answer.
+        """
+        began_at = asyncio.get_running_loop().time()
+        try:
+            with self._lasting.reaching(what):
+                yield
+        except QueueRefused:
+            raise
+        except TransportError as error:
+            reason = refusal(error.__cause__)
+            if reason is None and isinstance(error.__cause__, TimeoutError):
+                reason = self.denial(began_at, *about)
+            if reason is None:
+                raise
+            raise self.refused(what, reason) from error.__cause__
+
+    def denial(self, since: float, *about: str) -> str | None:
+        """The last permission error since then, by the loop's time, for a subject with all these parts."""
+        for at, text in reversed(self._denied):
+            if at >= since and about and all(part.lower() in text for part in about):
+                return text
+        return None
+
+    def raise_denied(self, what: str, seconds: float, *about: str) -> None:
+        """Raise QueueRefused for a permission error of the last ``seconds`` about a subject with all these parts."""
+        reason = self.denial(asyncio.get_running_loop().time() - seconds, *about)
+        if reason is not None:
+            raise self.refused(what, reason)
+
+    def refused(self, what: str, reason: str) -> QueueRefused:
+        """The error for what the servers refuse."""
+        return QueueRefused(
+            f"{what}: expected NATS at {self.address.shown} to do its part, found: {reason}; "
+            "look at the limits and permissions there",
+            reason=reason,
+        )
 
     async def probe(self) -> None:
         """Something got no answer: give up the connection if nothing does."""
@@ -119,7 +165,10 @@ class Link:
         await self._opened(client)
 
     async def _err(self, error: Exception) -> None:
-        self._erred = error
+        if PERMISSIONS in str(error):
+            self._denied.append((asyncio.get_running_loop().time(), str(error).lower().removeprefix("nats: ")))
+        else:
+            self._erred = error
 
     async def _closed(self, client: Client) -> None:
         await self._lasting.lost(client, self._erred)

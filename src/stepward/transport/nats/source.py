@@ -113,6 +113,8 @@ class NatsSource:
     async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
         if self._failed > MOST_FAILED:
             self._failed = 0
+            target = f"{self._stream.name}.{consumer_name(self._queue)}"
+            self._link.raise_denied(f"queue {self._queue}", LONGEST_PULL * (MOST_FAILED + 1), target)
             raise TransportError(f"queue {self._queue}: expected NATS to serve its consumer, found {self._why}")
         if self._lease < lease:
             self._lease = await self._stream.consumer(self._queue, lease)

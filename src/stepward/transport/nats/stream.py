@@ -19,10 +19,10 @@ from nats.js.api import (
     StorageType,
     StreamConfig,
 )
-from nats.js.errors import BadRequestError, NoStreamResponseError, NotFoundError
 from nats.js.errors import Error as JetStreamError
+from nats.js.errors import NoStreamResponseError, NotFoundError
 
-from stepward.errors import TransportError
+from stepward.errors import QueueRefused, TransportError
 from stepward.transport.nats.link import Link
 from stepward.transport.outgoing import Parcel
 
@@ -72,7 +72,7 @@ class Stream:
 
     async def _open(self) -> None:
         context = await self._context()
-        with self._link.reaching(f"stream {self.name}"):
+        with self._link.reaching(f"stream {self.name}", self.name):
             try:
                 found = await context.stream_info(self.name)
             except NotFoundError:
@@ -100,7 +100,7 @@ class Stream:
         await self._open()
         context = await self._context()
         name = consumer_name(queue)
-        with self._link.reaching(f"queue {queue}"):
+        with self._link.reaching(f"queue {queue}", f"{self.name}.{name}"):
             with contextlib.suppress(NotFoundError):
                 found = (await context.consumer_info(self.name, name)).config.ack_wait or 0.0
                 if found >= lease:
@@ -120,7 +120,7 @@ class Stream:
     async def first(self, queue: str, after: int) -> RawStreamMsg | None:
         """The first message of a queue behind a place in the stream, taken or not."""
         context = await self._context()
-        with self._link.reaching(f"queue {queue}"):
+        with self._link.reaching(f"queue {queue}", self.name):
             try:
                 return await context.get_msg(self.name, seq=after + 1, subject=self.subject(queue), next=True)
             except NotFoundError:
@@ -129,7 +129,7 @@ class Stream:
     async def delete(self, place: int) -> None:
         """Delete a message, unless it is gone."""
         context = await self._context()
-        with self._link.reaching(f"stream {self.name}"):
+        with self._link.reaching(f"stream {self.name}", self.name):
             try:
                 await context.delete_msg(self.name, place)
             except JetStreamError:
@@ -163,9 +163,10 @@ class Stream:
         context = await self._context()
         age = parcel.expires_at - self._now()
         ttl = math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None
-        with self._link.reaching(f"queue {queue}"):
+        subject = self.subject(queue)
+        with self._link.reaching(f"queue {queue}", f'"{subject}"'):
             try:
-                taken = await context.publish(self.subject(queue), parcel.body, ANSWER_SECONDS, msg_ttl=ttl)
+                taken = await context.publish(subject, parcel.body, ANSWER_SECONDS, msg_ttl=ttl)
             except NoStreamResponseError:
                 raise TimeoutError("no stream takes it") from None
         self._place = max(self._place, taken.seq)
@@ -194,5 +195,5 @@ def consumer_name(queue: str) -> str:
 
 
 def _is_final(error: TransportError) -> bool:
-    """Whether it is no use to try again: there is no connection, or the server refuses this very message."""
-    return error.__cause__ is None or isinstance(error.__cause__, BadRequestError)
+    """Whether it is no use to try again at once: there is no connection, or the server refuses it."""
+    return error.__cause__ is None or isinstance(error, QueueRefused)

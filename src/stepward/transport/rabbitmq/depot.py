@@ -17,6 +17,7 @@ from stepward.events import Observers
 from stepward.transport.appqueues import RESPONSES, Posted
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, EXPIRES, Declarations
 from stepward.transport.rabbitmq.link import Line, Link
+from stepward.transport.rabbitmq.publishing import own_channel
 from stepward.transport.rabbitmq.reading import RabbitReading
 from stepward.transport.rabbitmq.taking import RabbitTaking
 from stepward.transport.wire import BATCH, SINGLE
@@ -87,7 +88,8 @@ class RabbitDepot:
             self._line = line
             self._declared.clear()
         if queue not in self._declared:
-            await self._declarations.declare(queue, line.channel)
+            async with own_channel(line.connection) as channel:
+                await self._declarations.declare(queue, channel)
             self._declared.add(queue)
 
     async def _published(self, queue: str, posted: Posted, line: Line, end: float) -> bool:
@@ -107,7 +109,8 @@ class RabbitDepot:
 
     async def _publish(self, queue: str, posted: Posted, line: Line) -> None:
         name = self._declarations.name(queue)
-        await line.channel.default_exchange.publish(self._message(queue, posted), name, timeout=ANSWER_SECONDS)
+        channel = await line.publishing.channel()
+        await channel.default_exchange.publish(self._message(queue, posted), name, timeout=ANSWER_SECONDS)
 
     def _message(self, queue: str, posted: Posted) -> Message:
         message = Message(

@@ -1,10 +1,11 @@
-"""The connection to RabbitMQ, with the channel over which everything is published."""
+"""The connection to RabbitMQ, with the channels over which this process publishes and is told."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from urllib.parse import urlsplit
 
@@ -14,9 +15,11 @@ from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 from msgspec import Struct
 
 from stepward.clock import Environment
-from stepward.errors import SettingsError
+from stepward.errors import QueueRefused, SettingsError, TransportError
 from stepward.events import Observers
 from stepward.transport.lasting import Lasting
+from stepward.transport.rabbitmq.publishing import Publishing
+from stepward.transport.rabbitmq.refusing import refusal
 
 CONNECT_SECONDS = 4.0
 HEARTBEAT_SECONDS = 3
@@ -25,10 +28,11 @@ FAULTS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
 
 
 class Line(Struct, frozen=True, eq=False):
-    """A connection, and its channel for publishing."""
+    """A connection, the channel over which this process is told, and that for publishing to queues."""
 
     connection: AbstractConnection
     channel: AbstractChannel
+    publishing: Publishing
 
 
 class Link:
@@ -59,7 +63,25 @@ class Link:
         )
         self.open = self._lasting.open
         self.line = self._lasting.connection
-        self.reaching = self._lasting.reaching
+        self._shown = shown(address)
+
+    @contextmanager
+    def reaching(self, what: str) -> Iterator[None]:
+        """See ``Lasting.reaching``; a refusal raises QueueRefused."""
+        try:
+            with self._lasting.reaching(what):
+                yield
+        except QueueRefused:
+            raise
+        except TransportError as error:
+            reason = refusal(error.__cause__)
+            if reason is None:
+                raise
+            raise QueueRefused(
+                f"{what}: expected RabbitMQ at {self._shown} to do its part, found: {reason}; "
+                "look at the queue and the permissions there",
+                reason=reason,
+            ) from error.__cause__
 
     @property
     def now(self) -> Line | None:
@@ -67,7 +89,7 @@ class Link:
         return self._lasting.now
 
     async def follow(self, line: Line) -> None:
-        """Give the connection up once the broker cancels a consumer of the channel for publishing."""
+        """Give the connection up once the broker cancels a consumer of the channel over which this process is told."""
         channel = await line.channel.get_underlay_channel()
         channel.on_consumer_cancel_callbacks.add(partial(self._cancelled, line))
 
@@ -87,7 +109,8 @@ class Link:
             )
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                line = Line(connection, await connection.channel(on_return_raises=True))
+                channel = await connection.channel(on_return_raises=True)
+                line = Line(connection, channel, Publishing(connection))
                 connection.close_callbacks.add(partial(self._closed, line))
                 line.channel.close_callbacks.add(partial(self._closed, line))
                 await self._opened(line)

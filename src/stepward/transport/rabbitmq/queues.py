@@ -13,6 +13,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 from stepward.clock import Environment
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.link import Line, Link
+from stepward.transport.rabbitmq.publishing import own_channel
 from stepward.transport.wire import BATCH
 
 DAY = 86_400.0
@@ -92,7 +93,8 @@ class Queues:
             self._declared.clear()
         if queue not in self._declared:
             is_lost = queue in self._known and not await is_there(line, self.name(queue))
-            await self.declare(queue, line.channel)
+            async with own_channel(line.connection) as channel:
+                await self.declare(queue, channel)
             self._declared.add(queue)
             self._known.add(queue)
             if is_lost:
@@ -105,13 +107,10 @@ class Queues:
         """
         if self._silence(queue) < STUCK_SECONDS:
             return
-        channel = await line.connection.channel(publisher_confirms=False)
-        try:
+        async with own_channel(line.connection) as channel:
             # A server that takes nothing from anybody does not answer this either, and may keep the queue.
             await channel.declare_queue(self.name(queue), passive=True, timeout=ANSWER_SECONDS)
             await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
-        finally:
-            await channel.close()
         del self._silences[queue]
         self._declared.discard(queue)
         await self.tell_loss(queue)
@@ -126,9 +125,10 @@ class Queues:
         return now - first
 
     async def _append(self, queue: str, parcels: Sequence[Parcel], line: Line) -> None:
+        channel = await line.publishing.channel()
         ended = await asyncio.gather(
             *(
-                line.channel.default_exchange.publish(self._message(parcel), self.name(queue), timeout=ANSWER_SECONDS)
+                channel.default_exchange.publish(self._message(parcel), self.name(queue), timeout=ANSWER_SECONDS)
                 for parcel in parcels
             ),
             return_exceptions=True,
@@ -150,11 +150,9 @@ class Queues:
 
 async def is_there(line: Line, name: str) -> bool:
     """Whether the server knows that queue; asked over a channel of its own, as a no closes it."""
-    channel = await line.connection.channel(publisher_confirms=False)
     try:
-        await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
+        async with own_channel(line.connection) as channel:
+            await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
     except ChannelNotFoundEntity:
         return False
-    finally:
-        await channel.close()
     return True

@@ -1,0 +1,35 @@
+"""Channels of one connection that a refusal may close without closing anything else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aio_pika.abc import AbstractChannel, AbstractConnection
+
+
+class Publishing:
+    """The channel over which messages go to queues; the server closes it with some refusals, and it is opened again."""
+
+    def __init__(self, connection: AbstractConnection) -> None:
+        self._connection = connection
+        self._channel: AbstractChannel | None = None
+        self._opening = asyncio.Lock()
+
+    async def channel(self) -> AbstractChannel:
+        """The channel, open."""
+        async with self._opening:
+            if self._channel is None or self._channel.is_closed:
+                self._channel = await self._connection.channel(on_return_raises=True)
+            return self._channel
+
+
+@asynccontextmanager
+async def own_channel(connection: AbstractConnection) -> AsyncIterator[AbstractChannel]:
+    """A channel for what the server may refuse: closed with the block."""
+    channel = await connection.channel(publisher_confirms=False)
+    try:
+        yield channel
+    finally:
+        await channel.close()

@@ -1,0 +1,37 @@
+"""Queues of which the broker refuses what this process asks: each is told once with its reason, and once more when it
+works again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from stepward.errors import QueueRefused
+from stepward.events import Observers
+
+REFUSED, ACCEPTED = "transport.refused", "transport.accepted"
+
+
+class Refusals:
+    """Tells ``transport.refused`` for a queue and a reason, and ``transport.accepted`` when that is over."""
+
+    def __init__(self, broker: str, observers: Observers) -> None:
+        self._broker = broker
+        self._observers = observers
+        self._reasons: dict[str, str] = {}
+
+    @contextmanager
+    def watching(self, queue: str) -> Iterator[None]:
+        """Report how the request to a queue ends; another error than a refusal says nothing about the queue."""
+        try:
+            yield
+        except QueueRefused as error:
+            self._refused(queue, error.reason)
+            raise
+        if self._reasons.pop(queue, None) is not None:
+            self._observers.tell(ACCEPTED, broker=self._broker, queue=queue)
+
+    def _refused(self, queue: str, reason: str) -> None:
+        if self._reasons.get(queue) != reason:
+            self._reasons[queue] = reason
+            self._observers.tell(REFUSED, broker=self._broker, queue=queue, reason=reason)
