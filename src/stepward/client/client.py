@@ -281,7 +281,10 @@ class Client:
         return is_new
 
     async def resume_agent(self, name: str) -> bool:
-        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound."""
+        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
+
+        A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
+        """
         check_known(name, await self.store.standings())
         was_suspended = await self.store.resume_agent(name, actor())
         self._hints.hint()
