@@ -18,6 +18,9 @@ AS_TESTED := --upgrade --constraint requirements/dev.txt
 # A test that exceeds its time ends its worker; pytest-xdist 3.8 with --dist loadgroup waits for ever once it replaced one.
 BOUNDED := --max-worker-restart 0
 
+# The tests start hundreds of processes: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DELETE_ON_ERROR:
 .PHONY: help demo shop test faults programs bench check simulate shrink torture lock clean
 
