@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 CHUNK = 65536
+BIND_COMPLETE = b"2"
+"""What the answer to an executed statement begins with."""
 
 
 class Proxy:
@@ -18,6 +20,8 @@ class Proxy:
         self.port = 0
         self.questions = asyncio.Event()
         self.answers = asyncio.Event()
+        self.outcomes = asyncio.Event()
+        """The way of answers that begin with the outcome of a statement: those to its preparation pass."""
         self._served: dict[asyncio.Task[None], list[asyncio.StreamWriter]] = {}
         self.open()
 
@@ -25,6 +29,7 @@ class Proxy:
         """Pass everything on."""
         self.questions.set()
         self.answers.set()
+        self.outcomes.set()
 
     def swallow(self) -> None:
         """Take connections and bytes, and pass nothing on: nobody is told."""
@@ -47,11 +52,19 @@ class Proxy:
                 await self.questions.wait()
                 there, back = await asyncio.open_connection("127.0.0.1", self.target)
                 writers.append(back)
-                await asyncio.gather(_pass(reader, back, self.questions), _pass(there, writer, self.answers))
+                await asyncio.gather(_pass(reader, back, self._asked), _pass(there, writer, self._answered))
         finally:
             for each in writers:
                 each.transport.abort()
             del self._served[task]
+
+    async def _asked(self, data: bytes) -> None:
+        await self.questions.wait()
+
+    async def _answered(self, data: bytes) -> None:
+        if data.startswith(BIND_COMPLETE):
+            await self.outcomes.wait()
+        await self.answers.wait()
 
     async def stop(self) -> None:
         for task in list(self._served):
@@ -72,8 +85,10 @@ async def proxy(target: int) -> AsyncIterator[Proxy]:
         await made.stop()
 
 
-async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: asyncio.Event) -> None:
+async def _pass(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, let: Callable[[bytes], Awaitable[None]]
+) -> None:
     while data := await reader.read(CHUNK):
-        await way.wait()
+        await let(data)
         writer.write(data)
     writer.transport.abort()

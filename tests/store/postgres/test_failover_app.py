@@ -91,9 +91,8 @@ async def test_a_scheduler_whose_commit_was_lost_in_the_failover_starts_over(
         held = asyncio.Event()
 
         def hold(name: str) -> None:
-            # By the third step the driver knows the statement, and sends it without a question before it.
             if name == "W6.before" and len(ledger.effects) == 3 and not held.is_set():
-                (first.answers if arrived else first.questions).clear()
+                (first.outcomes if arrived else first.questions).clear()
                 held.set()
 
         hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
