@@ -6,6 +6,8 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
+from tests.store.postgres.server import SERVERS, Servers
+
 SHARED = ("rabbitmq", "nats3")
 """Servers that take long to start: one process runs all tests that need one, and starts it once."""
 LONG = {
@@ -41,3 +43,9 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> Generator[Non
             if item.nodeid.startswith(place) and any(word in item.name for word in words):
                 item.add_marker(pytest.mark.faults)
     yield  # A wrapper goes first: these marks have to be there before any plugin acts on them.
+
+
+@pytest.fixture(scope="session")
+def servers() -> Servers:
+    """The PostgreSQL servers of this process, each begun when a test first asks for it."""
+    return SERVERS

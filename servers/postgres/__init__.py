@@ -2,6 +2,6 @@
 
 from servers.postgres.pair import Pair, paired
 from servers.postgres.programs import newest, versions
-from servers.postgres.server import Server, running
+from servers.postgres.server import UNSYNCED, Server, running
 
-__all__ = ["Pair", "Server", "newest", "paired", "running", "versions"]
+__all__ = ["UNSYNCED", "Pair", "Server", "newest", "paired", "running", "versions"]

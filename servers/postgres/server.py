@@ -29,6 +29,10 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
+UNSYNCED: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
+"""Settings with which nothing waits for the disk: what is committed outlives the server's crash, not the machine's."""
+
+
 class Server:
     """A server over the cluster in ``folder``; its verbs block until they are done."""
 

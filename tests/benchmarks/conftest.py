@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.places import Place, PostgresPlace, SqlitePlace
-from servers.postgres import Server, running
+from servers.postgres import UNSYNCED, Server, running
 
 PEER = Path(__file__).parent / "peer.py"
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    with running(settings={"fsync": "off"}) as server:
+    with running(settings=UNSYNCED) as server:
         yield server
 
 

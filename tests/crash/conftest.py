@@ -6,7 +6,7 @@ A test runs on a SQLite file, unless it is given the parameter ``store``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,6 @@ Open = Callable[[str], Coroutine[Any, Any, Scene]]
 @pytest.fixture
 def store() -> str:
     return "sqlite"
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    with Servers() as servers:
-        yield servers
 
 
 @pytest.fixture

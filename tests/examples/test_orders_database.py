@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from examples.orders import database
 from examples.orders.database import Care, Line, OpenOrder, Order, OrderState
 from examples.orders.processes.stores import StoreKind
-from servers.postgres import running
+from servers.postgres import UNSYNCED, running
 from stepward import Client
 from tests.examples.order_calls import ENDS, open_desk
 
@@ -25,7 +25,7 @@ OTHER = replace(ORDER, id="order-2", address="")
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
-    with running() as server:
+    with running(settings=UNSYNCED) as server:
         asyncio.run(server.execute("create database orders"))
         yield server.address("orders")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,6 @@ from tests.many.floor import Floor
 from tests.many.gate import Gate
 from tests.store.postgres.server import Server, Servers
 from tests.store.postgres.worlds import Database
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    with Servers() as servers:
-        yield servers
 
 
 @pytest.fixture

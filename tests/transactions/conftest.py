@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
@@ -17,12 +17,6 @@ from tests.transactions.connections import KINDS, VARIANTS, Desk
 CART = "create table public.cart (name text)"
 
 Opened = Callable[[str], Awaitable[Desk]]
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    with Servers() as servers:
-        yield servers
 
 
 @pytest.fixture

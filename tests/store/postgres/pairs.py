@@ -16,6 +16,7 @@ from servers.postgres import Pair, Server, paired, versions
 from stepward.clock import Environment
 from stepward.store.address import postgres_place
 from stepward.store.postgres import PostgresStore
+from tests.store.postgres.server import SETTINGS
 from tests.store.postgres.worlds import environment_of
 
 WITHIN = 30.0
@@ -113,7 +114,7 @@ class Pairs:
         return Stage(pair, name)
 
     def _begin(self, version: str) -> Pair:
-        return self._stack.enter_context(paired(versions()[version], {"autovacuum": "off"}))
+        return self._stack.enter_context(paired(versions()[version], SETTINGS))
 
 
 @contextmanager

@@ -1,8 +1,9 @@
-"""PostgreSQL servers of the tests' own: begun once per session and version, on loopback, gone with the session."""
+"""PostgreSQL servers of the tests' own: begun once per process and version, on loopback, gone with the process."""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from servers.postgres.server import cluster, home
 
 WITH_PASSWORD = "secretive"
 """The one user who must give a password."""
-SETTINGS = {"autovacuum": "off"}
+SETTINGS = {"autovacuum": "off", **postgres.UNSYNCED}
 
 SHARED = "conformance"
 EMPTY = """
@@ -53,17 +54,12 @@ class Server(postgres.Server):
 
 
 class Servers:
-    """The servers of a session, by version."""
+    """The servers of this process, by version."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._running: dict[str, Server] = {}
-
-    def __enter__(self) -> Servers:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+        atexit.register(self._stack.close)
 
     def of(self, version: str) -> Server:
         """The server of that version, begun when it is first asked for."""
@@ -79,6 +75,9 @@ class Servers:
             server.has_shared = True
         await server.execute(EMPTY, SHARED)
         return server.address(SHARED)
+
+
+SERVERS = Servers()
 
 
 @contextmanager

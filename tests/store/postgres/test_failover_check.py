@@ -38,6 +38,11 @@ async def as_json(address: str, standbys: int = 0) -> Any:
     return json.loads((await check(address, "--json", standbys=standbys)).stdout)
 
 
+def warned(found: Any) -> list[str]:
+    """The warnings but for what these servers do without, to be fast."""
+    return [line for line in found["warnings"] if "expected fsync and full_page_writes on" not in line]
+
+
 async def test_a_pair_in_sync_is_shown_and_nothing_is_wrong(stage: Stage) -> None:
     await stage.opened()
     await stage.until(IN_SYNC)
@@ -45,8 +50,10 @@ async def test_a_pair_in_sync_is_shown_and_nothing_is_wrong(stage: Stage) -> Non
     assert result.exit_code == 0
     assert f"database {stage.name}, schema stepward_shop, user postgres, directly" in result.stdout
     assert "yes (sync)" in result.stdout
-    assert "✓ Nothing is wrong." in result.stdout
-    server = (await as_json(stage.address))["server"]
+    found = await as_json(stage.address, standbys=1)
+    assert found["problems"] == []
+    assert warned(found) == []
+    server = found["server"]
     assert [host["role"] for host in server["hosts"]] in (["primary", "standby"], ["standby", "primary"])
     assert abs(server["clock_ahead"]) < 1
 
@@ -111,4 +118,4 @@ async def test_a_pooler_between_is_shown_with_what_is_missing(database: Database
         assert "! pooler: expected statement_timeout and idle_in_transaction_session_timeout" in result.stdout
         await database.rows(f"alter database {database.name} set statement_timeout = '4s'")
         await database.rows(f"alter database {database.name} set idle_in_transaction_session_timeout = '4s'")
-        assert (await as_json(address))["warnings"] == []
+        assert warned(await as_json(address)) == []

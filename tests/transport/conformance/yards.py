@@ -16,12 +16,10 @@ from stepward.transport.graves import Letter
 from stepward.transport.opening import broker_queues
 from stepward.transport.queues import AppQueues, StoreQueues
 from tests.programs import program
-from tests.store.postgres.server import Servers
+from tests.store.postgres.server import SERVERS as POSTGRES
 from tests.transport.brokers import SERVERS, clear, new_app
 from tests.transport.conformance.conftest import POLL, sqlite
 from tests.transport.small_store import SmallStore
-
-POSTGRES = Servers()
 
 
 class Yard:
