@@ -29,7 +29,7 @@ port: {port}
 http: 127.0.0.1:{look_port}
 server_name: {name}
 max_payload: {payload}
-jetstream {{ store_dir: "{folder}", max_file_store: 64GB, max_memory_store: 64MB }}
+jetstream {{ store_dir: "{folder}", max_file_store: {room}, max_memory_store: 64MB }}
 """
 CLUSTER = """
 cluster {{ name: stepward, listen: 127.0.0.1:{route_port}, routes: [{routes}] }}
@@ -41,13 +41,16 @@ PAYLOAD = 1024 * 1024
 class Node:
     """One server; its verbs block until they are done."""
 
-    def __init__(self, folder: Path, name: str, payload: int = PAYLOAD, port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, name: str, payload: int = PAYLOAD, port: int | None = None, *, room: str = "64GB"
+    ) -> None:
         self.port = port or free_port()
         self.route_port = free_port()
         self.name = name
         self._folder = folder / name
         self._settings = folder / f"{name}.conf"
         self._payload = payload
+        self._room = room
         self._look_port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -71,6 +74,7 @@ class Node:
             name=self.name,
             folder=self._folder,
             payload=self._payload,
+            room=self._room,
         )
         if others:
             text += CLUSTER.format(route_port=self.route_port, routes=routes)
@@ -167,10 +171,10 @@ class Cluster:
 
 
 @contextmanager
-def running(payload: int = PAYLOAD, *, users: str = "") -> Iterator[Node]:
-    """A new server, begun and gone with the block."""
+def running(payload: int = PAYLOAD, *, users: str = "", room: str = "64GB") -> Iterator[Node]:
+    """A new server, begun and gone with the block; it keeps up to ``room`` on disk."""
     with home() as folder:
-        node = Node(folder, "alone", payload)
+        node = Node(folder, "alone", payload, room=room)
         try:
             node.begin(users=users)
             node.await_ready()

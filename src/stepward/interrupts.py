@@ -11,7 +11,7 @@ import sys
 import threading
 from contextlib import suppress
 from types import CodeType, TracebackType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 RAISE = opcode.opmap["RAISE_VARARGS"]
 
@@ -37,13 +37,18 @@ def is_from_user(error: KeyboardInterrupt) -> bool:
 
 
 def end_at_once(code: int, why: str) -> NoReturn:
-    """End the process with one line on stderr, whatever else hangs: no lock is taken, and no reader waited for."""
-    stderr = sys.__stderr__
-    with suppress(OSError, ValueError):
-        descriptor = 2 if stderr is None else stderr.fileno()
-        if select.select([], [descriptor], [], 0)[1]:
-            os.write(descriptor, f"stepward: {why}\n".encode())
+    """End the process with one line on stderr, whatever else hangs."""
+    if sys.__stderr__ is not None:
+        write_at_once(sys.__stderr__, f"stepward: {why}")
     os._exit(code)
+
+
+def write_at_once(stream: TextIO, line: str) -> None:
+    """Write a line from any thread or signal handler: no lock is taken, and no reader waited for."""
+    with suppress(OSError, ValueError):
+        descriptor = stream.fileno()
+        if select.select([], [descriptor], [], 0)[1]:
+            os.write(descriptor, f"{line}\n".encode())
 
 
 def _innermost(traceback: TracebackType | None) -> TracebackType | None:

@@ -85,6 +85,27 @@ def test_who_should_be_at_work_and_is_not_is_named(store: Path, stepward: Stepwa
     assert held_up("waiting") == []
 
 
+def test_failures_are_told_by_what_failed(troubled: Path, stepward: Stepward) -> None:
+    async def take_over() -> None:
+        async with opened("mending") as store:
+            await store.register(instance("scheduler-a", ["waiting@1"]), 60.0)
+            assert await store.claim("scheduler-a", [("waiting", "1")], 1)
+            await store.renew(["scheduler-a"], 0.0)
+            term = await store.lead("supervisor-a", 60.0)
+            assert term is not None
+            await store.fence(term)
+            assert await store.free(term, 5) == 1
+
+    def failures(id: str) -> list[str]:
+        return re.findall(r"failures +(.*?) *│", stepward("show", id, COLUMNS=WIDE).stdout)
+
+    assert failures("waiting") == ["0"]
+    assert failures("in_doubt") == ["1: 1 by attempts of its steps"]
+    assert stepward("signal", "waiting", "approved", "1").exit_code == 0
+    asyncio.run(take_over())
+    assert failures("waiting") == ["1: 1 by takeover from a Scheduler that died"]
+
+
 def test_an_alert_on_what_nobody_serves_names_it(troubled: Path, stepward: Stepward) -> None:
     async def tell(alert: Alert) -> None:
         async with opened("mending") as store:

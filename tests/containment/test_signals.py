@@ -20,6 +20,7 @@ def test_a_second_signal_ends_a_process_whose_loop_hangs(tmp_path: Path, way: st
         assert done(tmp_path, "submit", URL, "bad", f'"{way}"').returncode == 0
         process.read_until("begins")
         process.tell(number)
+        assert process.read_until("Draining")[-1].endswith("a second signal ends it at once.")
         process.tell(signal.SIGTERM if number == signal.SIGINT else signal.SIGINT)
         assert process.ended() in (128 + signal.SIGTERM, 128 + signal.SIGINT)
         last = process.errors.read_text().splitlines()[-1]

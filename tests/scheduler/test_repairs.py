@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import StepFailed, Supervision, TaskFailed, TaskHandle, wait_for, workflow
-from stepward.errors import IllegalTransition
+from stepward.errors import IllegalTransition, Refused
 from stepward.model.effects import place_of
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
@@ -347,6 +347,33 @@ async def test_a_task_past_its_own_complete_by_goes_on_with_a_new_one(world: Wor
     await handle.resubmit(complete_by="10s")
     assert (await handle.status()).deadline == pytest.approx(now + 10)
     assert await handle.result(timeout=30) == "b done"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"input": [7]}, r"arguments of svc\.do: expected \(what: str\).*, found `int` instead of `str`"),
+        ({"input": ["b", "c"]}, r"arguments of svc\.do: expected \(what: str\)"),
+        ({"result": 7}, r"result of svc\.do: expected str, found `int` instead of `str`"),
+    ],
+)
+async def test_what_a_repair_gives_and_the_operation_could_not_read_is_refused(
+    world: World, service: Service, given: dict[str, Any], why: str
+) -> None:
+    @workflow(supervision=Supervision(threshold=0))
+    async def order() -> str:
+        return await service.do("b")
+
+    service.plan("do b", refuse())
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.ERROR)
+    repair = handle.mark_done if "result" in given else handle.resubmit
+    with pytest.raises(Refused, match=why):
+        await repair("svc.do/1", **given)
+    assert (await handle.status()).state is TaskState.ERROR
+    await handle.resubmit(input=["c"])
+    assert await handle.result(timeout=30) == "c done"
 
 
 def approval(service: Service) -> Workflow[[], list[Any]]:

@@ -52,9 +52,11 @@ async def suspend(client: Client, name: str, note: str | None) -> None:
 @click.argument("name")
 @with_client
 async def resume(client: Client, name: str) -> None:
-    """Ask a suspended Agent again."""
+    """Ask a suspended Agent again, or one whose breaker no instance is left to close."""
     if not await client.resume_agent(name):
-        complain(f"Agent {name}: expected a suspended one, found it at work")
+        is_open = any(agent.name == name and agent.state is AgentState.BREAKER_OPEN for agent in await client.agents())
+        found = "its breaker open, which its instances close once the service is back" if is_open else "it at work"
+        complain(f"Agent {name}: expected a suspended one, found {found}")
         raise Silent(FAILED)
     click.echo(f"Agent {name}: resumed")
 

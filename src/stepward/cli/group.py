@@ -27,12 +27,7 @@ def serve_group(app: App, target: str, count: int) -> None:
 
 async def _serve(app: App, target: str, count: int) -> None:
     group = Group(target, count, patience(app.settings), app.environment.clock)
-
-    def told() -> None:
-        say_draining(app.settings)
-        group.drain()
-
-    Signals(told=told, at_once=group.kill)
+    Signals(told=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
     header(app, EVERY_ACTOR, {"processes": str(count)})
     await group.run()
 

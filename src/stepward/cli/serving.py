@@ -22,6 +22,7 @@ from stepward.cli.screen import screen
 from stepward.cli.signals import Signals
 from stepward.cli.tether import Tether
 from stepward.host import tune_process
+from stepward.interrupts import write_at_once
 from stepward.running import Running
 from stepward.settings import Settings
 from stepward.store.address import shown
@@ -92,12 +93,12 @@ def say(line: str) -> None:
 
 
 def say_draining(settings: Settings) -> None:
-    """Say what the first signal has begun."""
-    say(f"Draining for up to {durations.text(settings.drain)}; a second signal ends it at once.")
+    """Say what the first signal begins, whatever hangs."""
+    write_at_once(sys.stdout, f"Draining for up to {durations.text(settings.drain)}; a second signal ends it at once.")
 
 
 async def _serve(app: App, actors: Actors) -> None:
-    signals = Signals(told=lambda: say_draining(app.settings), at_once=lambda: None)
+    signals = Signals(told=lambda: say_draining(app.settings))
     async with app.running(**actors._asdict()) as running:
         header(app, actors, {})
         say("Ready; SIGTERM or ^C drains.")
@@ -106,7 +107,7 @@ async def _serve(app: App, actors: Actors) -> None:
 
 
 async def _serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
-    signals = Signals(told=lambda: None, at_once=lambda: None)
+    signals = Signals()
     loop = asyncio.get_running_loop()
 
     def cut_off() -> None:

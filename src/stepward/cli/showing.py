@@ -68,7 +68,12 @@ async def show(client: Client, id: str, as_json: bool) -> None:
     now, console = client.store.now(), screen()
     rows = await client.store.steps(id)
     relatives = await family(client, record, rows)
-    lines = _lines(record, status, relatives.parent, now) + await hindrances(client, record, rows) + _waiting(signals)
+    attempts = sum(step.failure_count for step in rows)
+    lines = (
+        _lines(record, status, relatives.parent, now, attempts)
+        + await hindrances(client, record, rows)
+        + _waiting(signals)
+    )
     console.print(_header(lines, status, console.width))
     print_children(console, relatives.children)
     print_own_traceback(console, status.error)
@@ -117,7 +122,7 @@ def _header(lines: Lines, status: TaskStatus, width: int) -> Panel:
     )
 
 
-def _lines(record: Task, status: TaskStatus, parent: str | None, now: float) -> Lines:
+def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> Lines:
     state = state_cell(status.state)
     lines: Lines = [
         ("state", Text.assemble((state.text, state.style), f"  {_stage(status)}")),
@@ -131,7 +136,7 @@ def _lines(record: Task, status: TaskStatus, parent: str | None, now: float) -> 
         )
     if len(status.id) > len("0" * 36):
         lines.insert(0, ("id", status.id))
-    return lines + _circumstances(record, status, parent, now) + _outcome(record, status)
+    return lines + _circumstances(record, status, parent, now, attempts) + _outcome(record, status)
 
 
 def _stage(status: TaskStatus) -> str:
@@ -142,13 +147,13 @@ def _stage(status: TaskStatus) -> str:
     return clean(f"{done} done{run}{waits}")
 
 
-def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float) -> Lines:
+def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> Lines:
     lines: Lines = [("locked by", status.locked_by or "nobody")]
     if status.complete_by is not None:
         lines.append(("complete by", full(status.complete_by, now)))
     if status.deadline is not None:
         lines.append(("deadline", full(status.deadline, now)))
-    lines.append(("failures", f"{status.failure_count}"))
+    lines.append(("failures", _failures(status, attempts)))
     if status.priority != USUAL_PRIORITY or status.fairness_key is not None:
         key = "" if status.fairness_key is None else f", in turn as {status.fairness_key}"
         lines.append(("priority", f"{status.priority}{key}"))
@@ -159,6 +164,19 @@ def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: fl
     if parent is not None:
         lines.append(("parent", f"{parent}, as its step {record.parent_step}"))
     return lines
+
+
+def _failures(status: TaskStatus, attempts: int) -> str:
+    """How often it failed, and of what: ``attempts`` of steps, and what is counted on no step."""
+    others = status.failure_count - attempts
+    if not status.failure_count or others < 0:
+        return f"{status.failure_count}"
+    kinds = ["takeover from a Scheduler that died"]
+    kinds += ["its own complete-by"] if status.deadline is not None else []
+    kinds += ["earlier runs"] if status.run > 1 else []
+    parts = [f"{attempts} by attempts of its steps"] if attempts else []
+    parts += [f"{others} by {' or '.join(kinds)}"] if others else []
+    return f"{status.failure_count}: {', '.join(parts)}"
 
 
 def _outcome(record: Task, status: TaskStatus) -> Lines:

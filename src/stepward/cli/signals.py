@@ -20,13 +20,24 @@ NOTES = 64
 class Signals:
     """Hears SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain.
 
+    ``told`` is called at the first one, from a signal handler or a thread, though the loop may hang; ``begun`` in the
+    loop, when the drain begins; ``at_once`` at the second one.
+
     A second one is heard where the loop hangs: by Python's own handler in the main thread, or by a thread that reads
     what the interpreter notes of each signal, because a handler may be kept waiting by a call that blocks.
     """
 
-    def __init__(self, *, told: Callable[[], None], at_once: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        *,
+        told: Callable[[], None] = lambda: None,
+        begun: Callable[[], None] = lambda: None,
+        at_once: Callable[[], None] = lambda: None,
+    ) -> None:
         self.stop = asyncio.Event()
         self._told = told
+        self._may_tell = threading.Lock()
+        self._begun = begun
         self._at_once = at_once
         self._handled = self._noted = 0
         self._loop = asyncio.get_running_loop()
@@ -44,7 +55,7 @@ class Signals:
         """
         if not self.stop.is_set():
             self.stop.set()
-            self._told()
+            self._begun()
 
     def _handle(self, number: int, frame: object) -> None:
         self._handled += 1
@@ -63,5 +74,7 @@ class Signals:
             name = signal.Signals(number).name
             # Nothing is lost: what stands in the store is the truth, as after a crash.
             end_at_once(SIGNALLED + number, f"expected to drain, found a second signal ({name}): ended at once")
+        if self._may_tell.acquire(blocking=False):
+            self._told()
         with suppress(RuntimeError):  # the loop is closed already
             self._loop.call_soon_threadsafe(self.drain)

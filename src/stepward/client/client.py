@@ -18,6 +18,7 @@ from stepward.client.events import Readers, StatusEvents
 from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
 from stepward.client.places import queues_beside
 from stepward.client.preparation import Known, Options, Preparation
+from stepward.client.repairing import refuse_unfit
 from stepward.client.waiting import Endings, Lookout
 from stepward.client.within import Prepared, Uncommitted, is_ours
 from stepward.clock import Environment
@@ -32,6 +33,7 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
 from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, Wait
 from stepward.store.opening import open_store
+from stepward.store.rewinding import named_step
 from stepward.store.rulings import check_same
 from stepward.store.watcher import Watcher
 from stepward.transport.queues import AppQueues
@@ -81,9 +83,8 @@ class Client:
         self.limit = payload_bytes
         self._preparation = Preparation(opened, app, registry or Registry([], []), self._environment, payload_bytes)
         self._hints = hints or Hints()
-        self._completions = Completions(
-            opened, app, self._environment, self._hints, payload_bytes, (registry or Registry([], [])).operations
-        )
+        self._operations = registry.operations if registry is not None else {}
+        self._completions = Completions(opened, app, self._environment, self._hints, payload_bytes, self._operations)
         self._owns_queues = queues is None
         self._queues = queues or self._own_queues(transport)
         self._readers = Readers(self._queues)
@@ -280,7 +281,10 @@ class Client:
         return is_new
 
     async def resume_agent(self, name: str) -> bool:
-        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound."""
+        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
+
+        A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
+        """
         check_known(name, await self.store.standings())
         was_suspended = await self.store.resume_agent(name, actor())
         self._hints.hint()
@@ -313,6 +317,9 @@ class Client:
     async def direct(self, id: accept.Id, directive: Directive) -> TaskState:
         """Carry out an operator's directive; the state after it, or the present one if its owner will act."""
         self._check("client.task()")
+        if directive.input is not None or directive.result is not None:
+            task = await self.record(id)
+            refuse_unfit(named_step(task, await self.store.steps(task.id), directive), directive, self._operations)
         state = await self.store.direct(accept.known_id(id), directive)
         self._hints.hint()
         return state

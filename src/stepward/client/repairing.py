@@ -1,13 +1,16 @@
-"""What a repair of a task in error would do to its record, before it is done."""
+"""Repairs of tasks in error: what one would do to the record, and whether what is given fits the step."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
+from stepward.model.action import Action
 from stepward.model.effects import needs_undo
 from stepward.model.records import Step, Task
+from stepward.model.states import StepKind
 from stepward.store.contract import Directive
 from stepward.store.rewinding import doubtful, has_effect, later_steps, named_step
 
@@ -41,3 +44,17 @@ def preview_of(task: Task, steps: Sequence[Step], key: str | None) -> RepairPrev
         acted=[each.key for each in acted],
         can_undo=[each.key for each in acted if needs_undo(each) and not each.irreversible],
     )
+
+
+def refuse_unfit(step: Step | None, directive: Directive, operations: Mapping[str, Action[Any, Any]]) -> None:
+    """Refuse arguments or a result that the step's operation could not read, where this program declares it.
+
+    Raises InvalidArguments or InvalidPayload.
+    """
+    operation = None if step is None or step.kind is not StepKind.OPERATION else operations.get(step.name)
+    if operation is None:
+        return
+    if directive.input is not None:
+        operation.signature.unpack(directive.input)
+    if directive.result is not None:
+        operation.signature.check_result(directive.result)

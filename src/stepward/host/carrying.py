@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.clock import Environment
-from stepward.errors import Refused, TransportError
+from stepward.errors import QueueRefused, Refused, TransportError
 from stepward.events import Observers
 from stepward.policies import grown
 from stepward.store.contract import MessageStore, StoredMessage
@@ -74,7 +74,7 @@ class Carrier:
         self._failures = 0
 
     async def carry_events(self) -> int:
-        """Carry a response queue, which others only read; how many events went. Raises StoreError."""
+        """Carry a response queue, which others only read; how many events went. Raises StoreError or QueueRefused."""
         after = count = 0
         while True:
             rows = await self._messages.read(self._queue, after, BATCH)
@@ -84,7 +84,10 @@ class Carrier:
             after = rows[-1].token
 
     async def carry_posted(self) -> int:
-        """Carry what was posted or put back into the store, of which others take some; how much. Raises StoreError."""
+        """Carry what was posted or put back into the store, of which others take some; how much.
+
+        Raises StoreError or QueueRefused.
+        """
         count = 0
         while rows := await self._messages.take(self._queue, BATCH, LEASE):
             count += await self._carry(Pack([row], row.body) for row in rows)
@@ -110,6 +113,8 @@ class Carrier:
         while True:
             try:
                 await self._outlet.carry(self._queue, pack.body, pack.id)
+            except QueueRefused:
+                raise
             except TransportError as error:
                 await self._wait(error)
             except Refused as error:
@@ -130,6 +135,8 @@ class Carrier:
             await asyncio.sleep(grown(FIRST_PAUSE, 2.0, LONGEST_PAUSE, refusals))
             try:
                 await self._outlet.carry(self._queue, pack.body, pack.id)
+            except QueueRefused:
+                raise
             except TransportError as unreached:
                 await self._wait(unreached)
             except Refused as again:

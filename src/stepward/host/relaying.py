@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from zlib import crc32
 
-from stepward.errors import StoreError, StoreUnusable, TransportError
+from stepward.errors import QueueRefused, StoreError, StoreUnusable, TransportError
 from stepward.host.carrying import Carrier, Outlet
 from stepward.host.parts import Parts, Roles
 from stepward.host.returned import Returned
@@ -31,6 +31,8 @@ REST_SECONDS = 0.02
 """After a look that found nothing: hints tell of every change of the store."""
 FINISH_SECONDS = 2.0
 LETTERS, LETTERS_LEASE, PAUSE = 100, 15.0, 1.0
+REFUSED_SECONDS = 2.0
+"""Before a queue that the broker refuses is tried again: others have its place among those that are carried."""
 REQUESTS = request_queue("")
 """What the names of Agents' queues begin with."""
 
@@ -53,6 +55,8 @@ class Relay:
         self._looked_at = float("-inf")
         self._posted_at = float("-inf")
         self._carried: dict[str, asyncio.Task[None]] = {}
+        self._refused: dict[str, float] = {}
+        """Until when a queue is left alone, by the boot clock."""
         self._told = asyncio.Event()
         self._stirred = asyncio.Event()
         queues.on_wake(self._wake)
@@ -113,16 +117,18 @@ class Relay:
         """Begin to carry what stands; whether there was anything."""
         now, app = self._parts.environment.clock.boot(), self._parts.app
         await self._look(now)
+        self._refused = {queue: until for queue, until in self._refused.items() if until > now}
+        most = MOST_QUEUES + len(self._refused)
         found = [
             queue
-            for queue in await self._messages.standing(f"replies.{app}.", MOST_QUEUES)
+            for queue in await self._messages.standing(f"replies.{app}.", most)
             if self._is_ours(queue)
             and self._begin(queue, self._queues, lambda each: each.carry_events(), self._is_ours)
         ]
         if now >= self._posted_at + self._parts.settings.poll:
             self._posted_at = now
             for prefix, outlet in ((f"submissions.{app}.", self._queues), (REQUESTS, self._returned)):
-                for queue in await self._messages.standing(prefix, MOST_QUEUES):
+                for queue in await self._messages.standing(prefix, most):
                     self._begin(queue, outlet, lambda each: each.carry_posted(), lambda _: True)
         return bool(found)
 
@@ -134,7 +140,7 @@ class Relay:
             self._looked_at = now
 
     def _begin(self, queue: str, outlet: Outlet, way: Way, is_ours: Callable[[str], bool]) -> bool:
-        if queue in self._carried or len(self._carried) >= MOST_CARRIED:
+        if queue in self._carried or queue in self._refused or len(self._carried) >= MOST_CARRIED:
             return False
         carrier = Carrier(
             queue,
@@ -154,6 +160,8 @@ class Relay:
         except StoreError as error:
             # What went and could not be settled goes again.
             self._parts.observers.tell("store.unavailable", error=str(error))
+        except QueueRefused:
+            self._refused[queue] = self._parts.environment.clock.boot() + REFUSED_SECONDS
         except Exception as error:
             self._parts.observers.tell("events.broke", queue=queue, error=repr(error))
         finally:

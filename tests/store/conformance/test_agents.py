@@ -147,6 +147,22 @@ async def test_nobody_suspends_what_nobody_served(agents: Store) -> None:
     assert await agents.audits(None, 9) == []
 
 
+async def test_resuming_closes_a_breaker_that_only_other_programs_are_left_to_serve(agents: Store) -> None:
+    await agents.register(Instance(id="elsewhere", role=Role.AGENT, host="/other", pid=0, serves=["pay"]), 60)
+    assert await agents.open_breaker("pay", "a1", 30)
+    assert not await agents.resume_agent("pay", "ada")
+    assert (await standing(agents)).is_open
+    await agents.retire("a1")
+    assert await agents.suspend_agent("pay", None, "ada")
+    assert await agents.resume_agent("pay", "ada")
+    assert (await standing(agents)).is_open, "a2 may probe"
+    await agents.retire("a2")
+    assert await agents.resume_agent("pay", "ada")
+    assert await standing(agents) == AgentStanding(name="pay")
+    assert not await agents.resume_agent("pay", "ada")
+    assert [each.act for each in await agents.audits(None, 9)] == ["resume", "resume", "suspend"]
+
+
 async def test_a_suspended_agent_stays_so_when_it_is_served_anew(agents: Store) -> None:
     await agents.suspend_agent("pay", None, "ada")
     await agents.register(Instance(id="a3", role=Role.AGENT, host="h", pid=1, serves=["pay"]), 60)

@@ -183,7 +183,8 @@ class ClientStore(RetentionStore, CompletionStore, Protocol):
         ...
 
     async def resume_agent(self, name: str, actor: str) -> bool:
-        """Give it room again; False if there is none of that name that is suspended."""
+        """Give it room again, and close its breaker where no live instance of a process of ours could probe; False if
+        there was neither to be done."""
         ...
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:

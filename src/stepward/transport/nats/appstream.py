@@ -17,7 +17,6 @@ from stepward.transport.cancellation import heed_cancellation
 from stepward.transport.nats.link import Link
 from stepward.transport.nats.refusing import TOO_LARGE
 
-MOST_BYTES = 1024**3
 DOUBLES_SECONDS = 120.0
 """How long the server knows the id of a message, so that one whose confirmation was lost does not come twice."""
 ANSWER_SECONDS = 2.0
@@ -28,7 +27,10 @@ EXPIRES = "Stepward-Expires"
 
 
 class AppStream:
-    """Makes the stream where it is missing, and appends to it; ``now`` is the store's clock."""
+    """Makes the stream where it is missing, and appends to it; ``now`` is the store's clock.
+
+    A queue takes ``most_messages``; more are refused, and the other queues go on.
+    """
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class AppStream:
         *,
         retention: RetentionPolicy,
         max_age: float | None,
+        most_messages: int,
         now: Callable[[], float],
     ) -> None:
         self.link = link
@@ -46,6 +49,7 @@ class AppStream:
         self._subjects = list(subjects)
         self._retention = retention
         self._max_age = max_age
+        self._most_messages = most_messages
 
     async def open(self) -> datetime | None:
         """Make the stream unless it is there; when it was made, by which a stream that was lost is told from it."""
@@ -143,7 +147,9 @@ class AppStream:
             # What does not fit is refused, not what was taken before forgotten.
             discard=DiscardPolicy.NEW,
             max_age=self._max_age,
-            max_bytes=MOST_BYTES,
+            # No number of bytes: a server sets those aside for the stream, whether they are used or not.
+            max_msgs_per_subject=self._most_messages,
+            discard_new_per_subject=True,
             num_replicas=self.link.address.replicas,
             duplicate_window=DOUBLES_SECONDS,
             allow_msg_ttl=True,

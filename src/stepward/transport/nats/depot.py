@@ -17,6 +17,10 @@ from stepward.transport.nats.reading import NatsReading
 from stepward.transport.nats.taking import NatsTaking
 
 DAY = 86_400.0
+MOST_POSTED = 100_000
+"""Messages of one submission queue."""
+MOST_TOLD = 10_000
+"""Broker messages of one response queue: what nobody reads waits in the store beyond that."""
 
 
 class NatsDepot:
@@ -47,6 +51,7 @@ class NatsDepot:
             [f"stepward.{app}.submissions.*", f"stepward.{app}.letters.*"],
             retention=RetentionPolicy.WORK_QUEUE,
             max_age=None,
+            most_messages=MOST_POSTED,
             now=now,
         )
         self._told = AppStream(
@@ -55,6 +60,7 @@ class NatsDepot:
             [f"stepward.{app}.responses.*"],
             retention=RetentionPolicy.LIMITS,
             max_age=7 * DAY,
+            most_messages=MOST_TOLD,
             now=now,
         )
 

@@ -28,7 +28,8 @@ from stepward.transport.outgoing import Parcel
 
 DAY = 86_400.0
 MOST_AGE = 7 * DAY
-MOST_BYTES = 1024**3
+MOST_MESSAGES = 100_000
+"""Broker messages of one queue; more are refused, and the other queues go on."""
 MOST_TAKEN = 100_000
 """Broker messages of one queue that nobody has settled yet."""
 IDLE_SECONDS = 3600.0
@@ -183,7 +184,9 @@ class Stream:
             # What does not fit is refused, not what was taken before forgotten.
             discard=DiscardPolicy.NEW,
             max_age=MOST_AGE,
-            max_bytes=MOST_BYTES,
+            # No number of bytes: a server sets those aside for the stream, whether they are used or not.
+            max_msgs_per_subject=MOST_MESSAGES,
+            discard_new_per_subject=True,
             num_replicas=self._link.address.replicas,
             allow_msg_ttl=True,
         )
