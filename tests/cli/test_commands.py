@@ -12,6 +12,7 @@ import pytest
 from stepward import __version__
 from stepward.cli.main import cli
 from stepward.model.records import Role
+from tests.store.places import execute
 
 from .conftest import SHOP, Stepward, one_line
 from .stores import URL, as_json, instance, opened, register
@@ -299,3 +300,13 @@ def test_show_and_steps_tell_where_an_attempt_failed(store: Path, stepward: Step
     assert "in decline" in error["traceback"]
     (alert, *_) = [each for each in json.loads(stepward("alerts", "--json").stdout) if each["task_id"] == "failed"]
     assert alert["details"]["error"]["failure"]["at"] == error["at"]
+
+
+def test_a_dry_run_prints_what_is_missing_and_changes_nothing(store: Path, stepward: Stepward) -> None:
+    assert stepward("migrate", "--dry-run").stdout.splitlines()[1:] == []
+    execute(store, "update stepward_meta set value = value - 1 where key = 'schema_version'")
+    printed = stepward("migrate", "--dry-run").stdout
+    assert printed.startswith("-- sqlite:///stepward.db (app shop): schema version is ")
+    assert "begin;\n" in printed
+    assert "update stepward_meta set value = " in printed
+    assert stepward("migrate", "--dry-run").stdout == printed

@@ -11,6 +11,7 @@ import pytest
 from stepward.model.records import WorkflowRecord
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Store
+from stepward.store.opening import missing
 from stepward.store.sqlite.schema import APPLICATION_ID, migrations
 from tests.store.conformance.world import DONE, SERVED, START, end, finish, move, read, read_step, scheduler
 from tests.store.places import execute, opened
@@ -96,3 +97,12 @@ async def _lead(store: Store) -> int:
     term = await store.lead("supervisor", 10)
     assert term is not None
     return term
+
+
+async def test_the_printed_sql_does_what_a_migration_does(first: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh.db"
+    await (await opened(fresh)).close()
+    for part in missing(f"sqlite:///{first}"):
+        execute(first, part)
+    assert shape(first) == shape(fresh)
+    assert missing(f"sqlite:///{first}") == []

@@ -18,7 +18,8 @@ from stepward.durations import seconds, text
 from stepward.errors import SettingsError
 from stepward.settings import Settings
 from stepward.store.address import shown
-from stepward.store.opening import identify
+from stepward.store.contract import Identity
+from stepward.store.opening import identify, missing
 from stepward.supervisor.archive import folder_archive
 from stepward.supervisor.retention import purging
 
@@ -38,15 +39,29 @@ def purge(older_than: str | None, store: str | None) -> None:
 
 
 @click.command("migrate")
+@click.option("--dry-run", is_flag=True, help="Print the SQL that would do it, and change nothing.")
 @store_option
-def migrate(store: str | None) -> None:
+def migrate(dry_run: bool, store: str | None) -> None:
     """Bring an older store to this program's schema; every actor does so when it starts."""
     settings = settings_for(store)
     before = identify(settings.store)
+    if dry_run:
+        _print_missing(settings.store, before)
+        return
     asyncio.run(_open(settings))
     after = identify(settings.store)
     how = "is" if before.schema_version == after.schema_version else f"was {before.schema_version}, is"
     click.echo(f"{shown(settings.store)} (app {after.app}): schema version {how} {after.schema_version}")
+
+
+def _print_missing(store: str, found: Identity) -> None:
+    """SQL with comments: what is printed may be run as it is."""
+    click.echo(
+        f"-- {shown(store)} (app {clean(found.app)}): schema version is {found.schema_version}, "
+        f"this program's is {found.newest_version}"
+    )
+    for part in missing(store):
+        click.echo(f"\n{part}")
 
 
 @click.command("version", epilog="Keys under --json: stepward, python, sqlite.")

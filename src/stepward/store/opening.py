@@ -8,7 +8,7 @@ from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Server, Store
-from stepward.store.sqlite.identity import read_identity
+from stepward.store.sqlite.identity import read_identity, read_missing
 from stepward.store.sqlite.store import SqliteStore
 
 
@@ -46,6 +46,19 @@ def inspect(address: str) -> Server | None:
     from stepward.store.postgres.identity import read_server  # noqa: PLC0415  an extra's
 
     return read_server(postgres_place(address))
+
+
+def missing(address: str) -> list[str]:
+    """The SQL that brings that store to this program's schema, in parts that are done one after the other.
+
+    Makes and changes nothing; raises as ``identify`` does.
+    """
+    if is_postgres(address):
+        _check_driver()
+        from stepward.store.postgres.identity import read_missing as read_postgres  # noqa: PLC0415  an extra's
+
+        return read_postgres(postgres_place(address))
+    return read_missing(sqlite_path(address))
 
 
 def _check_driver() -> None:

@@ -32,6 +32,11 @@ def read_server(place: PostgresPlace) -> Server:
     return _run(_read_server(place))
 
 
+def read_missing(place: PostgresPlace) -> list[str]:
+    """The SQL that brings that store to this program's schema, in parts. Raises as ``read_identity`` does."""
+    return _run(_read_missing(place))
+
+
 def _run(asking: Coroutine[Any, Any, T]) -> T:
     # A loop of its own, in a thread of its own: whoever asks may have a loop already.
     with ThreadPoolExecutor(max_workers=1) as thread:
@@ -44,11 +49,24 @@ async def _read_server(place: PostgresPlace) -> Server:
 
 async def _read(place: PostgresPlace) -> Identity:
     name = place.schema or await _only_schema(place)
-    found = await _asked(place, name, lambda connection: schema.identity(connection, place.shown))
+    return await _asked(place, name, lambda connection: _identity(connection, place))
+
+
+async def _read_missing(place: PostgresPlace) -> list[str]:
+    async def missing(connection: Connection) -> list[str]:
+        stands = await schema.standing(connection, await _identity(connection, place))
+        return [part.script(name) for part in schema.parts_after(stands)]
+
+    name = place.schema or await _only_schema(place)
+    return await _asked(place, name, missing)
+
+
+async def _identity(connection: Connection, place: PostgresPlace) -> Identity:
+    found = await schema.identity(connection, place.shown)
     if found is None:
         raise StoreUnavailable(
-            f"store {place.shown}: expected a Stepward store in the schema {name}, found none; start its application "
-            "first, or name another schema"
+            f"store {place.shown}: expected a Stepward store in the schema {connection.schema}, found none; start its "
+            "application first, or name another schema"
         )
     return found
 

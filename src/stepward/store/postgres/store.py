@@ -16,6 +16,7 @@ from stepward.store.postgres.completing import PostgresCompletion
 from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS, Database
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
+from stepward.store.postgres.migrating import migrate
 from stepward.store.postgres.retention import PostgresRetention
 from stepward.store.postgres.scheduler import PostgresScheduler
 from stepward.store.postgres.supervisor import PostgresSupervisor
@@ -54,7 +55,7 @@ class PostgresStore:
         self._database.open()
         try:
             if not await self._database.others.read(schema.is_current, self._app, self._place.shown):
-                await self._database.shared.write(schema.migrate, self._app, self._place.shown)
+                await migrate(self._database, self._app)
             # Only now is it known whether a pooler stands between.
             await self._bell.open()
         except BaseException:

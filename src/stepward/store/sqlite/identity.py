@@ -10,7 +10,7 @@ from stepward.errors import StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity
 from stepward.store.sqlite.connection import is_memory
 from stepward.store.sqlite.faults import translated
-from stepward.store.sqlite.schema import APPLICATION_ID, FIND_META, READ_META, migrations
+from stepward.store.sqlite.schema import APPLICATION_ID, FIND_META, READ_META, migrations, script
 
 BUSY_MILLISECONDS = 5_000
 
@@ -31,6 +31,12 @@ def read_identity(path: str) -> Identity:
             connection.close()
     except apsw.Error as error:
         raise translated(error, path) from error
+
+
+def read_missing(path: str) -> list[str]:
+    """The SQL that brings that store to this program's schema, a transaction each. Raises as ``read_identity`` does."""
+    stands = read_identity(path).schema_version
+    return [f"begin;\n{script(number, text)}commit;" for number, text in migrations() if number > stands]
 
 
 def _exists(path: str) -> bool:

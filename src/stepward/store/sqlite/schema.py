@@ -20,6 +20,7 @@ MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 FIND_META = "select 1 from sqlite_schema where type = 'table' and name = 'stepward_meta'"
 READ_META = "select value from stepward_meta where key = ?"
 WRITE_META = "insert into stepward_meta values (?, ?) on conflict (key) do update set value = excluded.value"
+VERSION_DONE = "update stepward_meta set value = ? where key = 'schema_version'"
 
 
 def prepare_file(path: str) -> None:
@@ -108,6 +109,11 @@ def migrations() -> list[tuple[int, str]]:
     folder = files("stepward.store") / "migrations" / "sqlite"
     found = ((MIGRATION.fullmatch(file.name), file) for file in folder.iterdir())
     return sorted((int(match[1]), file.read_text(encoding="utf-8")) for match, file in found if match)
+
+
+def script(number: int, text: str) -> str:
+    """The statements of a migration and the note that it is done, for an operator who runs them by hand."""
+    return f"{text}{VERSION_DONE.replace('?', str(number))};\n"
 
 
 def _check_identity(connection: Connection, app: str, path: str) -> int:

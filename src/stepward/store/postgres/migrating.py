@@ -1,0 +1,142 @@
+"""The way from an older store's tables to today's, on which programs of the version before go on working.
+
+Each part of a migration is a transaction of its own that gives up soon where somebody holds what it has to lock, and is
+tried again later; indexes are made beside the work. One process at a time does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+
+from stepward.errors import StoreUnavailable
+from stepward.store.postgres import schema
+from stepward.store.postgres.connecting import REPLANNED
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.database import Database
+from stepward.store.postgres.faults import BROKEN, translated
+from stepward.store.postgres.schema import Part
+
+MIGRATION_SECONDS = 3600.0
+"""For one statement of a migration."""
+TRY_SECONDS = 60.0
+"""For the locks of one part, and for the turn to migrate."""
+LOCK_SECONDS = (0.1, 1.2)
+"""The first and the longest wait for a lock: meanwhile all who come later for the same table wait too. After a second
+the server ends an autovacuum that is in the way."""
+REST = 4
+"""How much longer than that the others have the table for themselves before the next try."""
+LOOK_SECONDS = 0.05
+
+
+async def migrate(database: Database, app: str) -> None:
+    """Apply what is missing; any number of processes may ask for it at once. Raises in Stepward's words."""
+    try:
+        # An open transaction is what keeps others out: it works through a pooler too, and ends with this process.
+        async with database.shared.transaction() as turn:
+            await _take_turn(turn, database.place.shown)
+            stands = await schema.stands_at(turn, app, database.place.shown)
+            if stands == schema.NOTHING:
+                await _create(turn, app)
+                return
+            await _rest(turn)
+            for part in schema.parts_after(stands):
+                await _apply_part(database, part)
+    except BROKEN as error:
+        raise translated(error, database.place.shown) from error
+
+
+async def _take_turn(connection: Connection, place: str) -> None:
+    """Look again and again: a statement that waits would keep an index from being made, which waits for all of them."""
+    for _ in range(int(TRY_SECONDS / LOOK_SECONDS)):
+        ((is_ours,),) = await connection.rows("schema.lock", connection.schema)
+        if is_ours:
+            return
+        await _rest(connection)
+        await asyncio.sleep(LOOK_SECONDS)
+    raise StoreUnavailable(
+        f"store {place}: expected to migrate it within {TRY_SECONDS:g} s, found another process at it all the while; "
+        "wait until it is done, and start again"
+    )
+
+
+async def _rest(connection: Connection) -> None:
+    """Keep the transaction open without a snapshot: that of an answered query lasts until the next message."""
+    await connection.run("set local idle_in_transaction_session_timeout = 0")
+
+
+async def _create(connection: Connection, app: str) -> None:
+    """Make the tables of a new store whole, in the open transaction: nobody works there yet."""
+    await connection.run("set local statement_timeout = 0")
+    if await connection.row("schema.find_schema", connection.schema) is None:
+        await connection.run(schema.create_schema(connection.schema))
+    await connection.run(schema.new(connection.schema), MIGRATION_SECONDS)
+    await connection.change("schema.write_meta", "app", app)
+    await connection.change("schema.write_meta", "schema_version", str(schema.newest()))
+
+
+async def _apply_part(database: Database, part: Part) -> None:
+    if part.is_beside:
+        await _apply_beside(database, part)
+    await _apply_when_free(database, part)
+
+
+async def _apply_when_free(database: Database, part: Part) -> None:
+    """A part that is a transaction, and of any the note that it is done."""
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + TRY_SECONDS
+    seconds, longest = LOCK_SECONDS
+    while not await database.shared.write(_apply, part, seconds, database.place.shown):
+        if loop.time() >= ends_at:
+            raise await database.shared.read(_held, part, database.place.shown)
+        await asyncio.sleep(seconds * REST)
+        seconds = min(seconds * 2, longest)
+
+
+async def _apply(connection: Connection, part: Part, seconds: float, place: str) -> bool:
+    """Whether the locks were free."""
+    await connection.row("schema.lock_version")
+    await _check_turn(connection, part, place)
+    await connection.run("savepoint free")
+    try:
+        await connection.run(part.bounds(seconds))
+        await connection.run(part.whole(connection.schema), MIGRATION_SECONDS)
+    except asyncpg.LockNotAvailableError:
+        await connection.run("rollback to free")
+        return False
+    return True
+
+
+async def _check_turn(connection: Connection, part: Part, place: str) -> None:
+    """A process that lost its turn with its connection may find that another has gone on."""
+    found = await schema.identity(connection, place)
+    if found is None or await schema.standing(connection, found) != part.before:
+        raise StoreUnavailable(
+            f"store {place}: expected to be the only one to migrate it, found that another process has gone on; "
+            "start again"
+        )
+
+
+async def _apply_beside(database: Database, part: Part) -> None:
+    """Statements outside of a transaction; what an earlier try has left unfinished is made again."""
+    connection = await database.connector.connect(REPLANNED, MIGRATION_SECONDS)
+    try:
+        for index, sql in part.indexes(connection.schema):
+            found = await connection.row("schema.find_index", connection.schema, index)
+            if found is not None and not found[0]:
+                await connection.run(schema.drop_index(connection.schema, index))
+            if found is None or not found[0]:
+                await connection.run(sql)
+    finally:
+        await connection.close()
+
+
+async def _held(connection: Connection, part: Part, place: str) -> StoreUnavailable:
+    found = await connection.rows("schema.holders", connection.schema)
+    names = [f"process {pid} ({', '.join(filter(None, (name, f'user {user}')))})" for pid, name, user in found]
+    return StoreUnavailable(
+        f"store {place}: expected the tables free for a moment within {TRY_SECONDS:g} s, to bring them to schema "
+        f"version {part.version}, found them held by {' and '.join(names) or 'others'}; wait for the end of such long "
+        "transactions, a dump among them, and start again"
+    )
