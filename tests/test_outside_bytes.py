@@ -24,6 +24,7 @@ from stepward.transport.announcing import decode_capacity
 from stepward.transport.ledger import unpacked
 from stepward.transport.losses import decode_loss
 from stepward.transport.wire import MOST_APART, Wire, decode_revocation
+from tests.transport.messages import SEAL
 
 SIZE = 1024 * 1024
 TRIES = 5
@@ -63,7 +64,7 @@ SHAPES: dict[str, bytes] = {
     "spaces": filled(b"[", b" ", b"]"),
     "NUL": filled(b"", b"\0"),
 }
-wire = Wire("shop")
+wire = Wire("shop", SEAL)
 
 
 def with_data(data: bytes, **attributes: object) -> bytes:
@@ -152,7 +153,7 @@ def depth_of(value: Any) -> int:
 
 
 def test_a_batch_of_very_many_unreadable_events_is_one_dead_letter() -> None:
-    messages, letters = wire.decode(b"[" + b",".join([b"1"] * (MOST_APART + 1)) + b"]")
+    messages, letters, _ = wire.decode(b"[" + b",".join([b"1"] * (MOST_APART + 1)) + b"]")
     assert (messages, len(letters)) == ([], 1)
     assert letters[0].reason == "expected at most 1,000 events in a batch, found 1,001, of which some cannot be read"
 
@@ -164,7 +165,7 @@ def test_an_unreadable_batch_of_status_events_is_one_message() -> None:
 
 def test_a_refusal_does_not_repeat_all_that_came() -> None:
     huge = "x" * SIZE
-    _, (letter,) = wire.decode(with_data(b"1", outcome=huge))
+    _, (letter,), _ = wire.decode(with_data(b"1", outcome=huge))
     assert len(letter.reason) <= 2_000
     with pytest.raises(Refused) as refused:
         decode_event(json.dumps({"id": "1", "source": "s", "type": "t", "specversion": huge}).encode())

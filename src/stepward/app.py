@@ -20,6 +20,7 @@ from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
 from stepward.model.action import Action
 from stepward.model.failures import FailureConverter, Redact
+from stepward.model.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
 from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Reach, Running, sinks_of
@@ -239,8 +240,10 @@ class App:
         await store.open()
         hints = Hints()
         endings = Endings()
-        reach = Reach(self.name, settings, self.environment, self.observers, store, hints)
         try:
+            fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
+            seal = Seal(await store.identity(fresh))
+            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal)
             transport = await reach.transport()
         except BaseException:
             await store.close()
@@ -255,6 +258,7 @@ class App:
             schedules=self.schedules,
             queues=queues,
             brokered=brokered,
+            seal=seal,
             settings=settings,
             environment=self.environment,
             observers=self.observers,

@@ -8,6 +8,7 @@ from stepward.client import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.host import Host
+from stepward.model.seal import Seal
 from stepward.observers.logs import LogSink
 from stepward.observers.webhook import WebhookSink
 from stepward.settings import Settings
@@ -68,6 +69,7 @@ class Reach:
     observers: Observers
     store: Store
     hints: Hints
+    seal: Seal
 
     async def transport(self) -> Transport:
         """What carries requests and replies. Raises SettingsError or TransportError."""
@@ -86,6 +88,7 @@ class Reach:
             environment=self.environment,
             observers=self.observers,
             bury=burying(self.store.messages),
+            seal=self.seal,
         )
 
     def store_queues(self) -> AppQueues:

@@ -41,6 +41,7 @@ async def test_a_result_is_the_reply(start: Start) -> None:
         attempt=4,
         outcome=Outcome.COMPLETED,
         output=b'{"cents":7,"order":"o1"}',
+        agent="payments",
     )
 
 

@@ -16,9 +16,11 @@ from nats.js.errors import NotFoundError
 from servers import nats, rabbitmq
 from stepward.clock import Environment
 from stepward.events import Event, Observers
+from stepward.model.seal import Seal
 from stepward.transport.brokered import BrokerTransport
 from stepward.transport.graves import Letter
 from stepward.transport.opening import open_broker
+from tests.transport.messages import SEAL
 
 _numbers = itertools.count(1)
 
@@ -113,14 +115,17 @@ async def opened(
     events: list[Event] | None = None,
     buried: Buried | None = None,
     now: Callable[[], float] | None = None,
+    seal: Seal = SEAL,
 ) -> BrokerTransport:
+    observers = Observers(*([events.append] if events is not None else []))
     return await open_broker(
         address,
         app=app,
         now=now or asyncio.get_running_loop().time,
         environment=Environment(),
-        observers=Observers(*([events.append] if events is not None else [])),
+        observers=observers,
         bury=(buried or Buried()).bury,
+        seal=seal,
     )
 
 

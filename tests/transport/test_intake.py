@@ -11,8 +11,9 @@ from stepward.events import Event, Observers
 from stepward.transport.contract import Message
 from stepward.transport.graves import Letter
 from stepward.transport.intake import PATIENCE, REST_SECONDS, Intake
+from stepward.transport.rejections import Rejections
 from stepward.transport.wire import Wire, join
-from tests.transport.messages import request
+from tests.transport.messages import SEAL, request
 from tests.virtual import VirtualLoop
 
 LEASE = 5.5
@@ -48,7 +49,7 @@ async def bury(queue: str, letters: Sequence[Letter]) -> None:
 
 
 async def test_what_cannot_be_given_back_is_tried_every_second_until_its_lease_is_over() -> None:
-    now, wire, told = asyncio.get_running_loop().time, Wire("shop"), list[tuple[float, Event]]()
+    now, wire, told = asyncio.get_running_loop().time, Wire("shop", SEAL), list[tuple[float, Event]]()
     intake: Intake[str] = Intake(
         "agents.payments",
         lambda _: Away(),
@@ -57,6 +58,7 @@ async def test_what_cannot_be_given_back_is_tried_every_second_until_its_lease_i
         observers=Observers(lambda event: told.append((now(), event))),
         put=put,
         bury=bury,
+        rejections=Rejections(Observers(), now),
     )
     began = now()
     body = join([wire.encode(request(task), began) for task in "ab"])

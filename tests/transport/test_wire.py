@@ -8,10 +8,10 @@ import pytest
 from stepward.model.messages import Outcome, Reply, traceparent
 from stepward.transport.contract import Message
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation, join
-from tests.transport.messages import reply, request
+from tests.transport.messages import SEAL, reply, request
 from tests.virtual import START
 
-WIRE = Wire("shop")
+WIRE = Wire("shop", SEAL)
 
 
 def told(message: Message) -> dict[str, Any]:
@@ -30,6 +30,8 @@ def test_a_request_is_a_cloud_event() -> None:
         "type": "stepward.request",
         "id": "uid-1/1/payments.charge/1/1",
         "source": "/stepward/shop",
+        "store": SEAL.store,
+        "proof": SEAL.proof("uid-1", 1, "payments.charge/1", 1, "payments"),
         "subject": "order-1",
         "time": "2027-01-15T08:00:00Z",
         "expirytime": "2027-01-15T08:00:10.500000Z",
@@ -63,7 +65,7 @@ def test_an_attempt_has_one_id_and_its_undo_another() -> None:
 def test_what_is_no_json_travels_all_the_same(body: bytes) -> None:
     asked = request(input=body)
     assert "data" not in told(asked)
-    assert WIRE.decode(join([WIRE.encode(asked, START)])) == ([asked], [])
+    assert WIRE.decode(join([WIRE.encode(asked, START)])) == ([asked], [], [])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +90,7 @@ def test_what_is_no_json_travels_all_the_same(body: bytes) -> None:
     ],
 )
 def test_what_is_foreign_is_told_in_one_line(body: bytes, reason: str) -> None:
-    messages, letters = WIRE.decode(body)
+    messages, letters, _ = WIRE.decode(body)
     assert messages == []
     (letter,) = letters
     assert reason in letter.reason
@@ -99,26 +101,26 @@ def test_a_request_without_arguments_or_with_a_local_time_is_none() -> None:
     event = told(request("x"))
     without = {name: value for name, value in event.items() if name != "data"}
     local = {**event, "expirytime": "2027-01-15T08:00:10"}
-    messages, letters = WIRE.decode(json.dumps([without, local]).encode())
+    messages, letters, _ = WIRE.decode(json.dumps([without, local]).encode())
     assert messages == []
     assert ["data" in letters[0].reason, "expirytime" in letters[1].reason] == [True, True]
 
 
 @pytest.mark.parametrize("data", [b'"\xff"', b"[[" * 150 + b"]]" * 150, b"5"])
 def test_a_reply_whose_data_cannot_be_recorded_still_reaches_its_scheduler(data: bytes) -> None:
-    messages, letters = WIRE.decode(join([spoilt(outcome="gave_up").replace(b'"data": {}', b'"data": ' + data)]))
+    messages, letters, _ = WIRE.decode(join([spoilt(outcome="gave_up").replace(b'"data": {}', b'"data": ' + data)]))
     assert letters == []
     assert [message.error for message in messages if isinstance(message, Reply)] == [data]
 
 
 def test_foreign_events_do_not_spoil_their_neighbours() -> None:
-    messages, letters = WIRE.decode(join([WIRE.encode(reply("a"), START), b"5", WIRE.encode(reply("b"), START)]))
+    messages, letters, _ = WIRE.decode(join([WIRE.encode(reply("a"), START), b"5", WIRE.encode(reply("b"), START)]))
     assert messages == [reply("a"), reply("b")]
     assert [letter.body for letter in letters] == [b"5"]
 
 
 def test_attributes_of_others_are_let_pass() -> None:
-    assert WIRE.decode(join([spoilt(partitionkey="7", causationid="y")])) == ([reply("x")], [])
+    assert WIRE.decode(join([spoilt(partitionkey="7", causationid="y")])) == ([reply("x")], [], [])
 
 
 def test_a_revocation_names_the_step() -> None:

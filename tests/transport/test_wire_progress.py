@@ -11,10 +11,10 @@ from stepward.model.current import PROGRESS_BYTES
 from stepward.model.messages import Outcome
 from stepward.transport.contract import Message
 from stepward.transport.wire import Wire, join
-from tests.transport.messages import progress, reply, request
+from tests.transport.messages import SEAL, progress, reply, request
 from tests.virtual import START
 
-WIRE = Wire("shop")
+WIRE = Wire("shop", SEAL)
 
 
 def event(**changes: Any) -> bytes:
@@ -26,7 +26,9 @@ def test_progress_is_a_cloud_event_of_when_it_was_told() -> None:
         "specversion": "1.0",
         "type": "stepward.progress",
         "id": "uid-1/1/payments.charge/1/1/progress/1800000001.250000",
-        "source": "/stepward/shop",
+        "source": "/stepward/shop/agents.payments",
+        "store": SEAL.store,
+        "proof": SEAL.proof("uid-1", 1, "payments.charge/1", 1, "payments"),
         "time": "2027-01-15T08:00:01.250000Z",
         "correlationid": "uid-1",
         "run": 1,
@@ -42,7 +44,7 @@ def test_it_travels_with_replies_and_comes_as_it_went() -> None:
         reply(outcome=Outcome.DEFERRED, output=None),
         progress(b'"\xc3\xa9"', attempt=2),
     ]
-    assert WIRE.decode(join([WIRE.encode(message, START) for message in messages])) == (messages, [])
+    assert WIRE.decode(join([WIRE.encode(message, START) for message in messages])) == (messages, [], [])
 
 
 def test_a_request_carries_what_was_told_before_as_text() -> None:
@@ -50,7 +52,7 @@ def test_a_request_carries_what_was_told_before_as_text() -> None:
     told = json.loads(WIRE.encode(asked, START))
     assert told["progress"] == '{"page":3}'
     assert "progress" not in json.loads(WIRE.encode(request(), START))
-    assert WIRE.decode(join([WIRE.encode(asked, START)])) == ([asked], [])
+    assert WIRE.decode(join([WIRE.encode(asked, START)])) == ([asked], [], [])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +69,7 @@ def test_a_request_carries_what_was_told_before_as_text() -> None:
 )
 def test_what_is_no_progress_spoils_nothing_beside_it(body: bytes, reason: str) -> None:
     sound = progress(b"7")
-    messages, spoilt = WIRE.decode(join([body, WIRE.encode(sound, START)]))
+    messages, spoilt, _ = WIRE.decode(join([body, WIRE.encode(sound, START)]))
     assert messages == [sound]
     (letter,) = spoilt
     assert reason in letter.reason
@@ -77,6 +79,6 @@ def test_data_that_are_no_json_are_no_progress() -> None:
     told = json.loads(WIRE.encode(progress(), START))
     del told["data"]
     for more in ({}, {"data_base64": "AAAA"}):
-        messages, spoilt = WIRE.decode(json.dumps([{**told, **more}]).encode())
+        messages, spoilt, _ = WIRE.decode(json.dumps([{**told, **more}]).encode())
         assert messages == []
         assert "no data, which are the progress" in spoilt[0].reason

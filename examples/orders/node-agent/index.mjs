@@ -8,12 +8,11 @@ const STREAM = "STEPWARD_orders", NAME = "agents_mail", TOLD = "stepward.orders.
 const LEASE = 1_000 * parseFloat(process.env.STEPWARD_LEASE ?? "10s"); // as the application has it
 const SERVICE = process.env.ORDERS_MAIL_URL ?? "http://127.0.0.1:8104";
 const SERVERS = (process.env.STEPWARD_TRANSPORT ?? "nats://127.0.0.1:4222").replace(/^nats:\/\/|\?.*$/g, "").split(",");
-const SOURCE = `/stepward/orders/mail-${randomUUID()}`;
+const SOURCE = `/stepward/orders/mail-${randomUUID()}`, STORE = process.env.ORDERS_STORE_ID; // it serves, if given
 const CONFIG = { durable_name: NAME, filter_subject: "stepward.orders.queue.agents.mail", ack_wait: nanos(LEASE),
   ack_policy: AckPolicy.Explicit, max_ack_pending: 100_000, inactive_threshold: nanos(3_600_000) };
 const nats = await connect({ servers: SERVERS, maxReconnectAttempts: -1, waitOnFirstConnect: true });
-const queues = jetstream(nats), calls = new Map(); // by step: what cuts its call short
-let leaving = false;
+const queues = jetstream(nats), calls = new Map(); let leaving = false; // calls by step: what cuts each short
 const nameOf = (event) => [event.correlationid, event.run, event.step].join(" ");
 const left = (request) => Date.parse(request.expirytime) - Date.now();
 const read = (message) => { try { return message.json(); } catch { return {}; } };
@@ -36,15 +35,16 @@ async function send(request, signal) { // the outcome, its data, and whether the
 }
 
 async function answer(request) { // past the complete-by, and where nobody waits any more, nothing is said
-  const { id, correlationid, run, step, attempt, replyto } = request, stop = new AbortController();
+  const { id, store, proof, correlationid, run, step, attempt, replyto } = request, stop = new AbortController();
+  if (STORE && store !== STORE) return console.error(`mail: expected store ${STORE}, found ${store}: refused`);
   if (!(left(request) > 0)) return;
   const timer = setTimeout(() => stop.abort(), Math.min(left(request), 2 ** 31 - 1));
   calls.set(nameOf(request), stop);
   try {
     const [outcome, data, maybedone = false] = await send(request, stop.signal);
     if (stop.signal.aborted || left(request) <= 0) return;
-    const reply = { specversion: "1.0", type: "stepward.reply", id: `${id}/reply`, source: SOURCE,
-      correlationid, run, step, attempt, outcome, maybedone, data };
+    const reply = { specversion: "1.0", type: "stepward.reply", id: `${id}/reply`, store, proof,
+      source: "/stepward/orders/agents.mail", correlationid, run, step, attempt, outcome, maybedone, data };
     await queues.publish(`stepward.orders.queue.${replyto}`, JSON.stringify([reply]));
   } finally {
     clearTimeout(timer);

@@ -148,7 +148,8 @@ def _print(console: Console, findings: Findings) -> None:
     if findings.identity is not None:
         who = findings.identity
         version = f"schema version {who.schema_version} of {who.newest_version}"
-        console.print(Text(f"\nStore of {clean(who.app)}, {version}", style="bold"))
+        ident = "" if who.id is None else f", identity {clean(who.id)}"
+        console.print(Text(f"\nStore of {clean(who.app)}, {version}{ident}", style="bold"))
         if findings.server is not None:
             server.print_server(console, findings.server)
         live = [instance_row(each, findings.now) for each in findings.instances if each.alive]

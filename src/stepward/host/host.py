@@ -19,6 +19,7 @@ from stepward.host.leases import Leases
 from stepward.host.pace import Pace
 from stepward.host.parts import Parts, Roles
 from stepward.host.queue_warnings import QueueWarnings
+from stepward.host.rejected import RejectionAlerts
 from stepward.host.relaying import relay_of
 from stepward.host.routing import Routing
 from stepward.host.submissions import keep, submitter
@@ -265,6 +266,7 @@ class Host:
         parts = self._parts
         if parts.brokered is not None:
             self._run(QueueWarnings(parts, lambda: next(iter(self._leases.instances), parts.app)).keep)
+            self._run(RejectionAlerts(parts).keep)
         if self._relay is not None:
             self._run(self._relay.run)
             self._run(self._relay.keep_burying)

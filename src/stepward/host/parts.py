@@ -11,6 +11,7 @@ from stepward.client.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter
+from stepward.model.seal import Seal
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import Submission
@@ -38,6 +39,8 @@ class Parts:
     """The applications' own: submission and private response queues."""
     brokered: BrokerQueues | None = None
     """The same, if they are a broker's: what stands in the store for them is carried there."""
+    seal: Seal | None = None
+    """Over a broker: what requests and replies are signed with."""
     hints: Hints
     endings: Endings
     sinks: Sequence[AlertSink]

@@ -17,6 +17,7 @@ from stepward.host.parts import Parts, Roles
 from stepward.host.returned import Returned
 from stepward.model.messages import request_queue
 from stepward.model.records import Instance, Role
+from stepward.model.seal import Seal
 from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.graves import bury_sealed, letters_queue
 
@@ -44,11 +45,11 @@ Way = Callable[[Carrier], Awaitable[int]]
 class Relay:
     """Carries what stands in the store and belongs to the broker; ``instance`` is this process's Scheduler."""
 
-    def __init__(self, parts: Parts, queues: BrokerQueues, instance: Callable[[], str | None]) -> None:
+    def __init__(self, parts: Parts, queues: BrokerQueues, seal: Seal, instance: Callable[[], str | None]) -> None:
         self._parts = parts
         self._messages = parts.store.messages
         self._queues = queues
-        self._returned = Returned(parts.transport, parts.app)
+        self._returned = Returned(parts.transport, parts.app, seal)
         self._instance = instance
         self._letters = letters_queue(parts.app)
         self._instances: Sequence[Instance] = ()
@@ -196,7 +197,9 @@ class Relay:
 
 def relay_of(parts: Parts, roles: Roles, instance: Callable[[], str | None]) -> Relay | None:
     """The relay of a process that runs a Scheduler, if the applications' queues are a broker's."""
-    return Relay(parts, parts.brokered, instance) if parts.brokered is not None and roles.scheduler else None
+    if parts.brokered is None or parts.seal is None or not roles.scheduler:
+        return None
+    return Relay(parts, parts.brokered, parts.seal, instance)
 
 
 def carrier_of(queue: str, instances: Sequence[Instance], now: float, lease: float) -> str | None:

@@ -17,6 +17,8 @@ def completed(request: Request, output: bytes, *, calls: int = 1) -> Reply:
         outcome=Outcome.COMPLETED,
         output=output,
         calls=calls,
+        agent=request.agent,
+        proof=request.proof,
     )
 
 
@@ -44,12 +46,23 @@ def deferred(request: Request, *, calls: int = 1) -> Reply:
         attempt=request.attempt,
         outcome=Outcome.DEFERRED,
         calls=calls,
+        agent=request.agent,
+        proof=request.proof,
     )
 
 
 def progress(request: Request, value: bytes, at: float) -> Progress:
     """How far the function is."""
-    return Progress(task=request.task, run=request.run, key=request.key, attempt=request.attempt, progress=value, at=at)
+    return Progress(
+        task=request.task,
+        run=request.run,
+        key=request.key,
+        attempt=request.attempt,
+        progress=value,
+        at=at,
+        agent=request.agent,
+        proof=request.proof,
+    )
 
 
 def _negative(request: Request, outcome: Outcome, error: bytes, maybe_done: bool, calls: int) -> Reply:
@@ -62,4 +75,6 @@ def _negative(request: Request, outcome: Outcome, error: bytes, maybe_done: bool
         error=error,
         maybe_done=maybe_done,
         calls=calls,
+        agent=request.agent,
+        proof=request.proof,
     )

@@ -34,6 +34,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
     priority: int
     progress: bytes | None = None
     """What an attempt before this one told of its progress last."""
+    proof: str | None = None
+    """Over a broker: what the reply must carry to be believed."""
 
 
 class Outcome(StrEnum):
@@ -65,6 +67,10 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     maybe_done: bool = False
     calls: int = 1
     """How often the Agent called the service within this attempt."""
+    agent: str = ""
+    """The Agent that answers; empty where nothing left the process."""
+    proof: str | None = None
+    """That of the request."""
 
 
 class Recorded(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
@@ -85,6 +91,10 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False, tag="progress"):
     """Any JSON."""
     at: float
     """When it was told, by the store's clock: what was told later stands."""
+    agent: str = ""
+    """The Agent that tells."""
+    proof: str | None = None
+    """That of the request."""
 
 
 def traceparent(request: Request) -> str:

@@ -28,6 +28,7 @@ WARNINGS = (
     "transport.connected",
     "transport.lost",
     "transport.refused",
+    "transport.rejected",
 )
 """``transport.connected`` and ``transport.accepted`` say that what was warned of is over."""
 WARNING_ENDS = (

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.model.seal import Seal
 from stepward.transport.announcing import decode_capacity
 from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
 from stepward.transport.graves import Bury
@@ -14,6 +15,7 @@ from stepward.transport.intake import Intake, Source
 from stepward.transport.losses import decode_loss
 from stepward.transport.outgoing import Packer, Parcel
 from stepward.transport.refusals import Refusals
+from stepward.transport.rejections import Rejections
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation
 
 
@@ -63,6 +65,7 @@ class BrokerTransport:
         now: Callable[[], float],
         observers: Observers,
         bury: Bury,
+        seal: Seal,
     ) -> None:
         self._broker = broker
         self._source = f"/stepward/{app}/{ident}"
@@ -70,7 +73,8 @@ class BrokerTransport:
         self._observers = observers
         self._bury = bury
         self._refusals = Refusals(broker.name, observers)
-        self._wire = Wire(app)
+        self._rejections = Rejections(observers, now)
+        self._wire = Wire(app, seal)
         self._packer = Packer(self._wire, broker.name)
         self._intakes: dict[str, Intake[Any]] = {}
         self._listeners: dict[str, list[Revoked]] = {}
@@ -183,6 +187,7 @@ class BrokerTransport:
                 observers=self._observers,
                 put=self.publish,
                 bury=self._bury,
+                rejections=self._rejections,
             )
         return intake
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Generic, Protocol, TypeVar
 
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.boxes import Box, Boxes, Handle
 from stepward.transport.contract import Delivery, Message
 from stepward.transport.graves import Bury, Letter
+from stepward.transport.rejections import Rejections
 from stepward.transport.wire import Wire
 
 PATIENCE = 0.02
@@ -69,11 +71,13 @@ class Intake(Generic[Handle]):
         observers: Observers,
         put: Put,
         bury: Bury,
+        rejections: Rejections,
     ) -> None:
         self._queue = queue
         self._source = source(self)
         self._put = put
         self._bury = bury
+        self._rejections = rejections
         self._wire = wire
         self._now = now
         self._observers = observers
@@ -164,13 +168,15 @@ class Intake(Generic[Handle]):
                 await self._source.refuse(untouched)
 
     def _open(self, ident: str, handle: Handle, body: bytes, leased_until: float, again: bool) -> None:
-        messages, spoilt = self._wire.decode(body)
+        messages, spoilt, rejected = self._wire.decode(body)
+        for rejection in rejected:
+            self._rejections.reject(self._queue, rejection)
         box = self._boxes.add(ident, handle, leased_until, messages, is_spoilt=bool(spoilt))
         if spoilt:
-            self._spawn(self._bury_spoilt(box, spoilt))
+            self._spawn(partial(self._bury_spoilt, box, spoilt))
         if again and len(messages) > 1:
             # One of them may be what ended its last taker: it must not take its neighbours along again.
-            self._spawn(self._give_back(apart=True))
+            self._spawn(partial(self._give_back, apart=True))
 
     def _be_patient(self, seconds: float = PATIENCE) -> None:
         if self._patience is None and len(self._boxes) and not self._closed:
@@ -179,7 +185,7 @@ class Intake(Generic[Handle]):
     def _lose_patience(self) -> None:
         self._patience = None
         if len(self._boxes):
-            self._spawn(self._give_back(apart=False))
+            self._spawn(partial(self._give_back, apart=False))
 
     async def _give_back(self, *, apart: bool) -> None:
         back = self._boxes.take_back(self._now())
@@ -218,21 +224,21 @@ class Intake(Generic[Handle]):
             self._observers.tell("transport.expired", queue=self._queue, requests=self._boxes.expired)
             self._boxes.expired = 0
         if self._boxes.done:
-            self._spawn(self._acknowledge())
+            self._spawn(self._acknowledge)
 
     async def _acknowledge(self) -> None:
         done, self._boxes.done = self._boxes.done, []
         if done:
             await self._source.acknowledge(done)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
         task = asyncio.get_running_loop().create_task(self._told(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _told(self, work: Awaitable[None]) -> None:
+    async def _told(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            await work()
         except TransportError as error:
             # What is not acknowledged comes again.
             self._observers.tell("transport.failed", queue=self._queue, error=str(error))

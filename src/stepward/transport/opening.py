@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.events import Observers
+from stepward.model.seal import Seal
 from stepward.readers import BROKER
 from stepward.transport.appqueues import BrokerQueues, Depot
 from stepward.transport.brokered import Broker, BrokerTransport
@@ -27,11 +28,20 @@ async def open_broker(
     environment: Environment,
     observers: Observers,
     bury: Bury,
+    seal: Seal,
 ) -> BrokerTransport:
     """A transport over the broker of that address, connected. Raises SettingsError or TransportError."""
     make, _ = _makers(address)
     broker = make(app=app, now=now, environment=environment, observers=observers)
-    transport = BrokerTransport(broker, app=app, ident=environment.new_uid(), now=now, observers=observers, bury=bury)
+    transport = BrokerTransport(
+        broker,
+        app=app,
+        ident=environment.new_uid(),
+        now=now,
+        observers=observers,
+        bury=bury,
+        seal=seal,
+    )
     try:
         await broker.open(transport.told, transport.lost)
     except BaseException:

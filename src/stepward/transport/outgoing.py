@@ -65,7 +65,7 @@ class Packer:
         )
         error = encode({"message": text, "type": PayloadTooLarge.__name__, "data": {}}, "error")
         if isinstance(message, Request):
-            return failed(message, error, maybe_done=False, calls=0)
+            return failed(self._wire.signed(message), error, maybe_done=False, calls=0)
         calls = message.calls if isinstance(message, Reply) else 1
         return Reply(
             task=message.task,
@@ -76,4 +76,6 @@ class Packer:
             error=error,
             maybe_done=True,
             calls=calls,
+            agent=message.agent,
+            proof=message.proof,
         )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
 
 from stepward.model.cloudevents import instant
 from stepward.model.current import PROGRESS_BYTES, SHORTEN
 from stepward.model.messages import Outcome, Progress, Reply, Request, traceparent
+from stepward.model.seal import Seal
 from stepward.payload import cause, check_size
 from stepward.transport.contract import Message
 from stepward.transport.graves import LONGEST_REASON, Letter
+from stepward.transport.rejections import Rejection, rejection
 
 BATCH = "application/cloudevents-batch+json"
 """The content type of a broker message."""
@@ -40,7 +43,12 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag
     id: Text
     """The same for each publication of one attempt."""
     source: Text
-    """The application: ``/stepward/orders``."""
+    """Who writes it. A request: ``/stepward/`` and the application. A reply and progress: that, ``/agents.`` and the
+    Agent."""
+    store: Text | None = None
+    """The identity of the store whose step it is about, as the request says it; always there since version 2."""
+    proof: Text | None = None
+    """What makes an answer one to this very request: it repeats it as it is; always there since version 2."""
     correlationid: Text
     """The task's uid."""
     run: Count
@@ -121,8 +129,18 @@ class Revocation(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", 
     """The step's key."""
 
 
+class Read(NamedTuple):
+    """What a broker message held."""
+
+    messages: list[Message]
+    spoilt: list[Letter]
+    """What in it is no message; that does not spoil its neighbours."""
+    rejected: list[Rejection]
+    """What in it belongs to another store, or proves nothing."""
+
+
 class Wire:
-    """Encodes and decodes the messages of one application."""
+    """Encodes and decodes the messages of one application; ``seal`` is that of its store."""
 
     _encoder: ClassVar = msgspec.json.Encoder()
     _raw: ClassVar = msgspec.json.Decoder(Raw)
@@ -130,8 +148,10 @@ class Wire:
     _event: ClassVar = msgspec.json.Decoder(RequestEvent | ReplyEvent | ProgressEvent)
     _events: ClassVar = msgspec.json.Decoder(list[RequestEvent | ReplyEvent | ProgressEvent])
 
-    def __init__(self, app: str) -> None:
+    def __init__(self, app: str, seal: Seal) -> None:
         self._source = f"/stepward/{app}"
+        self._agents = f"/stepward/{app}/agents."
+        self._seal = seal
 
     def encode(self, message: Message, now: float) -> bytes:
         """One event; ``join`` makes a batch of several."""
@@ -140,29 +160,58 @@ class Wire:
         event = self._answered(message, now) if isinstance(message, Reply) else self._told(message)
         return self._encoder.encode(event)
 
-    def decode(self, body: bytes) -> tuple[list[Message], list[Letter]]:
-        """The messages of a batch, and what in it is none: that does not spoil its neighbours."""
+    def signed(self, request: Request) -> Request:
+        """The request with its proof."""
+        return request if request.proof is not None else replace(request, proof=self._proof(request))
+
+    def decode(self, body: bytes) -> Read:
+        """What a batch holds."""
+        read = Read([], [], [])
         try:
-            return [_message(event) for event in self._events.decode(body)], []
+            for event in self._events.decode(body):
+                self._admit(event, read)
         except FOREIGN:
             return self._decode_apart(body)
+        return read
 
-    def _decode_apart(self, body: bytes) -> tuple[list[Message], list[Letter]]:
+    def _decode_apart(self, body: bytes) -> Read:
+        read = Read([], [], [])
         try:
             parts = self._raws.decode(body)
         except FOREIGN as error:
-            return [], [Letter(body, _reason("a batch of CloudEvents", error))]
+            read.spoilt.append(Letter(body, _reason("a batch of CloudEvents", error)))
+            return read
         if len(parts) > MOST_APART:
             found = f"{len(parts):,}, of which some cannot be read"
-            return [], [Letter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}")]
-        messages: list[Message] = []
-        spoilt: list[Letter] = []
+            read.spoilt.append(Letter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}"))
+            return read
         for part in parts:
             try:
-                messages.append(_message(self._event.decode(part)))
+                self._admit(self._event.decode(part), read)
             except FOREIGN as error:
-                spoilt.append(Letter(bytes(part), _reason("a request or a reply", error)))
-        return messages, spoilt
+                read.spoilt.append(Letter(bytes(part), _reason("a request or a reply", error)))
+        return read
+
+    def _admit(self, event: RequestEvent | ReplyEvent | ProgressEvent, read: Read) -> None:
+        """Sort a readable event in. Raises one of ``FOREIGN`` for one that cannot be read after all."""
+        agent = event.agent if isinstance(event, RequestEvent) else self._agent_of(event.source)
+        message = _message(event, agent)
+        if self._is_genuine(event, agent):
+            read.messages.append(message)
+        else:
+            read.rejected.append(rejection(event, self._seal.store))
+
+    def _is_genuine(self, event: Event, agent: str) -> bool:
+        if event.store != self._seal.store or event.proof is None:
+            return False
+        place = event.correlationid, event.run, event.step, event.attempt
+        return self._seal.is_genuine(event.proof, *place, agent)
+
+    def _agent_of(self, source: str) -> str:
+        return source[len(self._agents) :] if source.startswith(self._agents) else ""
+
+    def _proof(self, request: Request) -> str:
+        return self._seal.proof(request.task, request.run, request.key, request.attempt, request.agent)
 
     def _asked(self, request: Request, now: float) -> RequestEvent:
         data, other = self._data(request.input)
@@ -170,6 +219,8 @@ class Wire:
             specversion="1.0",
             id=f"{request.task}/{request.run}/{request.key}/{request.attempt}{'/undo' * request.undo}",
             source=self._source,
+            store=self._seal.store,
+            proof=request.proof or self._proof(request),
             subject=request.task_id,
             time=instant(now),
             expirytime=instant(request.complete_by),
@@ -196,7 +247,9 @@ class Wire:
         return ReplyEvent(
             specversion="1.0",
             id=f"{reply.task}/{reply.run}/{reply.key}/{reply.attempt}/reply",
-            source=self._source,
+            source=self._agents + reply.agent,
+            store=self._seal.store,
+            proof=reply.proof,
             time=instant(now),
             correlationid=reply.task,
             run=reply.run,
@@ -214,7 +267,9 @@ class Wire:
         return ProgressEvent(
             specversion="1.0",
             id=f"{told.task}/{told.run}/{told.key}/{told.attempt}/progress/{told.at:.6f}",
-            source=self._source,
+            source=self._agents + told.agent,
+            store=self._seal.store,
+            proof=told.proof,
             time=instant(told.at),
             correlationid=told.task,
             run=told.run,
@@ -256,13 +311,13 @@ def _reason(expected: str, error: Exception) -> str:
     return f"expected {expected}, found {cause(error)}"[:LONGEST_REASON]
 
 
-def _message(event: RequestEvent | ReplyEvent | ProgressEvent) -> Message:
+def _message(event: RequestEvent | ReplyEvent | ProgressEvent, agent: str) -> Message:
     if "\0" in event.step or "\0" in event.correlationid:
         raise ValueError("a NUL character, which no store keeps")
     if isinstance(event, ReplyEvent):
-        return _reply(event)
+        return _reply(event, agent)
     data = event.data_base64 if event.data is UNSET else _readable(bytes(event.data))
-    return _request(event, data) if isinstance(event, RequestEvent) else _progress(event, data)
+    return _request(event, data) if isinstance(event, RequestEvent) else _progress(event, data, agent)
 
 
 def _readable(body: bytes) -> bytes:
@@ -291,10 +346,11 @@ def _request(event: RequestEvent, data: bytes | None) -> Request:
         reply_to=event.replyto,
         priority=event.priority,
         progress=None if event.progress is None else event.progress.encode(),
+        proof=event.proof,
     )
 
 
-def _progress(event: ProgressEvent, data: bytes | None) -> Progress:
+def _progress(event: ProgressEvent, data: bytes | None, agent: str) -> Progress:
     if data is None or event.data is UNSET:
         raise ValueError("no data, which are the progress")
     check_size(data, "progress", limit=PROGRESS_BYTES, advice=SHORTEN)
@@ -305,10 +361,12 @@ def _progress(event: ProgressEvent, data: bytes | None) -> Progress:
         attempt=event.attempt,
         progress=data,
         at=event.time.timestamp(),
+        agent=agent,
+        proof=event.proof,
     )
 
 
-def _reply(event: ReplyEvent) -> Reply:
+def _reply(event: ReplyEvent, agent: str) -> Reply:
     """The reply, whatever its data are: they are the Scheduler's to check, who knows what follows for the step."""
     data = event.data_base64 if event.data is UNSET else bytes(event.data)
     is_done = event.outcome is Outcome.COMPLETED
@@ -322,4 +380,6 @@ def _reply(event: ReplyEvent) -> Reply:
         error=None if is_done else data,
         maybe_done=event.maybedone,
         calls=event.calls,
+        agent=agent,
+        proof=event.proof,
     )

@@ -13,7 +13,7 @@ from stepward.errors import TransportError
 from stepward.model.records import DeadLetter
 from stepward.transport.wire import Wire
 from tests.transport.brokers import Heard
-from tests.transport.messages import request
+from tests.transport.messages import proven, request, seal_of
 
 payments = Agent("payments")
 
@@ -61,8 +61,10 @@ async def test_a_request_put_back_reaches_its_agent(address: str, app: str, tmp_
 
     store = f"sqlite:///{tmp_path}/shop.db"
     shop = App(app, workflows=[fulfil], agents=[payments, stock], store=store, transport=address)
-    body = Wire(app).encode(request(agent="stock", operation="stock.reserve", input=b'["o1"]'), 0.0)
     async with shop.running(), shop.client() as client:
+        seal = await seal_of(client.store)
+        asked = proven(request(agent="stock", operation="stock.reserve", input=b'["o1"]'), seal)
+        body = Wire(app, seal).encode(asked, 0.0)
         await client.store.messages.bury_bodies("agents.stock", [(body, "an older version did not know it", 1)])
         await client.put_back((await _letter(client)).number)
         async with asyncio.timeout(30):

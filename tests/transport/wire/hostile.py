@@ -8,17 +8,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepward.transport.wire import Wire, join
-from tests.transport.messages import reply, request
+from tests.transport.messages import SEAL, reply, request
 from tests.virtual import START
 
-WIRE = Wire("shop")
+WIRE = Wire("shop", SEAL)
 DEEP = 100_000
 
 
 def batch(event: bytes, attributes: Mapping[str, object]) -> bytes:
-    """A batch of one event with other attributes; None takes one away."""
+    """A batch of one event with other attributes; None takes one away. The proof fits them unless it is given."""
     worse: dict[str, Any] = {**json.loads(event), **attributes}
+    agent = worse.get("agent") or worse["source"].rpartition(".")[2]
+    worse["proof"] = attributes.get("proof", _proof(worse, agent))
     return join([json.dumps({name: value for name, value in worse.items() if value is not None}).encode()])
+
+
+def _proof(event: Mapping[str, Any], agent: str) -> str:
+    return SEAL.proof(event["correlationid"], event["run"], event["step"], event["attempt"], agent)
 
 
 def asked(**attributes: object) -> bytes:

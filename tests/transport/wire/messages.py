@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from stepward.model.cloudevents import CloudEvent, encode_event, instant
-from stepward.model.messages import Outcome, Progress
+from stepward.model.messages import Outcome
 from stepward.model.records import Task
 from stepward.model.status import Told, ended_with, status_event
 from stepward.transport.contract import Message
 from stepward.transport.losses import encode_loss
 from stepward.transport.wire import Wire, encode_revocation, join
-from tests.transport.messages import reply, request
+from tests.transport.messages import SEAL, progress, reply, request
 from tests.virtual import START
 
 ONE, OTHER = "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5e", "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5f"
@@ -42,14 +42,14 @@ BATCHES: dict[str, list[Message]] = {
     "reply-failed": [reply(ONE, outcome=Outcome.FAILED, output=None, error=ERROR, maybe_done=True)],
     "reply-gave-up": [reply(ONE, outcome=Outcome.GAVE_UP, output=None, error=ERROR, calls=4)],
     "reply-deferred": [reply(ONE, outcome=Outcome.DEFERRED, output=None)],
-    "progress": [Progress(task=ONE, run=1, key="payments.charge/1", attempt=1, progress=b'{"done":7}', at=START + 2.5)],
+    "progress": [progress(b'{"done":7}', ONE, at=START + 2.5)],
     "replies": [reply(ONE, output=b"null"), reply(OTHER, attempt=2, output=b"[1.5,true]", calls=2)],
 }
 
 
 def written() -> dict[str, bytes]:
     """The bytes of each message that we write."""
-    wire = Wire("shop")
+    wire = Wire("shop", SEAL)
     batches = {name: join([wire.encode(each, START) for each in batch]) for name, batch in BATCHES.items()}
     return batches | {
         "revocation": encode_revocation(SOURCE, "agents.payments", ONE, 2, "payments.charge/1"),

@@ -9,7 +9,7 @@ import pytest
 
 from tests.transport.wire.described import Described, Tapped
 
-GOLDEN = Path(__file__).parent / "golden" / "v1"
+GOLDEN = Path(__file__).parent / "golden" / "v2"
 REQUESTS, REPLIES, TOLD = "stepward.shop.queue.agents.x", "stepward.shop.queue.replies.s-1", "stepward.shop.told"
 
 

@@ -16,12 +16,14 @@ from stepward.model.agents import AgentHealth
 from stepward.model.cloudevents import data_of, decode_event
 from stepward.transport.announcing import decode_capacity
 from stepward.transport.losses import decode_loss
+from stepward.transport.rejections import Reason
 from stepward.transport.wire import Wire, decode_revocation
+from tests.transport.messages import SEAL
 from tests.transport.wire.described import Described, Tapped
 from tests.transport.wire.messages import BATCHES, ONE, SOURCE, written
 
 GOLDEN = Path(__file__).parent / "golden"
-NOW = GOLDEN / "v1"
+NOW = GOLDEN / "v2"
 HEARD = {"capacity"}
 """What only others write."""
 ADDRESSES = {
@@ -48,11 +50,19 @@ def test_there_is_a_golden_file_of_each_and_no_other() -> None:
     assert {file.stem for file in NOW.iterdir()} == written().keys() | HEARD
 
 
-@pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", VERSIONS[1:], ids=lambda folder: folder.name)
 @pytest.mark.parametrize("name", BATCHES)
-def test_a_batch_of_any_version_is_read(folder: Path, name: str) -> None:
+def test_a_batch_since_version_2_is_read(folder: Path, name: str) -> None:
     # Data are kept as they came, with their spaces.
-    assert Wire("shop").decode(msgspec.json.format(golden(name, folder), indent=-1)) == (BATCHES[name], [])
+    assert Wire("shop", SEAL).decode(msgspec.json.format(golden(name, folder), indent=-1)) == (BATCHES[name], [], [])
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_of_version_1_is_rejected_by_name(name: str) -> None:
+    read = Wire("shop", SEAL).decode(golden(name, GOLDEN / "v1"))
+    assert (read.messages, read.spoilt) == ([], [])
+    assert [rejection.reason for rejection in read.rejected] == [Reason.OLD_WIRE] * len(BATCHES[name])
+    assert all("expected version 2 of the wire" in rejection.message for rejection in read.rejected)
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)

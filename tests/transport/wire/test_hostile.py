@@ -20,6 +20,7 @@ from stepward.events import Event
 from stepward.model.messages import request_queue
 from stepward.model.records import Role, Task
 from tests.transport.brokers import new_app
+from tests.transport.messages import keep_identity
 from tests.transport.wire import traffic
 from tests.transport.wire.described import Tapped
 from tests.transport.wire.doors import Door
@@ -74,6 +75,7 @@ async def until(look: Callable[[], Awaitable[bool]]) -> None:
 @pytest.fixture
 async def world(door: Door, tmp_path: Path) -> AsyncIterator[World]:
     app = traffic.application(new_app(), door.address, tmp_path)
+    await keep_identity(app)
     events: list[Event] = []
     app.observers.add(events.append)
     async with door.tapped(app.name) as tap, app.running(drain="100ms"), app.client() as client:
@@ -151,6 +153,13 @@ async def test_a_forged_answer_changes_nothing(world: World) -> None:
     request = await requested(world.tap, "till.hang_for_anything", "o")
     before = await state(world.client, "forged")
     forged = [
+        answer(request, proof=None),
+        answer(request, proof=""),
+        answer(request, proof="0" * 32),
+        answer(request, store="5d0c9be1a7f24e6083b2"),
+        answer(request, source=f"{request['source']}/agents.mail"),
+        answer(request, source=request["source"]),
+        answer(request, source="/stepward/other/agents.till"),
         answer(request, attempt=request["attempt"] + 1),
         answer(request, attempt=0),
         answer(request, run=request["run"] + 1),
@@ -240,8 +249,8 @@ async def settled(client: Client, id: str) -> TaskStatus:
 
 def answer(request: dict[str, Any], **attributes: object) -> bytes:
     """A reply to that request by somebody who knows all of it."""
-    own = {name: request[name] for name in ("correlationid", "run", "step", "attempt")}
-    return answered(**{**own, "data": "forged", **attributes})
+    own = {name: request[name] for name in ("correlationid", "run", "step", "attempt", "proof")}
+    return answered(**{**own, "source": f"{request['source']}/agents.till", "data": "forged", **attributes})
 
 
 async def state(client: Client, id: str) -> tuple[Task, list[StepRecord]]:

@@ -12,7 +12,7 @@ from tests.transport.wire.described import Described
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
-GOLDEN = Path(__file__).parent / "golden" / "v1"
+GOLDEN = Path(__file__).parent / "golden" / "v2"
 SHOWN = (
     "request",
     "reply-completed",

@@ -16,7 +16,7 @@ from tests.transport.wire.doors import Door
 from tests.transport.wire.taps import Tap
 from tests.transport.wire.traffic import MANY, application, say_everything
 
-CAPACITY = Path(__file__).parent / "golden" / "v1" / "capacity.json"
+CAPACITY = Path(__file__).parent / "golden" / "v2" / "capacity.json"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.records import Alert, Instance, Schedule, WorkflowRecord
+from stepward.model.seal import StoreIdentity
 
 
 class HostStore(Protocol):
@@ -21,6 +22,10 @@ class HostStore(Protocol):
 
         Another number than before tells of a jump; small differences are made up for and not counted.
         """
+        ...
+
+    async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
+        """What tells this store from others, for good; ``fresh`` where it has none yet."""
         ...
 
     async def register(self, instance: Instance, lease: float) -> None:

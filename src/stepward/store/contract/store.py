@@ -14,11 +14,14 @@ from stepward.store.contract.supervisor import SupervisorStore
 
 
 class Identity(Struct, frozen=True):
-    """Whose store it is, which schema it has, and the newest schema that this program knows."""
+    """Whose store it is, and which schema it has."""
 
     app: str
     schema_version: int
     newest_version: int
+    """The newest schema that this program knows."""
+    id: str | None = None
+    """What tells it from other stores; None until the application first ran on it."""
 
 
 class Store(SchedulerStore, SupervisorStore, ClientStore, HostStore, Protocol):

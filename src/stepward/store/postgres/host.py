@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 from stepward.errors import StoreUnavailable
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.records import Alert, InboxKind, Instance, Schedule, WorkflowRecord
+from stepward.model.seal import StoreIdentity
 from stepward.store import rulings
 from stepward.store.contract import Post
 from stepward.store.postgres import agents, inbox, journal, leases, recurring
@@ -27,6 +28,11 @@ class PostgresHost:
         self._lane = database.others
         self._clock = database.clock
         self._bell = bell
+
+    async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
+        """See ``HostStore.identity``."""
+        known = await self._lane.read(_identity)
+        return known if known is not None else await self._lane.write(_keep_identity, fresh)
 
     async def register(self, instance: Instance, lease: float) -> None:
         """See ``HostStore.register``; from then on no statement may take as long as half of the lease."""
@@ -105,6 +111,16 @@ class PostgresHost:
 async def _register_workflows(connection: Connection, workflows: Sequence[WorkflowRecord], now: float) -> None:
     for workflow in sorted(workflows, key=lambda workflow: (workflow.name, workflow.version)):
         await connection.change("host.register_workflow", *astuple(workflow), now)
+
+
+async def _identity(connection: Connection) -> StoreIdentity | None:
+    ((store, key),) = await connection.rows("host.identity")
+    return StoreIdentity(store, bytes.fromhex(key)) if store and key else None
+
+
+async def _keep_identity(connection: Connection, fresh: StoreIdentity) -> StoreIdentity:
+    await connection.change("host.keep_identity", fresh.store, fresh.key.hex())
+    return await _identity(connection) or fresh
 
 
 async def _count_hang(connection: Connection, task: str, sender: str, where: str, now: float) -> int | None:

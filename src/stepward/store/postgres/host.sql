@@ -10,6 +10,15 @@ on conflict (name, version) do update set
 -- clock.
 select pg_notify($1, ''), set_config('synchronous_commit', 'off', true), extract(epoch from clock_timestamp())::float8
 
+-- name: identity
+-- What tells the store from others, and the key of its requests.
+select (select value from {schema}.meta where key = 'store_id'),
+    (select value from {schema}.meta where key = 'request_key')
+
+-- name: keep_identity
+-- The first one stays for good.
+insert into {schema}.meta values ('store_id', $1), ('request_key', $2) on conflict (key) do nothing
+
 -- name: count_hang
 -- Code of a live task held up an event loop; one that ended has no owner to fear for.
 update {schema}.task set hangs = hangs + 1 where uid = $1 and state not in {ends} returning hangs

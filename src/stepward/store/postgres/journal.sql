@@ -1,13 +1,14 @@
 -- name: insert_alert
--- Alerts, due for their first delivery at once; of what nobody serves, of each place where
--- code does not fit its records, and of each queue, one is open at most, whoever finds it out.
+-- Alerts, due for their first delivery at once; of what nobody serves, of each place where code does not fit its
+-- records, of each queue, and of each reason to reject messages, one is open at most, whoever finds it out.
 insert into {schema}.alert (at, kind, task, task_id, step, message, details, tries, next_try)
 select v.at, v.kind, v.task, v.task_id, v.step, v.message, v.details, 0, v.at
 from (
     select *, row_number() over (partition by kind, details order by place) as twin
     from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bytea[]) with ordinality
         as v (at, kind, task, task_id, step, message, details, place)) as v
-where v.kind not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_unserved') or v.twin = 1 and not exists (
+where v.kind not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_unserved', 'foreign_store', 'old_wire',
+    'unproven_message') or v.twin = 1 and not exists (
     select 1 from {schema}.alert as a
     where a.acknowledged_at is null and a.kind = v.kind and a.details = v.details)
 order by v.place

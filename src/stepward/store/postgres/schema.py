@@ -126,7 +126,7 @@ async def identity(connection: Connection, place: str) -> Identity | None:
         raise StoreUnusable(
             f"store {place}: expected schema version {newest()} or older, found {version}; upgrade this program"
         )
-    return Identity(app, int(version), newest())
+    return Identity(app, int(version), newest(), meta.get("store_id"))
 
 
 @cache

@@ -9,7 +9,7 @@ where n.nspname = $1 and c.relname = 'meta' and c.relkind = 'r'
 
 -- name: read_meta
 -- What the store says of itself.
-select key, value from {schema}.meta where key in ('app', 'schema_version')
+select key, value from {schema}.meta where key in ('app', 'schema_version', 'store_id')
 
 -- name: write_meta
 -- Say it.

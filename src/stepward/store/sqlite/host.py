@@ -8,6 +8,7 @@ from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.records import Alert, Instance, Schedule, WorkflowRecord
+from stepward.model.seal import StoreIdentity
 from stepward.store import rulings
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import agents, inbox, journal, leases, recurring
@@ -25,6 +26,11 @@ class SqliteHost:
     def __init__(self, database: Database, clock: StoreClock) -> None:
         self._database = database
         self._clock = clock
+
+    async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
+        """See ``HostStore.identity``."""
+        known = await self._database.read(_identity)
+        return known if known is not None else await self._database.write(_keep_identity, fresh)
 
     async def register(self, instance: Instance, lease: float) -> None:
         """See ``HostStore.register``."""
@@ -77,6 +83,16 @@ class SqliteHost:
     async def close_breaker(self, agent: str, instance: str) -> bool:
         """See ``HostStore.close_breaker``."""
         return await self._database.single(agents.close_breaker, agent, instance)
+
+
+def _identity(connection: Connection) -> StoreIdentity | None:
+    store, key = connection.rows(Q["identity"])[0]
+    return StoreIdentity(store, bytes.fromhex(key)) if store and key else None
+
+
+def _keep_identity(connection: Connection, fresh: StoreIdentity) -> StoreIdentity:
+    connection.change_many(Q["keep_identity"], [("store_id", fresh.store), ("request_key", fresh.key.hex())])
+    return _identity(connection) or fresh
 
 
 def _count_hang(connection: Connection, task: str, sender: str, where: str, now: float) -> int | None:

@@ -5,6 +5,15 @@ on conflict (name, version) do update set
     schema = excluded.schema, policy = excluded.policy, complete_seconds = excluded.complete_seconds,
     plan = excluded.plan, registered_at = excluded.registered_at
 
+-- name: identity
+-- What tells the store from others, and the key of its requests.
+select (select value from stepward_meta where key = 'store_id'),
+    (select value from stepward_meta where key = 'request_key')
+
+-- name: keep_identity
+-- The first one stays for good.
+insert into stepward_meta values (?1, ?2) on conflict (key) do nothing
+
 -- name: count_hang
 -- Code of a live task held up an event loop; one that ended has no owner to fear for.
 update stepward_task set hangs = hangs + 1 where uid = ?1 and state not in {ends} returning hangs

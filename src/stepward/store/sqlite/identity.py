@@ -54,10 +54,10 @@ def _read(connection: apsw.Connection, path: str) -> Identity:
         raise StoreUnusable(
             f"store {path}: expected a Stepward store, found another database; name the store of an application"
         )
-    app, version = (connection.execute(READ_META, (key,)).get for key in ("app", "schema_version"))
+    app, version, ident = (connection.execute(READ_META, (key,)).get for key in ("app", "schema_version", "store_id"))
     newest = migrations()[-1][0]
     if version > newest:
         raise StoreUnusable(
             f"store {path}: expected schema version {newest} or older, found {version}; upgrade this program"
         )
-    return Identity(app, version, newest)
+    return Identity(app, version, newest, ident)

@@ -1,9 +1,10 @@
 -- name: insert_alert
--- An alert, due for its first delivery at once; of what nobody serves, of each place where
--- code does not fit its records, and of each queue, one is open at most, whoever finds it out.
+-- An alert, due for its first delivery at once; of what nobody serves, of each place where code does not fit its
+-- records, of each queue, and of each reason to reject messages, one is open at most, whoever finds it out.
 insert into stepward_alert (at, kind, task, task_id, step, message, details, tries, next_try)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?1
-where ?2 not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_unserved') or not exists (
+where ?2 not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_unserved', 'foreign_store', 'old_wire',
+    'unproven_message') or not exists (
     select 1 from stepward_alert where acknowledged_at is null and kind = ?2 and details = ?7)
 
 -- name: last_hash

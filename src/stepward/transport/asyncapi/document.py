@@ -16,7 +16,7 @@ from stepward.transport.asyncapi.schemas import PLACE, Schema, refer, schemas
 from stepward.transport.losses import Loss
 from stepward.transport.wire import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
 
-VERSION = "1.0.0"
+VERSION = "2.0.0"
 """Of the wire: the first number changes when who speaks an older one is not understood any more."""
 ALONE = (Revocation, Capacity, Loss, Submission)
 """What does not travel in batches."""

@@ -116,7 +116,8 @@ ACTS = (
         action="send",
         route="replies",
         messages=("Replies",),
-        text="Answer each request before its `expirytime`, to the queue in its `replyto`; past it say nothing.",
+        text="Answer each request before its `expirytime`, to the queue in its `replyto`; past it say nothing. Repeat "
+        "`store` and `proof` as they are: an answer without them is refused.",
     ),
     Act(
         key="hearRevocations",

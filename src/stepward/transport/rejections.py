@@ -1,0 +1,105 @@
+"""Messages that belong to another store, or prove nothing: counted, reported now and then, never acted upon."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol
+
+from msgspec import Struct
+
+from stepward.events import Observers
+
+REJECTED = "transport.rejected"
+REPORT_SECONDS = 60.0
+"""Least seconds between two reports of one reason: a flood is counted, not logged line by line."""
+NEVER = float("-inf")
+
+
+class Reason(StrEnum):
+    """Why a message is rejected; the kind of the alert, too."""
+
+    FOREIGN_STORE = "foreign_store"
+    OLD_WIRE = "old_wire"
+    UNPROVEN = "unproven_message"
+
+
+class Rejection(Struct, frozen=True, gc=False):
+    """A message that is rejected."""
+
+    reason: Reason
+    message: str
+    """One line: what was expected, what was found, what to do."""
+
+
+class Rejected(Protocol):
+    """What of a message says why it is rejected."""
+
+    @property
+    def store(self) -> str | None:
+        """The identity of the store that it names."""
+        ...
+
+    @property
+    def proof(self) -> str | None:
+        """Its proof."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Who writes it."""
+        ...
+
+    @property
+    def correlationid(self) -> str:
+        """The task's uid."""
+        ...
+
+    @property
+    def step(self) -> str:
+        """The step's key."""
+        ...
+
+
+def rejection(message: Rejected, ours: str) -> Rejection:
+    """Why a message that is not genuine is rejected by the store ``ours``."""
+    source = f"{message.source!r:.150}"
+    if message.store is None or message.proof is None:
+        found = f"one from {source} without store or proof, as version 1 wrote it"
+        return Rejection(
+            Reason.OLD_WIRE, f"message: expected version 2 of the wire, found {found}; upgrade that process"
+        )
+    if message.store != ours:
+        found = f"one of the store {message.store!r:.60} from {source}"
+        advice = "two applications of one name share the broker: give one a prefix (?prefix=NAME in its address)"
+        return Rejection(Reason.FOREIGN_STORE, f"message: expected one of the store {ours!r}, found {found}; {advice}")
+    what = f"step {message.step!r:.150} of task {message.correlationid!r:.100}"
+    return Rejection(
+        Reason.UNPROVEN,
+        f"message about {what}: expected the proof of its request to that Agent, found another, from {source}; find "
+        "the program that writes there",
+    )
+
+
+class Rejections:
+    """Counts what a process rejects, and reports each reason at once and then at most every ``REPORT_SECONDS``.
+
+    ``now`` is any clock in seconds.
+    """
+
+    def __init__(self, observers: Observers, now: Callable[[], float]) -> None:
+        self._observers = observers
+        self._now = now
+        self._counts: Counter[Reason] = Counter()
+        self._reported_at: dict[Reason, float] = {}
+
+    def reject(self, queue: str, rejection: Rejection) -> None:
+        """Count a message of a queue."""
+        reason, now = rejection.reason, self._now()
+        self._counts[reason] += 1
+        if now >= self._reported_at.get(reason, NEVER) + REPORT_SECONDS:
+            self._reported_at[reason] = now
+            self._observers.tell(
+                REJECTED, queue=queue, reason=reason.value, error=rejection.message, count=self._counts[reason]
+            )
