@@ -18,7 +18,7 @@ TABLES = """
 create table booked (task text);
 create table placed (id text, pid integer, at timestamptz not null default clock_timestamp());
 """
-SESSIONS = "backend_type = 'client backend' and application_name = 'stepward'"
+SESSIONS = "backend_type = 'client backend' and application_name ~ '^(shared )?stepward_'"
 
 
 class Cluster:

@@ -60,7 +60,7 @@ async def test_applications_share_a_database_and_their_own_tables_stay(database:
 def test_long_names_get_schemas_of_their_own() -> None:
     one, two = schema_of("a" * 99 + "1"), schema_of("a" * 99 + "2")
     assert one != two
-    assert len(one) == len(two) == schema.LONGEST
+    assert len(one) == len(two) == connecting.LONGEST
     assert schema_of("shop") == "stepward_shop"
 
 

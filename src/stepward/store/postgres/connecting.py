@@ -39,6 +39,10 @@ PINNED = {
 REPLANNED = {"plan_cache_mode": "force_custom_plan"}
 """For connections that applications use too: their statements are planned as if they were alone."""
 
+PREFIX = "stepward_"
+LONGEST = 63
+"""Bytes that PostgreSQL keeps of a name."""
+
 TARGET = "target_session_attrs="
 UNKNOWN_PARAMETER = "unsupported startup parameter"
 """What PgBouncer says to a setting that it cannot keep for a client."""
@@ -77,7 +81,7 @@ class Connector:
         """
         try:
             await self._look_round()
-            raw = await self._recognised(_bounds(seconds) | settings)
+            raw = await self._recognised(_bounds(seconds) | {"application_name": session_name(self._schema)} | settings)
             connection = Connection(raw, self._schema, seconds, is_bound=not self.pooled)
             await self._admit(connection)
         except StepwardError:
@@ -190,9 +194,18 @@ class Connector:
         return translated(error, self.place.shown)
 
 
+def session_name(schema: str) -> str:
+    """What the server's sessions show of a process that works on that schema."""
+    return schema if schema.startswith(PREFIX) else f"stepward:{schema}"[:LONGEST]
+
+
+def shared_name(schema: str) -> str:
+    """The same of sessions in which statements of applications run too."""
+    return f"shared {session_name(schema)}"[:LONGEST]
+
+
 def _bounds(seconds: float) -> dict[str, str]:
     return {
-        "application_name": "stepward",
         "statement_timeout": f"{seconds:g}s",
         "idle_in_transaction_session_timeout": f"{seconds:g}s",
         "tcp_user_timeout": f"{2 * STATEMENT_SECONDS:g}s",

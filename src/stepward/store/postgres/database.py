@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable
 from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.clock import StoreClock
-from stepward.store.postgres.connecting import PINNED, REPLANNED, SHARED_SECONDS, STATEMENT_SECONDS, Connector
+from stepward.store.postgres.connecting import (
+    PINNED,
+    REPLANNED,
+    SHARED_SECONDS,
+    STATEMENT_SECONDS,
+    Connector,
+    shared_name,
+)
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.doubts import Doubts
 from stepward.store.postgres.faults import BROKEN, translated
@@ -70,7 +77,8 @@ class Database:
         self.clock.heard(shown, sent)
 
     async def _connect_shared(self) -> Connection:
-        return await self._heard(await self.connector.connect(REPLANNED, SHARED_SECONDS))
+        settings = REPLANNED | {"application_name": shared_name(self.schema)}
+        return await self._heard(await self.connector.connect(settings, SHARED_SECONDS))
 
     async def _heard(self, connection: Connection) -> Connection:
         """The server's clock is read on each new connection, as it may be another server than before."""

@@ -20,7 +20,7 @@ select split_part(current_setting('server_version'), ' ', 1), current_database()
     current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
         - coalesce(current_setting('reserved_connections', true), '0')::integer,
     (select count(*) from pg_stat_activity
-        where usename = current_user and datname = current_database() and application_name = 'stepward')::integer,
+        where usename = current_user and datname = current_database() and application_name ~ '^(shared )?stepward[_:]')::integer,
     current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
     current_setting('fsync')::boolean, current_setting('full_page_writes')::boolean,
     current_setting('statement_timeout') <> '0' and current_setting('idle_in_transaction_session_timeout') <> '0'

@@ -11,12 +11,10 @@ from typing import NamedTuple
 from stepward.errors import StoreUnusable
 from stepward.store.contract import Identity
 from stepward.store.postgres.book import quoted
+from stepward.store.postgres.connecting import LONGEST, PREFIX
 from stepward.store.postgres.connection import Connection
 
 MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
-PREFIX = "stepward_"
-LONGEST = 63
-"""Bytes that PostgreSQL keeps of a name."""
 
 MARKS = {"-- beside": True, "-- transaction": False}
 """Lines of a migration that begin another part of it: indexes that are made beside the work, or one transaction."""

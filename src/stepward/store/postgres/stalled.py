@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.book import quoted
+from stepward.store.postgres.connecting import STATEMENT_SECONDS, session_name, shared_name
+from stepward.store.postgres.connection import ANSWER_SECONDS, Connection
 from stepward.store.postgres.lane import Lane
+
+STALLED_SECONDS = STATEMENT_SECONDS + ANSWER_SECONDS
+"""After that the process itself, whatever its lease, would have dropped the connection, if it ran."""
 
 
 async def end_stalled(lane: Lane) -> None:
-    """End their sessions, so that the rows that they have locked are free."""
-    await lane.read(Connection.rows, "supervisor.end_stalled", lane.seconds)
+    """End their sessions, so that the rows that they have locked are free; nobody else's, and none that only waits."""
+    await lane.read(_end_stalled)
+
+
+async def _end_stalled(connection: Connection) -> None:
+    schema = connection.schema
+    names = session_name(schema), shared_name(schema)
+    await connection.rows("supervisor.end_stalled", STALLED_SECONDS, *names, f"{quoted(schema)}.", schema)

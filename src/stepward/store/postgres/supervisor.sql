@@ -80,12 +80,19 @@ cross join lateral (
 where t.locked_by is not null and s.task = r.task and s.run = r.run and s.key = r.key
 
 -- name: end_stalled
--- End sessions of processes that stand still between asking for the plan of a statement and running it, for longer than
--- any statement may take: no bound of the server counts there, and the rows that they have locked stay locked.
-select pg_terminate_backend(pid) from pg_stat_activity
-where datname = current_database() and usename = current_user and application_name = 'stepward'
-    and state = 'active' and wait_event = 'ClientRead'
-    and state_change < clock_timestamp() - make_interval(secs => $1::float8)
+-- End sessions of this schema's processes that stand still between asking for the plan of a statement and running it, for
+-- longer than any statement may take: no bound of the server counts there, and the rows that they have locked stay
+-- locked. Of sessions that applications share, those alone whose statement is Stepward's: a COPY waits for its client too.
+select pg_terminate_backend(a.pid) from pg_stat_activity as a
+where a.datname = current_database() and a.usename = current_user
+    and a.state = 'active' and a.wait_event = 'ClientRead'
+    and a.state_change < clock_timestamp() - make_interval(secs => $1::float8)
+    and (a.application_name = $2 or (a.application_name = $3 and position($4 in a.query) > 0
+        and not exists (select 1 from pg_stat_progress_copy as p where p.pid = a.pid)))
+    and exists (select 1 from pg_locks as l
+        join pg_class as c on c.oid = l.relation join pg_namespace as n on n.oid = c.relnamespace
+        where l.pid = a.pid and l.granted and l.locktype = 'relation' and n.nspname = $5
+            and l.database = (select oid from pg_database where datname = current_database()))
 
 -- name: fence
 -- Declare instances past their lease dead.
