@@ -119,6 +119,38 @@ def test_an_instance_past_its_lease_is_silent_and_serves_nobody(store: Path, ste
     assert "alive" not in stepward("instances", COLUMNS="300").stdout
 
 
+def test_a_host_whose_clock_is_apart_is_warned_of(empty: Path, stepward: Stepward) -> None:
+    async def tell(ahead: float) -> None:
+        async with opened() as store:
+            await store.renew(["scheduler-a"], 3600, {}, ahead)
+
+    register(instance("scheduler-a", ["good@1"]))
+    asyncio.run(tell(0.4))
+    assert "+0.4s" in stepward("instances").stdout
+    assert not [line for line in as_json(stepward, "check", code=0)["warnings"] if "wall clock" in line]
+    asyncio.run(tell(-3661.04))
+    assert "-3,661.0s" in stepward("instances").stdout
+    assert as_json(stepward, "instances")[0]["ahead"] == -3661.04
+    (warning,) = [line for line in as_json(stepward, "check", code=0)["warnings"] if "wall clock" in line]
+    assert warning == (
+        "host h: expected a wall clock within 1 s of the store's, found it 3,661.0 s behind; tasks follow the store's, "
+        "but its logs do not: set it by NTP"
+    )
+
+
+def test_an_instance_that_ended_in_good_order_is_told_from_one_that_died(empty: Path, stepward: Stepward) -> None:
+    async def end() -> None:
+        async with opened() as store:
+            await store.retire("scheduler-a")
+            await store.retire("scheduler-b", in_order=False)
+
+    register(instance("scheduler-a", ["good@1"]), instance("scheduler-b", ["good@1"]))
+    asyncio.run(end())
+    lines = stepward("instances").stdout.splitlines()
+    assert ["- ended" in line for line in lines if "scheduler-a" in line] == [True]
+    assert ["✗ dead" in line for line in lines if "scheduler-b" in line] == [True]
+
+
 def test_what_is_only_warned_of_is_counted_and_leaves_the_exit_code(store: Path, stepward: Stepward) -> None:
     register(instance("scheduler-a", ["good@1", "approval@1"]))
     stepward("alerts", "acknowledge", *(str(each["number"]) for each in as_json(stepward, "alerts")))

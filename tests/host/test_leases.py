@@ -50,9 +50,12 @@ class SlowStore(SqliteStore):
             clock.instant += SLOW
 
         async def renewing(
-            instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+            instances: Sequence[str],
+            lease: float,
+            reports: Mapping[str, Report] = NO_REPORTS,
+            ahead: float | None = None,
         ) -> set[str]:
-            alive = await renew(instances, lease, reports)
+            alive = await renew(instances, lease, reports, ahead)
             clock.instant += SLOW
             self.renewed.set()
             return alive
@@ -69,7 +72,7 @@ def silence() -> dict[str, Report]:
     return {}
 
 
-async def away(instance: str) -> None:
+async def away(instance: str, *, in_order: bool = True) -> None:
     raise StoreUnavailable("store: expected it, found it away")
 
 

@@ -19,7 +19,7 @@ from stepward.cli.reports import INSTANCE_COLUMNS, instance_row
 from stepward.cli.screen import print_table, screen
 from stepward.cli.table import Cell, Column
 from stepward.cli.targets import load_app
-from stepward.client.agents import is_silent
+from stepward.client.agents import APART_SECONDS, is_apart, is_silent
 from stepward.errors import StoreError
 from stepward.model.records import Instance
 from stepward.running import sinks_of
@@ -110,6 +110,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
                 *standstill.unsupervised(tasks, at_work),
                 *([] if found is None else server.warnings(found, settings, instances)),
                 *_stuck(at_work),
+                *_apart(at_work),
             ],
             now=now,
             code=FAILED if problems else DONE,
@@ -124,6 +125,16 @@ def _stuck(instances: list[Instance]) -> list[str]:
         for each in instances
         for health in each.health
         if health.stuck
+    ]
+
+
+def _apart(instances: list[Instance]) -> list[str]:
+    """Hosts at work whose wall clock is not the store's: their logs and the times that they show are off by as much."""
+    hosts = {each.host: each.ahead for each in instances if is_apart(each) and each.ahead is not None}
+    return [
+        f"host {host}: expected a wall clock within {APART_SECONDS:g} s of the store's, found it {abs(ahead):,.1f} s "
+        f"{'ahead' if ahead > 0 else 'behind'}; tasks follow the store's, but its logs do not: set it by NTP"
+        for host, ahead in sorted(hosts.items())
     ]
 
 

@@ -10,11 +10,12 @@ from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, relative, span
 from stepward.client import Client
-from stepward.client.agents import is_silent
+from stepward.client.agents import is_apart, is_silent
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Audit, Instance
 
 CLOSED = "closed"
+LEAST_AHEAD = 0.1
 INSTANCE_COLUMNS = (
     Column(name="ID", least=14, middle=True),
     Column(name="STATE"),
@@ -22,6 +23,7 @@ INSTANCE_COLUMNS = (
     Column(name="PID", right=True),
     Column(name="AGE", right=True),
     Column(name="LEASE ENDS"),
+    Column(name="CLOCK", right=True, spare=True, drops=1),
     Column(name="SERVES", least=8),
 )
 AUDIT_COLUMNS = (
@@ -38,7 +40,7 @@ AUDIT_COLUMNS = (
 @json_option
 @with_client
 async def instances(client: Client, as_json: bool) -> None:
-    """List the live actors, and those that died within the hour."""
+    """List the live actors, and those that ended or died within the hour."""
     found = sorted(await client.instances(), key=lambda instance: not instance.alive)
     if as_json:
         print_json([plain(instance) for instance in found])
@@ -75,6 +77,7 @@ def instance_row(instance: Instance, now: float) -> list[Cell]:
         Cell(str(instance.pid)),
         Cell(span(now - instance.started_at), "dim"),
         Cell(relative(instance.expires_at, now) if instance.alive else NOTHING, "dim"),
+        _clock(instance),
         _serves(instance),
     ]
 
@@ -82,7 +85,15 @@ def instance_row(instance: Instance, now: float) -> list[Cell]:
 def _state(instance: Instance, now: float) -> Cell:
     if is_silent(instance, now):
         return Cell(f"✗ silent since {span(now - instance.expires_at)}", "red")
-    return state_cell("alive" if instance.alive else "dead")
+    return state_cell("alive" if instance.alive else "ended" if instance.ended else "dead")
+
+
+def _clock(instance: Instance) -> Cell:
+    """How far its host's wall clock is ahead of the store's, or behind."""
+    if instance.ahead is None:
+        return Cell(NOTHING, "dim")
+    shown = f"{instance.ahead:+,.1f}s" if abs(instance.ahead) >= LEAST_AHEAD else "0"
+    return Cell(shown, "yellow" if is_apart(instance) else "dim")
 
 
 def _serves(instance: Instance) -> Cell:

@@ -37,6 +37,7 @@ LOOKS: dict[str, tuple[str, str]] = {
     StepState.ABANDONED: ("×", "yellow"),
     StepState.SKIPPED: ("-", "dim"),
     "alive": ("✓", "green"),
+    "ended": ("-", "dim"),
     "dead": ("✗", "red"),
 }
 """The sign and the colour of each state."""

@@ -11,6 +11,9 @@ from stepward.errors import AgentNotFound
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Instance, Role
 
+APART_SECONDS = 1.0
+"""Hosts whose clocks are kept by NTP differ by much less, and an answer takes a part of a second."""
+
 
 class AgentState(StrEnum):
     """Whether an Agent is asked for anything."""
@@ -45,6 +48,11 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
 def is_silent(instance: Instance, now: float) -> bool:
     """Whether its lease is over, and nobody has declared it dead yet."""
     return instance.alive and instance.expires_at <= now
+
+
+def is_apart(instance: Instance) -> bool:
+    """Whether its host's wall clock and the store's are further apart than clocks that are kept right."""
+    return instance.ahead is not None and abs(instance.ahead) > APART_SECONDS
 
 
 def statuses(instances: Sequence[Instance], standings: Sequence[AgentStanding], now: float) -> list[AgentStatus]:

@@ -33,6 +33,6 @@ class Hangs:
         await store.open()
         try:
             for instance in self._instances():
-                await store.retire(instance)
+                await store.retire(instance, in_order=False)
         finally:
             await store.close()

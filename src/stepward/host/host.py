@@ -167,7 +167,7 @@ class Host:
             except (InstanceFenced, CommitUnknown) as error:
                 self._scheduler = None
                 self._parts.observers.tell("scheduler.fenced", instance=scheduler.instance, reason=str(error))
-                await self._leases.retire([scheduler.instance])
+                await self._leases.retire([scheduler.instance], in_order=False)
             except StoreUnusable:
                 self._scheduler = None
                 self._leases.abandon(scheduler.instance)

@@ -34,8 +34,8 @@ class Leases:
         self._jumped = parts.store.jumped()
         self._untold: list[str] = []
         """Instances found lost whose owner could not be told yet, as the store was out of reach."""
-        self._retiring: set[str] = set()
-        """Instances given up of which the store has not heard yet."""
+        self._retiring: dict[str, bool] = {}
+        """Instances given up of which the store has not heard yet, and whether in good order."""
 
     @property
     def instances(self) -> list[str]:
@@ -63,6 +63,7 @@ class Leases:
             capacity=capacity,
             health=list(health),
             digests=dict(digests),
+            ahead=self._ahead(),
         )
         await parts.store.register(record, parts.settings.lease)
         self.ends[instance] = sent_at + parts.settings.lease
@@ -84,11 +85,11 @@ class Leases:
         """What instances say of themselves has changed: renew at once."""
         self._wanted.set()
 
-    async def retire(self, instances: Iterable[str] | None = None) -> None:
+    async def retire(self, instances: Iterable[str] | None = None, *, in_order: bool = True) -> None:
         """Give up these instances, or all: what they hold is free at once."""
         for instance in list(self.ends if instances is None else instances):
             self.ends.pop(instance, None)
-            self._retiring.add(instance)
+            self._retiring[instance] = in_order
         await self._retire()
 
     def abandon(self, instance: str) -> None:
@@ -97,13 +98,13 @@ class Leases:
 
     async def _retire(self) -> None:
         """Those that the store did not hear of are named again at the next renewal."""
-        for instance in sorted(self._retiring):
+        for instance, in_order in sorted(self._retiring.items()):
             try:
-                await self._parts.store.retire(instance)
+                await self._parts.store.retire(instance, in_order=in_order)
             except StoreError as error:
                 self._parts.observers.tell("store.unavailable", error=str(error))
                 return
-            self._retiring.discard(instance)
+            self._retiring.pop(instance, None)
 
     async def _renew(self) -> None:
         await self._retire()
@@ -113,7 +114,7 @@ class Leases:
             return
         store = self._parts.store
         sent_at, jumped = store.now(), store.jumped()
-        alive = await store.renew(instances, self._parts.settings.lease, self._reports())
+        alive = await store.renew(instances, self._parts.settings.lease, self._reports(), self._ahead())
         sent_at += store.jumped() - jumped
         self._tell_jump()
         for instance in instances:
@@ -125,6 +126,10 @@ class Leases:
                 del self.ends[instance]
                 self._untold.append(instance)
         await self._tell_lost()
+
+    def _ahead(self) -> float:
+        """Seconds by which this host's wall clock is ahead of the store's."""
+        return self._parts.environment.clock.wall() - self._parts.store.now()
 
     def _tell_jump(self) -> None:
         before, self._jumped = self._jumped, self._parts.store.jumped()

@@ -187,6 +187,10 @@ class Instance(Struct, frozen=True, kw_only=True):
     """A Scheduler's last word of what it asks of each Agent: requests that are out, and steps that wait for room."""
     digests: dict[str, Digest] = {}
     """A Scheduler's workflows by ``workflow@version``."""
+    ended: bool = False
+    """Whether it gave itself up in good order, where it is not alive."""
+    ahead: float | None = None
+    """Seconds by which its host's wall clock was ahead of the store's at its last renewal; None if it does not say."""
 
 
 class Alert(Struct, frozen=True, kw_only=True):

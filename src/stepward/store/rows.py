@@ -161,6 +161,8 @@ def instance(row: Row) -> Instance:
         health=msgspec.json.decode(row[9], type=list[AgentHealth]),
         demand=msgspec.json.decode(row[10], type=dict[str, int]),
         digests=msgspec.json.decode(row[11], type=dict[str, Digest]),
+        ended=row[12] == 1,
+        ahead=row[13],
     )
 
 

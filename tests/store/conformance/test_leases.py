@@ -68,6 +68,37 @@ async def test_a_retired_instance_gives_back_its_tasks_with_nothing_counted(worl
     assert ids(await store.claim(await scheduler(store, "s2"), SERVED, 9)) == [task.id, undone.id]
 
 
+async def test_an_end_in_good_order_is_told_from_any_other(world: World, store: Store) -> None:
+    for id in ("drained", "broken", "killed", "alive"):
+        await scheduler(store, id, lease=60 if id == "alive" else 5)
+    await store.retire("drained")
+    await store.retire("broken", in_order=False)
+    world.clock.advance(6)
+    term = await store.lead("supervisor", 60)
+    assert term is not None
+    await store.fence(term)
+    found = {each.id: (each.alive, each.ended) for each in await store.instances() if each.id != "s1"}
+    assert found == {
+        "drained": (False, True),
+        "broken": (False, False),
+        "killed": (False, False),
+        "alive": (True, False),
+    }
+
+
+async def test_a_renewal_says_how_far_the_hosts_clock_is_ahead(store: Store) -> None:
+    await store.register(Instance(id="s2", role=Role.SCHEDULER, host="h", pid=1, serves=[], ahead=1.5), 10)
+
+    async def ahead() -> dict[str, float | None]:
+        return {each.id: each.ahead for each in await store.instances()}
+
+    assert await ahead() == {"s1": None, "s2": 1.5}
+    await store.renew(["s1", "s2"], 10, {}, -61.25)
+    assert await ahead() == {"s1": -61.25, "s2": -61.25}
+    await store.renew(["s1"], 10)
+    assert (await ahead())["s1"] == -61.25
+
+
 async def test_a_task_that_waits_waits_on_when_its_owner_retires(world: World, store: Store) -> None:
     until = store.now() + 60
     sleeper, called = await claimed(world, store), await claimed(world, store)

@@ -43,13 +43,23 @@ class HostStore(Protocol):
         ...
 
     async def renew(
-        self, instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+        self,
+        instances: Sequence[str],
+        lease: float,
+        reports: Mapping[str, Report] = NO_REPORTS,
+        ahead: float | None = None,
     ) -> set[str]:
-        """Extend the leases of a host's instances, with what they say of themselves; those that are still alive."""
+        """Extend the leases of a host's instances, with what they say of themselves; those that are still alive.
+
+        ``ahead``: by how many seconds their host's wall clock is ahead of the store's; None if that is not known.
+        """
         ...
 
-    async def retire(self, instance: str) -> None:
-        """Declare oneself dead in good order; the tasks it still holds become free at once, none counted as failed."""
+    async def retire(self, instance: str, *, in_order: bool = True) -> None:
+        """Declare oneself dead; the tasks it still holds become free at once, none counted as failed.
+
+        ``in_order``: as it was told to, and not because something broke or hangs.
+        """
         ...
 
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:

@@ -54,19 +54,24 @@ class PostgresHost:
         await self._lane.write(recurring.register, schedules)
 
     async def renew(
-        self, instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+        self,
+        instances: Sequence[str],
+        lease: float,
+        reports: Mapping[str, Report] = NO_REPORTS,
+        ahead: float | None = None,
     ) -> set[str]:
         """See ``HostStore.renew``."""
         jumped = self._clock.jumped()
-        alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock)
+        alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, ahead)
         if self._clock.jumped() != jumped:
             # By the clock as it is now these leases have ended already, or would go on for much longer than a lease.
-            alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock)
+            # What was told of the host's clock was told by the store's as it was.
+            alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, None)
         return alive
 
-    async def retire(self, instance: str) -> None:
+    async def retire(self, instance: str, *, in_order: bool = True) -> None:
         """See ``HostStore.retire``."""
-        await self._lane.write(leases.retire, instance, self._clock.now())
+        await self._lane.write(leases.retire, instance, self._clock.now(), in_order=in_order)
         self._bell.ring()
 
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:

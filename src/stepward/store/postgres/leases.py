@@ -32,6 +32,7 @@ async def register(connection: Connection, instance: Instance, lease: float, now
         instance.capacity,
         msgspec.json.encode(instance.health).decode(),
         msgspec.json.encode(instance.digests).decode(),
+        instance.ahead,
     )
     if instance.role is Role.AGENT:
         await agents.know(connection, instance.serves)
@@ -44,20 +45,25 @@ async def register(connection: Connection, instance: Instance, lease: float, now
 
 
 async def renew(
-    connection: Connection, instances: Sequence[str], lease: float, reports: Mapping[str, Report], clock: StoreClock
+    connection: Connection,
+    instances: Sequence[str],
+    lease: float,
+    reports: Mapping[str, Report],
+    clock: StoreClock,
+    ahead: float | None,
 ) -> set[str]:
     """Extend leases in one statement, with whose answer the clock is heard; those of the instances that are alive."""
     said = [reports.get(instance) for instance in instances]
     health = [None if report is None else msgspec.json.encode(report.health).decode() for report in said]
     demand = [None if report is None else msgspec.json.encode(report.demand).decode() for report in said]
     now, sent = clock.now(), clock.read()
-    renewed = await connection.rows("leases.renew", list(instances), now, lease, health, demand)
+    renewed = await connection.rows("leases.renew", list(instances), now, lease, health, demand, ahead)
     if renewed:
         clock.heard(renewed[-1][1], sent)
     return {row[0] for row in renewed}
 
 
-async def retire(connection: Connection, instance: str, now: float) -> None:
+async def retire(connection: Connection, instance: str, now: float, *, in_order: bool) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
-    if await connection.change("leases.retire", instance, now):
+    if await connection.change("leases.retire", instance, now, in_order):
         await connection.change("leases.give_back", instance, now)

@@ -1,8 +1,8 @@
 -- name: insert
 -- A new instance.
 insert into {schema}.instance
-    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests)
-values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6, $9, $10)
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests, ahead)
+values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6, $9, $10, $11)
 
 -- name: await_leader
 -- A Supervisor that has just found that nobody serves a workflow says so before somebody does.
@@ -38,7 +38,8 @@ set silent_at = case
             where other.alive and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
         then $2 else me.silent_at end,
     renewed_at = $2, expires_at = $2 + $3,
-    health = coalesce(mine.said_health, me.health), demand = coalesce(mine.said_demand, me.demand)
+    health = coalesce(mine.said_health, me.health), demand = coalesce(mine.said_demand, me.demand),
+    ahead = coalesce($6::float8, me.ahead)
 from (select i.id, said.health as said_health, said.demand as said_demand
     from unnest($1::text[], $4::text[], $5::text[]) as said (id, health, demand)
     join {schema}.instance as i on i.id = said.id
@@ -47,8 +48,8 @@ where me.id = mine.id and me.alive
 returning me.id, extract(epoch from clock_timestamp())::float8
 
 -- name: retire
--- Dead in good order.
-update {schema}.instance set alive = false, dead_at = $2 where id = $1 and alive
+-- Dead by its own wish; $3: in good order.
+update {schema}.instance set alive = false, dead_at = $2, ended = $3 where id = $1 and alive
 
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.

@@ -47,14 +47,18 @@ class SqliteHost:
         await self._database.write(recurring.register, schedules)
 
     async def renew(
-        self, instances: Sequence[str], lease: float, reports: Mapping[str, Report] = NO_REPORTS
+        self,
+        instances: Sequence[str],
+        lease: float,
+        reports: Mapping[str, Report] = NO_REPORTS,
+        ahead: float | None = None,
     ) -> set[str]:
         """See ``HostStore.renew``."""
-        return await self._database.single(leases.renew, instances, lease, reports, self._clock.now())
+        return await self._database.single(leases.renew, instances, lease, reports, self._clock.now(), ahead)
 
-    async def retire(self, instance: str) -> None:
+    async def retire(self, instance: str, *, in_order: bool = True) -> None:
         """See ``HostStore.retire``."""
-        await self._database.write(leases.retire, instance, self._clock.now())
+        await self._database.write(leases.retire, instance, self._clock.now(), in_order=in_order)
 
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
         """See ``HostStore.count_hang``."""

@@ -33,6 +33,7 @@ def register(connection: Connection, instance: Instance, lease: float, now: floa
         instance.capacity,
         msgspec.json.encode(instance.health).decode(),
         msgspec.json.encode(instance.digests).decode(),
+        instance.ahead,
     )
     connection.change(Q["insert"], values)
     if instance.role is Role.AGENT:
@@ -46,16 +47,21 @@ def register(connection: Connection, instance: Instance, lease: float, now: floa
 
 
 def renew(
-    connection: Connection, instances: Sequence[str], lease: float, reports: Mapping[str, Report], now: float
+    connection: Connection,
+    instances: Sequence[str],
+    lease: float,
+    reports: Mapping[str, Report],
+    now: float,
+    ahead: float | None = None,
 ) -> set[str]:
     """Extend leases in one statement; those of the instances that are alive."""
     many = msgspec.json.encode([_said(instance, reports.get(instance)) for instance in instances]).decode()
-    return {row[0] for row in connection.rows(Q["renew"], (many, now, lease))}
+    return {row[0] for row in connection.rows(Q["renew"], (many, now, lease, ahead))}
 
 
-def retire(connection: Connection, instance: str, now: float) -> None:
+def retire(connection: Connection, instance: str, now: float, *, in_order: bool) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
-    if connection.change(Q["retire"], (instance, now)):
+    if connection.change(Q["retire"], (instance, now, in_order)):
         connection.change(Q["give_back"], (instance, now))
 
 

@@ -1,8 +1,8 @@
 -- name: insert
 -- A new instance.
 insert into stepward_instance
-    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9, ?10)
+    (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests, ahead)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9, ?10, ?11)
 
 -- name: serve
 -- Alerts of workflows or Agents that nobody served until now: they are seen to.
@@ -33,14 +33,15 @@ set silent_at = case
             where other.alive = 1 and other.started_at < me.expires_at and other.renewed_at >= me.expires_at)
         then ?2 else me.silent_at end,
     renewed_at = ?2, expires_at = ?2 + ?3,
-    health = coalesce(said.health, me.health), demand = coalesce(said.demand, me.demand)
+    health = coalesce(said.health, me.health), demand = coalesce(said.demand, me.demand),
+    ahead = coalesce(?4, me.ahead)
 from (select value ->> 'id' as id, value ->> 'health' as health, value ->> 'demand' as demand from json_each(?1)) as said
 where me.id = said.id and me.alive = 1
 returning id
 
 -- name: retire
--- Dead in good order.
-update stepward_instance set alive = 0, dead_at = ?2 where id = ?1 and alive = 1
+-- Dead by its own wish; ?3: in good order.
+update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1
 
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
