@@ -35,8 +35,9 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
 # The tests simulate the 18 seeds before these.
-test: check programs ## run every check, every test that is not among the faults, and a short simulation
-	@$(RUN) -m pytest -n 4 --dist loadgroup $(BOUNDED)
+test: check programs ## run every check, every test that is not among the faults (real servers last), and a short simulation
+	@$(RUN) -m pytest -m "not servers and not faults" -n logical $(BOUNDED)
+	@$(RUN) -m pytest -m "servers and not faults" -n logical --dist loadgroup $(BOUNDED)
 	@$(RUN) -m stepward.testing.simulate --seeds 40 --from 18
 
 faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them

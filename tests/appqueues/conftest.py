@@ -11,6 +11,7 @@ import pytest
 
 from tests.appqueues.shop import Shop
 from tests.programs import program
+from tests.tiers import sampled
 from tests.transport.brokers import SERVERS, clear
 
 
@@ -18,7 +19,7 @@ def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callab
     return {"real": asyncio.SelectorEventLoop}
 
 
-@pytest.fixture(params=["nats", "rabbitmq"])
+@pytest.fixture(params=sampled(("nats", "rabbitmq"), "nats"))
 def broker(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name

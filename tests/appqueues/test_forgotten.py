@@ -7,6 +7,8 @@ import pytest
 from stepward.transport.rabbitmq import declarations
 from tests.appqueues.shop import Shop, told, until
 
+pytestmark = pytest.mark.servers
+
 FEW = 3
 """Broker messages that a response queue takes in these tests."""
 

@@ -11,6 +11,8 @@ from stepward import Queues
 from stepward.errors import PayloadTooLarge, TransportError
 from tests.appqueues.shop import Shop, nothing_comes, of, told, until
 
+pytestmark = pytest.mark.servers
+
 IDS = [f"A-{number:03}" for number in range(100)]
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.places import Place, PostgresPlace, SqlitePlace
 from servers.postgres import UNSYNCED, Server, running
+from tests.tiers import sampled
 
 PEER = Path(__file__).parent / "peer.py"
 
@@ -25,7 +26,7 @@ def postgres(server: Server, tmp_path: Path) -> PostgresPlace:
     return PostgresPlace(server, tmp_path, [sys.executable, str(PEER)])
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=sampled(("sqlite", "postgresql"), "sqlite"))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         return SqlitePlace(tmp_path)

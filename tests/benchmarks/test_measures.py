@@ -10,6 +10,9 @@ from benchmarks.draining import draining
 from benchmarks.places import Place, PostgresPlace
 from benchmarks.supervising import supervising
 from benchmarks.takeover import takeover
+from tests.tiers import nightly
+
+pytestmark = pytest.mark.servers
 
 PEERS_RATE = 1_000.0
 
@@ -53,7 +56,7 @@ async def test_two_schedulers_are_measured_beside_one(postgres: PostgresPlace) -
     assert figures["two_to_one_cpu"] == figures["two_cpu_us_per_step"] / figures["one_cpu_us_per_step"]
 
 
-@pytest.mark.parametrize("queues", [brokers.in_the_store, brokers.over_nats])
+@pytest.mark.parametrize("queues", [brokers.in_the_store, nightly(brokers.over_nats)])
 async def test_messages_go_through_queues_between_two_processes(place: Place, queues: brokers.Queues) -> None:
     figures = await brokers.transport(place, queues=queues, rounds=1, tasks=20, alone=4)
     assert figures["steps_per_s"] > 0

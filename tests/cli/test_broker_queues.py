@@ -13,15 +13,18 @@ import pytest
 from servers import nats, rabbitmq
 from servers.ports import free_port
 from tests.programs import program
+from tests.tiers import sampled
 
 from .conftest import Stepward, one_line
 from .processes import Process, done, running
+
+pytestmark = pytest.mark.servers
 
 OFFICE = f"{Path(__file__).with_name('office.py')}:app"
 REPLIES = "replies.office.web"
 
 
-@pytest.fixture(params=["nats", "rabbitmq"])
+@pytest.fixture(params=sampled(("nats", "rabbitmq"), "nats"))
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a broker, which every command here is told by the environment."""
     if request.param == "rabbitmq":

@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 
 from stepward.cli.places import FIRST_PAUSE, LONGEST_PAUSE, STARTS, STEADY_SECONDS, End, Place
+from tests.tiers import sampled
 
 from .conftest import SHOP, Stepward, one_line
 from .groups import are_over, grouped, watched
 from .processes import Process, done
+
+pytestmark = pytest.mark.servers
 
 URL = "sqlite:///stepward.db"
 GONE = "sqlite:////nowhere/at/all.db"
@@ -48,7 +51,7 @@ def test_the_parent_says_what_runs_in_each(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", sampled((signal.SIGTERM, signal.SIGINT), signal.SIGTERM))
 def test_a_signal_drains_them_all(tmp_path: Path, number: int) -> None:
     with grouped(tmp_path, SHOP, 2) as group:
         group.process.tell(number)

@@ -11,14 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import sampled
+
 from .conftest import SHOP
 from .processes import Process, done, on_terminal, running
+
+pytestmark = pytest.mark.servers
 
 RECORD = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) +\S+ \S.*")
 URL = "sqlite:///stepward.db"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", sampled((signal.SIGTERM, signal.SIGINT), signal.SIGTERM))
 def test_a_signal_drains(tmp_path: Path, number: int) -> None:
     with running(tmp_path, "run", SHOP) as process:
         assert done(tmp_path, "submit", URL, "good", "1", "--wait").stdout == '{"charged": 1, "number": 1}\n'

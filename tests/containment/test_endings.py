@@ -13,12 +13,15 @@ from click.testing import CliRunner
 
 from stepward.cli.main import cli
 from tests.cli.processes import done, running
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 APP = f"{Path(__file__).with_name('application.py')}:app"
 URL = "sqlite:///stepward.db"
 
 
-@pytest.mark.parametrize("where", ["coroutine", "thread", "step"])
+@pytest.mark.parametrize("where", sampled(("coroutine", "thread", "step"), "thread"))
 def test_what_does_not_stop_keeps_no_process_from_ending(tmp_path: Path, where: str) -> None:
     with running(tmp_path, "run", APP, STEPWARD_DRAIN="1s") as process:
         assert done(tmp_path, "submit", URL, "staying", f'"{where}"').returncode == 0

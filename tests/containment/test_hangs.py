@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cli.processes import Process, done, running
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 APP = f"{Path(__file__).with_name('application.py')}:app"
 URL = "sqlite:///stepward.db"
@@ -39,7 +42,7 @@ def last_line(process: Process) -> str:
     return process.errors.read_text().splitlines()[-1]
 
 
-@pytest.mark.parametrize("way", PLACES)
+@pytest.mark.parametrize("way", sampled(PLACES, "spin"))
 def test_workflow_code_that_never_yields_ends_two_processes_and_no_third(tmp_path: Path, way: str) -> None:
     with running(tmp_path, "run", APP, **HASTY) as first:
         assert done(tmp_path, "submit", URL, "patient", "--id", "innocent").returncode == 0
@@ -89,7 +92,7 @@ def test_a_process_that_is_killed_while_it_hangs_has_counted(tmp_path: Path) -> 
         assert in_state(tmp_path, "culprit", "error")["error"]["type"] == "Hangs"
 
 
-@pytest.mark.parametrize("what", ["operation", "step"])
+@pytest.mark.parametrize("what", sampled(("operation", "step"), "operation"))
 def test_an_operation_or_step_that_blocks_the_loop_is_counted_on_its_task(tmp_path: Path, what: str) -> None:
     with running(tmp_path, "run", APP, **HASTY) as first:
         assert done(tmp_path, "submit", URL, "asking", f'"{what}"', "--id", "culprit").returncode == 0

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.cli.processes import done, running
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 APP = f"{Path(__file__).with_name('application.py')}:app"
 URL = "sqlite:///stepward.db"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("way", ["spin", "sleep", "match", "done_futures"])
+@pytest.mark.parametrize("way", sampled(("spin", "sleep", "match", "done_futures"), "spin"))
 def test_a_second_signal_ends_a_process_whose_loop_hangs(tmp_path: Path, way: str, number: int) -> None:
     with running(tmp_path, "run", APP) as process:
         assert done(tmp_path, "submit", URL, "bad", f'"{way}"').returncode == 0
@@ -27,7 +30,7 @@ def test_a_second_signal_ends_a_process_whose_loop_hangs(tmp_path: Path, way: st
     assert last.startswith("stepward: expected to drain, found a second signal (SIG")
 
 
-@pytest.mark.parametrize("way", ["interrupt", "leave", "close"])
+@pytest.mark.parametrize("way", sampled(("interrupt", "leave", "close"), "interrupt"))
 def test_what_raises_like_a_signal_ends_its_task_and_no_process(tmp_path: Path, way: str) -> None:
     with running(tmp_path, "run", APP) as process:
         failed = done(tmp_path, "submit", URL, "bad", f'"{way}"', "--wait")

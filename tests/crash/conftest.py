@@ -16,8 +16,9 @@ import pytest
 from servers.postgres import versions
 from tests.crash.scene import Scene
 from tests.store.postgres.server import Servers
+from tests.tiers import sampled
 
-BOTH = ("sqlite", "postgresql")
+BOTH = sampled(("sqlite", "postgresql"), "sqlite")
 
 Open = Callable[[str], Coroutine[Any, Any, Scene]]
 

@@ -13,6 +13,9 @@ from tests.crash.conftest import Open
 from tests.crash.hearing import check_heard, lives
 from tests.crash.oracle import settled
 from tests.crash.scene import KILLED, Process, Scene
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 MESSAGES = {
     **{f"order-{number}": "order" for number in range(4)},
@@ -32,7 +35,11 @@ ON_POSTGRESQL = ["E1.before:3", "E1.after:3", "W6.before>E1.before>store.commit.
 
 
 @pytest.mark.parametrize(
-    ("store", "point"), [*(("sqlite", point) for point in POINTS), *(("postgresql", point) for point in ON_POSTGRESQL)]
+    ("store", "point"),
+    sampled(
+        [*(("sqlite", point) for point in POINTS), *(("postgresql", point) for point in ON_POSTGRESQL)],
+        *(("sqlite", "E1.before"), ("sqlite", "E1.after")),
+    ),
 )
 async def test_each_orders_events_arrive_in_order_and_without_a_gap(
     open_scene: Open, tmp_path: Path, point: str

@@ -10,6 +10,9 @@ from tests.crash.application import COMPLETE_BY, LEASE
 from tests.crash.conftest import Open
 from tests.crash.oracle import settled
 from tests.crash.scene import KILLED, Scene, now_of, until
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 TASKS = {
     **{f"order-{number}": "order" for number in range(3)},
@@ -36,6 +39,11 @@ ALONE = [
     *("store.commit.before:8", "store.commit.after:8", "store.commit.after:15"),
 ]
 """Rows 1-5, 11, 12, 62 and 67, each on one process that does everything."""
+IN_EACH_RUN = [
+    *("W1.after", "W2.after", "W3.before", "W3.after", "W4.after", "W6.before", "W6.after", "W7.before"),
+    *("A3.after", "C1.after", "C3.before", "U3.after"),
+]
+"""One of each kind; the simulation dies at all of them."""
 
 APART = [
     *[("scheduler", name) for name in ("W2.before", "W2.after", "W3.before", "W3.after", "W4.before", "W4.after")],
@@ -54,7 +62,7 @@ ON_POSTGRESQL = [
 """Each point once, on the side of its commit where more is at stake."""
 
 
-@pytest.mark.parametrize("failpoint", ALONE)
+@pytest.mark.parametrize("failpoint", sampled(ALONE, *IN_EACH_RUN))
 async def test_one_process_dies_and_another_takes_over(open_scene: Open, failpoint: str) -> None:
     """Rows 1, 2, 3, 4, 5, 11, 12, 62, 67: and the client submits everything again, for it got no answer."""
     scene = await open_scene("local")

@@ -11,6 +11,8 @@ from tests.crash.conftest import Open
 from tests.crash.oracle import settled
 from tests.crash.scene import ALL, KILLED, Process, Scene, until
 
+pytestmark = pytest.mark.servers
+
 PAUSES = 3
 SEED = 20261121
 KINDS = ["order", "refused", "order", "slow:long", "slow:none"]

@@ -10,6 +10,8 @@ from tests.crash.conftest import Open
 from tests.crash.oracle import settled
 from tests.crash.scene import KILLED, Scene, until
 
+pytestmark = pytest.mark.servers
+
 TASKS = {**{f"slow-{n}": "slow:long" for n in range(4)}, "order-0": "order"}
 
 

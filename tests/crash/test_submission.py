@@ -14,6 +14,9 @@ from tests.crash.application import LEASE
 from tests.crash.conftest import Open
 from tests.crash.oracle import settled
 from tests.crash.scene import KILLED, Scene, until
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 MESSAGES = {
     **{f"order-{number}": "order" for number in range(6)},
@@ -36,7 +39,11 @@ SEED = 20261121
 
 
 @pytest.mark.parametrize(
-    ("store", "way"), [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in ON_POSTGRESQL)]
+    ("store", "way"),
+    sampled(
+        [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in ON_POSTGRESQL)],
+        *(("sqlite", "M2.before"), ("sqlite", "M2.after"), ("sqlite", "M3.after")),
+    ),
 )
 async def test_a_submission_process_dies_and_another_takes_over(open_scene: Open, way: str) -> None:
     """Nothing is lost by the death, and nothing doubled by messages that come twice, or again when all is done."""

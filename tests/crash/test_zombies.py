@@ -13,6 +13,9 @@ from stepward.model.states import StepState, TaskState
 from tests.crash.conftest import BOTH, Open
 from tests.crash.oracle import check, settled
 from tests.crash.scene import Scene, until
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 TASKS = {"order-0": "order", "refused-0": "refused", "slow-0": "slow"}
 
@@ -26,7 +29,11 @@ COMMITS = ["W3.before:2", "W6.before", "store.commit.before:12"]
 
 
 @pytest.mark.parametrize(
-    ("store", "stop"), [*(("sqlite", stop) for stop in STOPS), *(("postgresql", stop) for stop in COMMITS)]
+    ("store", "stop"),
+    sampled(
+        [*(("sqlite", stop) for stop in STOPS), *(("postgresql", stop) for stop in COMMITS)],
+        *(("sqlite", "W6.before"), ("sqlite", "U2.before")),
+    ),
 )
 async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: Open, stop: str) -> None:
     """Rows 13 and 34: another took over and finished; awake again, the first starts over under a new id."""

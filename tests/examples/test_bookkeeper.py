@@ -15,6 +15,8 @@ from stepward import Client
 from stepward.errors import StoreUnavailable
 from tests.examples.order_calls import ENDS, Desk, open_desk
 
+pytestmark = pytest.mark.servers
+
 COMPLETED = "stepward.step.completed"
 
 

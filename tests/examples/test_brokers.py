@@ -22,6 +22,8 @@ from examples.orders.brokers.traffic import Kind, Traffic
 from examples.orders.processes.process import ProcessDied, Upkeep
 from examples.orders.processes.transports import TransportKind
 
+pytestmark = pytest.mark.servers
+
 LONGEST_SECONDS = 60
 ORDER = {"type": "stepward.submission", "id": "order-1"}
 

@@ -15,6 +15,9 @@ from examples.orders.services.control.remote import LARGEST_ANSWER, PATIENCE_SEC
 from examples.orders.services.process import ServiceProcess
 from tests.examples.control_process import ROOT, browser_of, ended, panel_over, start_panel
 from tests.examples.service_calls import CHARGE, Start, hits, post
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 OF_AN_ORDER = {"kind": "down", "order_id": "order-2", "action": "charge", "times": 10}
 
@@ -88,6 +91,7 @@ async def test_quick_changes_do_not_undo_one_another(payment: ServiceProcess, pa
     assert [fault["kind"] for fault in await payment.faults()] == chosen
 
 
+@pytest.mark.faults
 async def test_all_faults_off(start_service: Start) -> None:
     services = [await start_service(name) for name in ("stock", "payment", "parcel", "mail")]
     for service in services:
@@ -198,7 +202,7 @@ async def test_a_visitor_who_leaves_amid_a_form_is_no_error(panel: httpx.AsyncCl
     assert (await panel.get("/health")).status_code == 200
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", sampled((signal.SIGTERM, signal.SIGINT), signal.SIGTERM))
 async def test_a_signal_ends_it_in_good_order(number: signal.Signals) -> None:
     process, _ = await start_panel({})
     process.send_signal(number)

@@ -13,6 +13,8 @@ from tests.examples.control_process import NAMES, panel_over
 from tests.examples.service_calls import CHARGE, Start, post
 from tests.programs import program
 
+pytestmark = pytest.mark.servers
+
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"

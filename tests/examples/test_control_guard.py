@@ -11,6 +11,8 @@ from examples.orders.services.control.guard import HEADERS, LARGEST_FORM
 from examples.orders.services.control.web import build
 from examples.orders.services.process import ServiceProcess
 
+pytestmark = pytest.mark.servers
+
 OWN = "http://127.0.0.1:8100"
 SWITCH = "/services/payment/down"
 ON = {"on": "yes"}

@@ -11,6 +11,8 @@ from examples.orders.services.process import ServiceProcess
 from examples.orders.workflows import WORKFLOWS
 from tests.examples.order_calls import ENDS, open_desk
 
+pytestmark = pytest.mark.servers
+
 
 async def test_a_personal_order_past_its_deadline_is_repeated_and_fulfilled_once(
     tmp_path: Path, services: dict[str, ServiceProcess], monkeypatch: pytest.MonkeyPatch

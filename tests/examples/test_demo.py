@@ -15,6 +15,8 @@ import pytest
 from servers.postgres.server import home
 from tests.programs import program
 
+pytestmark = pytest.mark.servers
+
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "examples.orders.demo"]
 WIDTH = 80

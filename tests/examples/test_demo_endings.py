@@ -27,6 +27,8 @@ from examples.orders.proof import Finding
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
 
+pytestmark = pytest.mark.servers
+
 PLOT = plot_of(Stage())
 LONG = "order-07: payment still holds a charge that nobody can explain, " * 3
 

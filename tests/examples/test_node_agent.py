@@ -24,6 +24,8 @@ from tests.transport.wire.described import Described
 from tests.transport.wire.doors import NatsDoor
 from tests.transport.wire.taps import Tap, tapped_nats
 
+pytestmark = pytest.mark.servers
+
 BOUND = 60.0
 REPLIES = "replies.orders.test"
 FEW_LINES = 80
@@ -142,6 +144,7 @@ async def test_it_says_what_the_wire_is_described_to_be(shop: Shop) -> None:
     assert {"nats.told stepward.capacity", "nats.replies stepward.reply"} <= described.seen
 
 
+@pytest.mark.faults
 async def test_past_the_complete_by_it_says_nothing_and_the_step_is_repeated(shop: Shop) -> None:
     await shop.mail.put_faults([{"kind": "hang", "times": 1}])
     await shop.order("order-3")

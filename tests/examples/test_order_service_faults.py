@@ -12,6 +12,9 @@ import pytest
 from examples.orders.processes.process import Upkeep
 from examples.orders.services.process import ServiceProcess
 from tests.examples.service_calls import CHARGE, Start, assert_problem, hits, post
+from tests.tiers import nightly
+
+pytestmark = pytest.mark.servers
 
 
 async def test_down_until_switched_off(payment: ServiceProcess) -> None:
@@ -78,7 +81,7 @@ async def test_hang_gives_no_answer(payment: ServiceProcess) -> None:
     assert (await post(payment, "charge", CHARGE)).status_code == 200
 
 
-@pytest.mark.parametrize("fault", [{"kind": "hang"}, {"kind": "slow", "seconds": 3600}])
+@pytest.mark.parametrize("fault", [{"kind": "hang"}, nightly({"kind": "slow", "seconds": 3600})])
 async def test_waiting_requests_do_not_keep_a_service_from_stopping(
     payment: ServiceProcess, fault: dict[str, Any]
 ) -> None:

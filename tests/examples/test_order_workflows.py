@@ -14,6 +14,8 @@ from examples.orders.services.process import ServiceProcess
 from examples.orders.workflows import WORKFLOWS
 from tests.examples.order_calls import ENDS, Desk, open_desk
 
+pytestmark = pytest.mark.servers
+
 TEAPOT = {"product": "teapot", "quantity": 2}
 ANVIL = {"product": "anvil", "quantity": 1}
 

@@ -16,6 +16,8 @@ from servers.postgres import UNSYNCED, running
 from stepward import Client
 from tests.examples.order_calls import ENDS, open_desk
 
+pytestmark = pytest.mark.servers
+
 LINES = (Line(product="teapot", quantity=2), Line(product="kettle", quantity=1))
 ORDER = Order(
     id="order-1", customer="Ada", lines=LINES, amount_cents=5_000_000_000, address="Harbour Street 5", care=Care.PATIENT

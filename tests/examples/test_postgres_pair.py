@@ -16,6 +16,8 @@ from examples.orders.postgres.standby import states_at_standby
 from examples.orders.postgres.standing import Standing
 from examples.orders.processes.process import ProcessDied, Upkeep
 
+pytestmark = pytest.mark.servers
+
 LONGEST_SECONDS = 60
 
 

@@ -14,6 +14,8 @@ from examples.orders.processes import process as process_module
 from examples.orders.processes.group import Group
 from examples.orders.processes.process import Process, ProcessDied, Upkeep
 
+pytestmark = pytest.mark.servers
+
 ODD = "tests.examples.odd_process"
 
 

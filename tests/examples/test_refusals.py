@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import nightly
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -25,11 +27,21 @@ ROOT = Path(__file__).parents[2]
             """found "it's"; say TRANSPORT=nats, or nothing""",
         ),
         ("shop PORT_BASE=abc", "shop: port base: expected 1 to 65430, found 'abc'; say PORT_BASE=9000, or nothing"),
-        ("shop PORT_BASE=", "shop: port base: expected 1 to 65430, found ''; say PORT_BASE=9000, or nothing"),
+        nightly(("shop PORT_BASE=", "shop: port base: expected 1 to 65430, found ''; say PORT_BASE=9000, or nothing")),
         ("torture MINUTES=abc", "torture: minutes: expected a number above 0, found 'abc'; say MINUTES=10, or nothing"),
-        ("torture MINUTES=-1", "torture: minutes: expected a number above 0, found '-1'; say MINUTES=10, or nothing"),
-        ("torture MINUTES=inf", "torture: minutes: expected a number above 0, found 'inf'; say MINUTES=10, or nothing"),
-        ("torture SEED=x", "torture: seed: expected a whole number, found 'x'; say SEED=1, or nothing"),
+        nightly(
+            (
+                "torture MINUTES=-1",
+                "torture: minutes: expected a number above 0, found '-1'; say MINUTES=10, or nothing",
+            )
+        ),
+        nightly(
+            (
+                "torture MINUTES=inf",
+                "torture: minutes: expected a number above 0, found 'inf'; say MINUTES=10, or nothing",
+            )
+        ),
+        nightly(("torture SEED=x", "torture: seed: expected a whole number, found 'x'; say SEED=1, or nothing")),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(words: str, expected: str) -> None:

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import nightly
+
+pytestmark = pytest.mark.servers
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,11 +20,11 @@ ROOT = Path(__file__).parents[2]
     "arguments",
     [
         ["examples.orders.services", "mail", "--ledger", "{folder}/mail.db"],
-        ["examples.orders.bookkeeper"],
-        ["examples.orders.worker", "submission"],
+        nightly(["examples.orders.bookkeeper"]),
+        nightly(["examples.orders.worker", "submission"]),
         ["examples.orders.worker", "scheduler"],
-        ["examples.orders.worker", "agents", "--only", "mail"],
-        ["examples.orders.worker", "supervisor"],
+        nightly(["examples.orders.worker", "agents", "--only", "mail"]),
+        nightly(["examples.orders.worker", "supervisor"]),
     ],
     ids=lambda arguments: "-".join(arguments[:2]).replace("examples.orders.", ""),
 )

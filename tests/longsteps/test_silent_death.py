@@ -17,7 +17,10 @@ import pytest
 from stepward import Client, TaskHandle
 from tests.crash.scene import ROOT, Process
 from tests.longsteps.application import application
+from tests.tiers import sampled
 from tests.transport.brokers import SERVERS, clear, new_app
+
+pytestmark = pytest.mark.servers
 
 PATIENCE = 30.0
 LEASE = 1.0
@@ -97,7 +100,7 @@ class Field:
                 await asyncio.sleep(0.05)
 
 
-@pytest.fixture(params=["store", "nats", "rabbitmq"])
+@pytest.fixture(params=sampled(("store", "nats", "rabbitmq"), "store"))
 async def field(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Field]:
     transport = "store" if request.param == "store" else await asyncio.to_thread(getattr(SERVERS, request.param))
     async with AsyncExitStack() as stack:

@@ -9,6 +9,8 @@ import pytest
 from stepward import Queues
 from tests.many.floor import APP, KILLED, Floor
 
+pytestmark = pytest.mark.servers
+
 APART = {"STEPWARD_TRANSPORT": "store"}
 FIRST, SECOND = [f"first-{number}" for number in range(10)], [f"second-{number}" for number in range(10)]
 ROLES = ("scheduler", "agent", "supervisor", "submission")

@@ -14,6 +14,8 @@ from stepward.model.stopped import WAITS_FOR
 from stepward.workflow.definition import Workflow
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 shop = Agent("shop")
 CALLED: list[str] = []
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.many.floor import KILLED, Floor, kill
 
+pytestmark = pytest.mark.servers
+
 DONE = ["pay 1", "ship 1"]
 STEPS = [("pay", "1"), ("ship", "1")]
 NAMES = [f"o{number}" for number in range(30)]

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.processes import Process
 from tests.many.floor import APP, Floor
 
+pytestmark = pytest.mark.servers
+
 OLD, NEW = [f"old-{number}" for number in range(5)], [f"new-{number}" for number in range(5)]
 OLD_STEPS = [("pay", "1"), ("ship", "1")]
 NEW_STEPS = [("pay", "2"), ("insure", "2"), ("ship", "2")]

@@ -17,6 +17,8 @@ from tests.many.floor import APP, Floor
 from tests.store.postgres.server import WITH_PASSWORD, Server, running
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 COMMANDS = (pytest.param("run", marks=pytest.mark.faults), "check")
 Place = Callable[[Database], Coroutine[Any, Any, str]]
 

@@ -17,6 +17,8 @@ from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
 from tests.store.verbs import MAKERS
 
+pytestmark = pytest.mark.servers
+
 STEPS = 1500
 LOOK_EVERY = 10
 ROWS = {

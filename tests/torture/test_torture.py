@@ -10,6 +10,8 @@ import pytest
 from servers.postgres import paired
 from torture.run import SERVER, Plan, torture
 
+pytestmark = pytest.mark.servers
+
 SCRIPT = ["kill scheduler", "kill agent", "failover", "pause scheduler"]
 COUNTS = {"scheduler": 2, "supervisor": 2, "agent": 2, "submission": 1}
 

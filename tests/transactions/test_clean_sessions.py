@@ -14,6 +14,8 @@ from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
 from tests.transactions.application import SETTINGS, application
 
+pytestmark = pytest.mark.servers
+
 BOUND = 20
 BACKEND = "select pg_backend_pid()"
 LOCKS = "select count(*) from pg_locks where locktype = 'advisory'"

@@ -12,6 +12,8 @@ from tests.store.postgres.worlds import Database
 from tests.transactions.application import delivery, limited, order
 from tests.transactions.connections import Desk
 
+pytestmark = pytest.mark.servers
+
 
 async def ids(client: Client) -> list[str]:
     return sorted(task.id for task in await client.tasks())

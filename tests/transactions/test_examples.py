@@ -29,6 +29,8 @@ from stepward import App, SyncClient
 from tests.store.postgres.worlds import Database
 from tests.transactions.connections import OnDjango
 
+pytestmark = pytest.mark.servers
+
 BOUND = 60
 DONE = "teapot for A-1 is on its way"
 

@@ -22,6 +22,8 @@ from tests.transactions.application import application, limited, order
 from tests.transactions.conftest import Opened
 from tests.transactions.connections import Awaited, BlockingKind, Desk
 
+pytestmark = pytest.mark.servers
+
 ROWS = "select app, id, body from stepward_outbox order by number"
 
 

@@ -22,6 +22,8 @@ from tests.transactions.application import application, order
 from tests.transactions.conftest import CART, Opened
 from tests.transactions.connections import Desk, OnAlchemyAsyncSession, OnAlchemySession, OnDjango, OnPsycopg
 
+pytestmark = pytest.mark.servers
+
 
 async def refusal(desk: Desk, **options: Any) -> str:
     with pytest.raises(StepwardError) as raised:

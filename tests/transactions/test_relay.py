@@ -22,7 +22,10 @@ from stepward.events import Event, Observers
 from stepward.outbox import Relay, outbox_table
 from tests.store.postgres.server import Server
 from tests.store.postgres.worlds import Database
+from tests.tiers import sampled
 from tests.transactions.application import application, delivery, order
+
+pytestmark = pytest.mark.servers
 
 BOUND = 60
 KILLED = (137, -signal.SIGKILL)
@@ -126,7 +129,7 @@ async def test_what_another_relay_has_is_passed_over(box: Box, client: Client) -
     assert sorted(await ids(client)) == sorted(f"o{number}" for number in range(150))
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+@pytest.mark.parametrize("kind", sampled(("postgresql", "sqlite"), "sqlite"))
 async def test_relays_beside_one_another(box: Box, file: Box, client: Client, app: App, kind: str) -> None:
     chosen = box if kind == "postgresql" else file
     wanted = [f"o{number}" for number in range(300)]
@@ -151,7 +154,7 @@ async def test_who_waits_for_a_row_that_is_set_aside_is_told(file: Box, client: 
     assert event.data == {"reason": (await file.aside())["unfit"]}
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+@pytest.mark.parametrize("kind", sampled(("postgresql", "sqlite"), "sqlite"))
 async def test_poison_is_set_aside_and_holds_up_nobody(box: Box, file: Box, client: Client, kind: str) -> None:
     chosen = box if kind == "postgresql" else file
     await client.submit(order, "pencil", id="taken")
@@ -209,7 +212,7 @@ class HandClock(SystemClock):
         return self.at
 
 
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+@pytest.mark.parametrize("kind", sampled(("postgresql", "sqlite"), "sqlite"))
 async def test_a_workflow_that_is_not_known_yet_is_waited_for(box: Box, file: Box, app: App, kind: str) -> None:
     """As a newer version of the application may write what an older one carries."""
     chosen = box if kind == "postgresql" else file
@@ -286,7 +289,7 @@ async def test_none_is_declared_while_the_app_runs(app: App) -> None:
 
 
 @pytest.mark.parametrize("point", POINTS)
-@pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
+@pytest.mark.parametrize("kind", sampled(("postgresql", "sqlite"), "sqlite"))
 async def test_a_relay_dies_and_another_goes_on(
     box: Box, file: Box, client: Client, database: Database, kind: str, point: str
 ) -> None:

@@ -20,6 +20,8 @@ from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS
 from tests.store.postgres.worlds import Database
 from tests.transactions.steps_process import booking, steps_app
 
+pytestmark = pytest.mark.servers
+
 BOUND = 60
 SETTINGS: dict[str, Any] = {"poll": "100ms", "supervisor_every": "50ms", "lease": "1s"}
 

@@ -12,6 +12,8 @@ from stepward.errors import Refused, StepwardError
 from tests.store.postgres.worlds import Database
 from tests.transactions.application import order
 
+pytestmark = pytest.mark.servers
+
 Use = Callable[[Client, str], Coroutine[Any, Any, Any]]
 TEXTS = ["a\0b", "a\x1b[2Jb", "a\u009bb", "a\udc80b"]
 

@@ -17,6 +17,8 @@ from tests.store.postgres.worlds import Database
 from tests.transactions.application import application, order
 from tests.transactions.connections import OnDjango
 
+pytestmark = pytest.mark.servers
+
 BOUND = 20
 
 

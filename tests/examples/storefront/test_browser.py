@@ -15,6 +15,8 @@ from tests.examples.storefront.browser import PHONE, browsing, buy, enter, fill_
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, STARTED, FakeDoor, step, task
 from tests.examples.storefront.site import Site
 
+pytestmark = pytest.mark.servers
+
 DELAYED = step("payment.charge", happened="delayed", failures=1, repeat_at=None, error={"message": "503"})
 
 

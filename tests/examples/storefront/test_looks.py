@@ -12,6 +12,9 @@ from tests.examples.storefront.browser import DESKTOP, PHONE, SMALL_PHONE, brows
 from tests.examples.storefront.customers import heard
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, FakeDoor, step, task
 from tests.examples.storefront.site import Site
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 LEAST_CONTRAST = 4.5
 LEAST_TARGET = 24
@@ -64,7 +67,7 @@ TARGETS = """() => [...document.querySelectorAll("button, .main-button, nav a, i
     .map(it => [it.outerHTML.slice(0, 80), it.getBoundingClientRect().width, it.getBoundingClientRect().height])"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", sampled(("light", "dark"), "light"))
 async def test_every_page(site: Site, storefront: Storefront, door: FakeDoor, scheme: Literal["light", "dark"]) -> None:
     async with browsing(site.url, color_scheme=scheme) as context:
         page = await context.new_page()

@@ -16,6 +16,8 @@ import pytest
 from examples.orders.storefront.half_open import MOST_OF_ONE_ADDRESS
 from tests.examples.storefront.customers import order
 
+pytestmark = pytest.mark.servers
+
 ROOT = Path(__file__).parents[3]
 
 

@@ -13,7 +13,7 @@ from examples.orders.processes.premises import Premises
 from examples.orders.processes.process import Process
 from tests.examples.storefront.browser import browsing, buy, fill_checkout
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
 
 SETTINGS = {"STEPWARD_TRANSPORT": "store", "STEPWARD_SUPERVISOR_EVERY": "200ms", "STEPWARD_DRAIN": "1s"}
 STAGES = ["Order received", "Goods put aside", "Payment taken", "Parcel booked"]
@@ -78,6 +78,7 @@ async def test_payment_is_down_and_comes_back(shop: Shop) -> None:
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 
+@pytest.mark.faults
 async def test_a_declined_card_undoes_everything(shop: Shop) -> None:
     payment = shop.premises.services["payment"]
     await payment.put_faults([{"kind": "declined", "action": "charge"}])

@@ -16,6 +16,7 @@ from tests.store.conformance.world import MadePlace, Maker, Place, World, schedu
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
+from tests.tiers import nightly, served
 
 POOLED = "postgres_pooled"
 BETWEEN = "postgres_16"
@@ -24,8 +25,8 @@ SERVED = [f"postgres_{version}" for version in versions()]
 PLACES = [
     "sqlite_file",
     "sqlite_memory",
-    *(pytest.param(name, marks=pytest.mark.faults) if name == BETWEEN else name for name in SERVED),
-    pytest.param(POOLED, marks=pytest.mark.faults),
+    *(nightly(name) if name == BETWEEN else served(name) for name in SERVED),
+    nightly(POOLED),
 ]
 
 

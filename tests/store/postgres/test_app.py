@@ -14,6 +14,8 @@ from tests.store.postgres import application
 from tests.store.postgres.application import bookkeeping, failing_order, order, parent
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture
 def app(database: Database) -> App:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from stepward.model.records import InboxKind
 from stepward.store.contract import Change, Post
 from tests.store.conformance.world import World, claimed, scheduler, until
 from tests.store.postgres.worlds import Database
+
+pytestmark = pytest.mark.servers
 
 
 async def test_a_store_that_is_closed_at_once_has_told_of_its_change(database: Database) -> None:

@@ -12,6 +12,8 @@ from stepward.store.postgres.clock import StoreClock
 from tests.store.conformance.world import START, HandClock, scheduler
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 
 def test_before_the_first_answer_the_hosts_clock_will_do() -> None:
     assert StoreClock(HandClock()).now() == START

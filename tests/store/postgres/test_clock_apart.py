@@ -13,6 +13,9 @@ from stepward.events import Event
 from stepward.store.postgres import store as store_module
 from stepward.store.postgres.clock import StoreClock
 from tests.store.postgres.worlds import Database
+from tests.tiers import sampled
+
+pytestmark = pytest.mark.servers
 
 SETTINGS: dict[str, Any] = {"lease": "3s", "supervisor_every": "50ms", "poll": "100ms", "transport": "store"}
 WITHIN = 60
@@ -73,7 +76,7 @@ def application(address: str, works: Works, process: int) -> App:
     return app
 
 
-@pytest.mark.parametrize("seconds", [-60.0, -15.0, 15.0, 60.0])
+@pytest.mark.parametrize("seconds", sampled((-60.0, -15.0, 15.0, 60.0), -60.0, 60.0))
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: "+".join("-".join(sorted(roles)) for roles in layout))
 async def test_a_clock_that_is_set_costs_no_instance_and_no_task(
     database: Database, monkeypatch: pytest.MonkeyPatch, layout: tuple[set[str], ...], seconds: float

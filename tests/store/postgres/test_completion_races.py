@@ -14,6 +14,8 @@ from tests.store.postgres.scenes import WELL, Owned
 from tests.store.postgres.stage import LEASE, staged, without
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 
 class Deferred(Owned):
     """A task with an owner, whose step somebody outside is to finish."""

@@ -17,6 +17,8 @@ from tests.store.postgres.pairs import IN_SYNC, WAITING, Stage, frozen
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 PLAIN = """
 do $$ begin if not exists (select 1 from pg_roles where rolname = 'plain') then create role plain login; end if; end $$;
 grant usage on schema stepward_shop to plain; grant select on all tables in schema stepward_shop to plain

@@ -14,6 +14,8 @@ from tests.store.conformance.world import World, scheduler
 from tests.store.postgres.pairs import Stage
 from tests.store.postgres.proxy import proxy
 
+pytestmark = pytest.mark.servers
+
 LEASE = 3.0
 IDS = "select id from stepward_shop.task order by id"
 

@@ -29,6 +29,8 @@ from tests.store.conformance.world import (
 from tests.store.postgres.server import Server
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 ENDED = """
 select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
 """

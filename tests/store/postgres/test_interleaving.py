@@ -22,6 +22,8 @@ from tests.store.postgres.scenes import (
 from tests.store.postgres.stage import staged, without
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 SCENES = [Acts, Claims, Completion, Deadline, Expiry, Release, Seats, Stray, Takeover, TakeoverOfRetry]
 
 

@@ -14,6 +14,8 @@ from stepward.store.postgres import PostgresStore, migrating, schema
 from tests.store.conformance.world import World
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 BOUND = 30
 WAITS_AT_MOST = 2.0
 """Seconds: twice what a try waits for a lock, as the machine may be busy."""

@@ -15,6 +15,8 @@ from stepward.store.postgres.schema import schema_of
 from tests.store.postgres.server import WITH_PASSWORD, Server
 from tests.store.postgres.worlds import Database, environment_of
 
+pytestmark = pytest.mark.servers
+
 
 async def refusal(store: Store) -> StepwardError:
     """The error with which the store refuses to open, which must be one line and keep secrets to itself."""

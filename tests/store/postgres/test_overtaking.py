@@ -10,6 +10,8 @@ import pytest
 from stepward import Agent, App, workflow
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 WITHIN = 60.0
 QUEUE = "replies.shop.web"
 

@@ -16,6 +16,8 @@ from stepward.store.postgres.connecting import PINNED
 from stepward.store.postgres.listing import CONDITIONS, listing
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 Nodes = list[dict[str, Any]]
 PARAMETERS = "select cardinality(parameter_types) from pg_prepared_statements where name = 'it'"
 BOOK = load_book("stepward_shop")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.postgres import PostgresStore
 from tests.store.conformance.world import SERVED, World, add_steps, claimed, end, ids, scheduler, step, until
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
+
+pytestmark = pytest.mark.servers
 
 
 async def test_a_pooler_is_recognised_and_worked_through(database: Database) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepward.model.records import Instance, Role, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, Outlived, Purged, TaskMove
 from stepward.store.postgres import PostgresStore
 from tests.store.postgres.worlds import Database
+
+pytestmark = pytest.mark.servers
 
 REOPEN = "update stepward_shop.task set state = 'undoing', undo_to = 'undone', finished_at = null where uid = $1"
 

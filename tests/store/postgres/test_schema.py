@@ -14,6 +14,8 @@ from stepward.store.postgres import schema
 from tests.store.conformance.world import World, add_steps, claimed, finish, scheduler, step
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 STATES: dict[tuple[str, str, str], set[Any]] = {
     ("task", "state", "task_state_check"): set(TaskState),
     ("step", "state", "step_state_check"): set(StepState),

@@ -19,6 +19,8 @@ from stepward.store.postgres.connecting import session_name, shared_name
 from stepward.store.postgres.transaction import PostgresTransaction
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 T = TypeVar("T")
 
 LEASE = 1.0

@@ -8,6 +8,8 @@ from stepward.store.postgres.trail import Look, Trail
 from tests.store.conformance.world import World, claimed, scheduler
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 
 def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
     trail = Trail()

@@ -15,6 +15,7 @@ from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
 from stepward.transport.store import StoreTransport
 from tests.programs import program
+from tests.tiers import nightly, served
 from tests.transport.brokers import SERVERS, brokered
 from tests.transport.conformance.pace import LEAPING, REAL, Pace, PacedLoop, be_real
 from tests.transport.small_store import SmallStore
@@ -82,7 +83,9 @@ async def rabbitmq(path: Path) -> AsyncIterator[Transport]:
 BROKERED: Sequence[Open] = (nats, nats3, rabbitmq)
 
 
-@pytest.fixture(params=[memory, small_store, sqlite_store, *BROKERED])
+@pytest.fixture(
+    params=[memory, small_store, sqlite_store, *(nightly(each) if each is nats3 else served(each) for each in BROKERED)]
+)
 def opened(request: pytest.FixtureRequest) -> Open:
     """Every transport that there is; add another as a function here."""
     found: Open = request.param

@@ -11,6 +11,7 @@ import pytest
 
 from stepward.errors import TransportError
 from stepward.transport.queues import AppQueues, Stored
+from tests.tiers import nightly, served
 from tests.transport.conformance import yards
 from tests.transport.conformance.pace import LEAPING, REAL, Pace, be_real
 from tests.transport.conformance.yards import Open, Yard
@@ -20,7 +21,9 @@ REPLIES = "replies.shop.web"
 BOUND = 1000.0
 
 
-@pytest.fixture(params=[*yards.LEAPING, *yards.REAL])
+@pytest.fixture(
+    params=[*yards.LEAPING, *(nightly(each) if each is yards.nats3 else served(each) for each in yards.REAL)]
+)
 def opened(request: pytest.FixtureRequest) -> Open:
     """Every place that there is; add another as a function in ``yards``."""
     found: Open = request.param

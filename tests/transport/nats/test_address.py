@@ -9,6 +9,8 @@ from stepward.errors import SettingsError
 from stepward.transport.nats.address import nats_address
 from tests.transport.brokers import opened
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.mark.parametrize(
     ("address", "servers", "replicas", "shown"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
 from nats.js import JetStreamContext
 
 from servers.ports import free_port
@@ -14,6 +15,8 @@ from stepward.model.records import DeadLetter
 from stepward.transport.wire import Wire
 from tests.transport.brokers import Heard
 from tests.transport.messages import proven, request, seal_of
+
+pytestmark = pytest.mark.servers
 
 payments = Agent("payments")
 

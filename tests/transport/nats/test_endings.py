@@ -11,6 +11,8 @@ from stepward.events import Observers
 from stepward.transport.nats.address import nats_address
 from stepward.transport.nats.link import Link
 
+pytestmark = pytest.mark.servers
+
 
 async def test_what_ends_while_the_link_is_made_is_not_kept(address: str) -> None:
     clients: list[Client] = []

@@ -16,6 +16,8 @@ from tests.transport.brokers import brokered
 from tests.transport.messages import reply, request
 from tests.transport.refused import application, pay
 
+pytestmark = pytest.mark.servers
+
 
 async def test_an_application_sets_no_room_aside(tmp_path: Path) -> None:
     with nats.running(room="64MB") as node:

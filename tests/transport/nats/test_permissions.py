@@ -16,6 +16,8 @@ from nats.errors import Error as NatsError
 from servers import nats
 from stepward import Agent, App, Queues, workflow
 
+pytestmark = pytest.mark.servers
+
 PAGE = Path(__file__).parents[3] / "docs" / "deployment.md"
 
 

@@ -17,6 +17,8 @@ from stepward.transport.graves import Letter
 from tests.transport.brokers import Buried, brokered, opened
 from tests.transport.messages import reply, request
 
+pytestmark = pytest.mark.servers
+
 QUEUE = "agents.payments"
 LEASE = 1.0
 

@@ -15,6 +15,8 @@ from stepward.transport.queues import Stored
 from tests.faults.mischief import AT_ONCE, Mischief
 from tests.faults.nats_wire import NatsWire
 
+pytestmark = pytest.mark.servers
+
 ALL = [b"%d" % number for number in range(1, 42)]
 LOST = 14
 """The number of the first message that does not reach the reader."""

@@ -17,6 +17,8 @@ from tests.transport.brokers import opened
 from tests.transport.messages import request
 from tests.transport.refused import alert, application, no_alert, pay, write
 
+pytestmark = pytest.mark.servers
+
 
 def config(app: str, **given: object) -> StreamConfig:
     return StreamConfig(

@@ -18,7 +18,7 @@ from tests.transport.messages import reply, request
 QUEUE = "agents.payments"
 BOUND = 100.0
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
 
 def tasks(deliveries: Sequence[Delivery]) -> list[str]:

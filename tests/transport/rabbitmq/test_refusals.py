@@ -23,6 +23,8 @@ from tests.transport.brokers import SERVERS, Heard, new_app, opened
 from tests.transport.messages import request
 from tests.transport.refused import alert, application, no_alert, pay, write
 
+pytestmark = pytest.mark.servers
+
 
 @pytest.fixture
 async def address() -> str:

@@ -27,6 +27,8 @@ from tests.transport.wire.doors import Door
 from tests.transport.wire.hostile import MALFORMED, ODD_DATA, UNREADABLE_REPLIES, answered, asked, with_data
 from tests.transport.wire.taps import Tap
 
+pytestmark = pytest.mark.servers
+
 BOUND = 60.0
 TILL = request_queue("till")
 

@@ -16,6 +16,8 @@ from tests.transport.wire.doors import Door
 from tests.transport.wire.taps import Tap
 from tests.transport.wire.traffic import MANY, application, say_everything
 
+pytestmark = pytest.mark.servers
+
 CAPACITY = Path(__file__).parent / "golden" / "v2" / "capacity.json"
 
 
