@@ -14,7 +14,7 @@ from stepward.cli.targets import app_or_store
 from stepward.outbox import check_outbox
 from stepward.settings import Settings
 from stepward.store.address import postgres_place, shown, sqlite_path
-from stepward.transport.rabbitmq.link import shown as rabbitmq_shown
+from stepward.transport.rabbitmq.address import rabbit_address
 
 PASSWORDS = ["canary", "12/canary", "12?canary", "12#canary", "canary@12", "12@canary", "a:canary", "can/ary?x@y",
              "canary?p=q"]  # fmt: skip
@@ -62,7 +62,7 @@ def test_of_a_brokers_address_no_password_is_told(
 ) -> None:
     given = address.format(password)
     if given.startswith("amqp"):
-        assert "canary" not in told(lambda: rabbitmq_shown(given))
+        assert "canary" not in told(lambda: rabbit_address(given).shown)
     assert "canary" not in told(lambda: Settings(transport=given).describe())
     try:
         app = App("shop", store=f"sqlite:///{tmp_path}/shop.db", transport=given)

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.cancellation import heed_cancellation, is_cancelled
+from stepward.transport.tls import handshake_error
 
 GRACE_SECONDS = 1.0
 """How long after a loss verbs wait for the next connection before they fail."""
@@ -176,6 +177,8 @@ class Lasting(Generic[Connection]):
 
 def told(error: Exception | None) -> str:
     """What a client says, in one line."""
+    if (failed := handshake_error(error)) is not None:
+        return failed
     if error is None or isinstance(error, TimeoutError) or (type(error) is Exception and not error.args):
         return "no answer"
     if isinstance(error, OSError) and error.errno is not None:

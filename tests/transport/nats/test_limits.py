@@ -10,6 +10,7 @@ import pytest
 from nats.js import JetStreamContext
 
 from servers import nats
+from stepward import Queues
 from stepward.errors import QueueRefused
 from stepward.transport.contract import Transport
 from tests.transport.brokers import brokered
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.servers
 async def test_an_application_sets_no_room_aside(tmp_path: Path) -> None:
     with nats.running(room="64MB") as node:
         shop = application("shop", node.address, tmp_path)
-        async with shop.running(), shop.client() as tasks:
+        async with shop.running(), shop.client() as tasks, Queues(node.address, app="shop"):
             assert await (await tasks.submit(pay, "o1")).result(timeout="20s") == "charge-o1"
         connection = await client.connect(node.address)
         try:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from stepward.errors import SettingsError
+from stepward.transport.tls import TlsFiles, tls_files
 
 EXAMPLE = "nats://HOST:4222 or nats://USER:PASSWORD@HOST1,HOST2,HOST3?replicas=3"
 PORT = 4222
@@ -21,6 +22,16 @@ class NatsAddress:
     replicas: int
     shown: str
     """The hosts alone: the address may hold a password."""
+    tls: TlsFiles = field(default_factory=TlsFiles)
+    credentials: str | None = None
+    """The file of a user's JWT and NKey seed."""
+    nkey: str | None = None
+    """The file of an NKey seed."""
+
+    @property
+    def speaks_tls(self) -> bool:
+        """Whether the connection is to be encrypted, whatever the server asks for."""
+        return self.tls.is_named or any(server.startswith("tls://") for server in self.servers)
 
 
 def nats_address(address: str) -> NatsAddress:
@@ -34,14 +45,19 @@ def nats_address(address: str) -> NatsAddress:
         raise _refused("something else") from None
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     replicas = options.pop("replicas", "1")
+    tls = tls_files(options)
+    credentials, nkey = options.pop("credentials", None), options.pop("nkey", None)
     if parts.scheme not in ("nats", "tls") or parts.path not in ("", "/") or not all(host for host, _ in named):
         raise _refused("something else")
     if options:
         raise _refused(f"the option {next(iter(options))!r:.50}")
     if replicas not in REPLICAS:
         raise _refused(f"replicas={replicas[:20]!r}, which is none of 1, 3 and 5")
+    if bool(login) + bool(credentials) + bool(nkey) > 1:
+        raise _refused("more than one of a login, credentials=FILE and nkey=FILE")
     servers = [f"{parts.scheme}://{login}{at}{_bracketed(host)}:{port}" for host, port in named]
-    return NatsAddress(servers, int(replicas), ",".join(f"{_bracketed(host)}:{port}" for host, port in named))
+    shown = ",".join(f"{_bracketed(host)}:{port}" for host, port in named)
+    return NatsAddress(servers, int(replicas), shown, tls, credentials, nkey)
 
 
 def _bracketed(host: str | None) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -17,7 +18,10 @@ from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.lasting import Lasting
 from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.encrypted import EncryptedClient
+from stepward.transport.nats.login import login_of
 from stepward.transport.nats.refusing import PERMISSIONS, refusal
+from stepward.transport.tls import handshake_error
 
 CONNECT_SECONDS = 2
 PROBE_SECONDS = 1
@@ -130,11 +134,15 @@ class Link:
     async def _connect_to_next(self) -> Client:
         server = self.address.servers[self._next % len(self.address.servers)]
         self._next += 1
-        client = Client()
+        login = login_of(self.address)
+        client = EncryptedClient() if self.address.speaks_tls else Client()
         try:
-            await self._connect_to(server, client)
+            await self._connect_to(server, client, login)
         except BaseException as error:
+            alert = client.handshake_failure() if isinstance(client, EncryptedClient) else None
             await _close(client)
+            if handshake_error(alert) is not None:
+                raise TransportError(str(handshake_error(alert))) from alert
             if isinstance(error, NatsError) and self._erred is not None:
                 # The client tells the cause aside, and raises that no server is left.
                 raise self._erred from None
@@ -142,10 +150,11 @@ class Link:
         self.limit = client.max_payload - HEADERS
         return client
 
-    async def _connect_to(self, server: str, client: Client) -> None:
+    async def _connect_to(self, server: str, client: Client, login: Mapping[str, Any]) -> None:
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.connect(
                 [server],
+                **login,
                 name=f"stepward {self._app}",
                 # So that a user of the server can be kept to one application.
                 inbox_prefix=f"_INBOX.{self._app}",

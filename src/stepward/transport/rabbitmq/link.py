@@ -1,4 +1,4 @@
-"""The connection to RabbitMQ, with the channels over which this process publishes and is told."""
+"""The connection to RabbitMQ, to one server after another, and the channel over which this process is told."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from urllib.parse import urlsplit
 
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractConnection
@@ -15,9 +14,10 @@ from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
 from msgspec import Struct
 
 from stepward.clock import Environment
-from stepward.errors import QueueRefused, SettingsError, TransportError
+from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.lasting import Lasting
+from stepward.transport.rabbitmq.address import rabbit_address
 from stepward.transport.rabbitmq.publishing import Publishing
 from stepward.transport.rabbitmq.refusing import refusal
 
@@ -47,7 +47,8 @@ class Link:
         environment: Environment,
         observers: Observers,
     ) -> None:
-        self._address = address
+        self._address = rabbit_address(address)
+        self._next = 0
         self._name = name
         self._opened = opened
         self._leaving: asyncio.Task[None] | None = None
@@ -55,7 +56,7 @@ class Link:
         self._lasting: Lasting[Line] = Lasting(
             self._connect,
             broker="RabbitMQ",
-            shown=shown(address),
+            shown=self._address.shown,
             faults=FAULTS,
             is_closed=_is_closed,
             random=environment.random,
@@ -63,7 +64,6 @@ class Link:
         )
         self.open = self._lasting.open
         self.line = self._lasting.connection
-        self._shown = shown(address)
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:
@@ -78,7 +78,7 @@ class Link:
             if reason is None:
                 raise
             raise QueueRefused(
-                f"{what}: expected RabbitMQ at {self._shown} to do its part, found: {reason}; "
+                f"{what}: expected RabbitMQ at {self._address.shown} to do its part, found: {reason}; "
                 "look at the queue and the permissions there",
                 reason=reason,
             ) from error.__cause__
@@ -100,9 +100,19 @@ class Link:
             await _close(line.connection)
 
     async def _connect(self) -> Line:
+        for _ in self._address.servers[1:]:
+            with contextlib.suppress(*FAULTS, TransportError):
+                return await self._connect_to_next()
+        return await self._connect_to_next()
+
+    async def _connect_to_next(self) -> Line:
+        server = self._address.servers[self._next % len(self._address.servers)]
+        self._next += 1
+        tls = self._address.tls
         async with asyncio.timeout(CONNECT_SECONDS):
             connection = await aio_pika.connect(
-                self._address,
+                server,
+                ssl_context=None if tls is None else tls.context(),
                 timeout=CONNECT_SECONDS,
                 heartbeat=HEARTBEAT_SECONDS,
                 client_properties={"connection_name": self._name},
@@ -127,18 +137,6 @@ class Link:
     async def _closed(self, line: Line, _: object, error: BaseException | None) -> None:
         await self._lasting.lost(line, error if isinstance(error, Exception) else None)
         await _close(line.connection)
-
-
-def shown(address: str) -> str:
-    """The host alone: the address may hold a password. Raises SettingsError for no address."""
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host = port = None
-    if not host or "@" in address.partition("://")[2].partition("/")[2]:
-        raise SettingsError("transport: expected amqp://USER:PASSWORD@HOST:5672/VHOST, found something else; change it")
-    return f"{host}:{port or 5672}"
 
 
 def _is_closed(line: Line) -> bool:

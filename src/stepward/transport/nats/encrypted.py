@@ -1,0 +1,23 @@
+"""A NATS client that is to be encrypted: the library's own takes what the server announces for enough."""
+
+from __future__ import annotations
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+
+class EncryptedClient(Client):
+    """Sends nothing, its login included, to a server that does not speak TLS.
+
+    It reaches below the library's surface: the tests of failed handshakes hold it to the library's version.
+    """
+
+    def _connect_command(self) -> bytes:
+        if not self._server_info.get("tls_required"):
+            raise NatsError("TLS: the server speaks no TLS on that port, and the address asks for it")
+        return super()._connect_command()
+
+    def handshake_failure(self) -> BaseException | None:
+        """What the server said of the handshake: with TLS 1.3 that comes behind it, and ends the connection."""
+        reader = getattr(self._transport, "_io_reader", None)
+        return None if reader is None else reader.exception()

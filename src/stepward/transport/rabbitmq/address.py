@@ -1,0 +1,56 @@
+"""Which RabbitMQ servers an address names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
+
+from stepward.errors import SettingsError
+from stepward.transport.tls import TlsFiles, tls_files
+
+EXAMPLE = "amqp://USER:PASSWORD@HOST:5672/VHOST or amqps://USER:PASSWORD@HOST1,HOST2/VHOST?ca=FILE"
+PORTS = {"amqp": 5672, "amqps": 5671}
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitAddress:
+    """The servers of a cluster, each as an address of its own."""
+
+    servers: Sequence[str]
+    tls: TlsFiles | None
+    """None for a connection that is not encrypted."""
+    shown: str
+    """The hosts alone: the address may hold a password."""
+
+
+def rabbit_address(address: str) -> RabbitAddress:
+    """Read ``amqp://…`` or ``amqps://…``. Raises SettingsError."""
+    try:
+        parts = urlsplit(address)
+        login, at, hosts = parts.netloc.rpartition("@")
+        places = [urlsplit(f"//{host}") for host in hosts.split(",")]
+        named = [(place.hostname, place.port or PORTS[parts.scheme]) for place in places]
+    except (ValueError, KeyError):
+        raise _refused("something else") from None
+    if not all(host for host, _ in named) or "@" in address.partition("://")[2].partition("/")[2]:
+        raise _refused("something else")
+    if "@" in parts.query or "@" in parts.fragment:
+        raise _refused("something else")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    tls = tls_files(options)
+    if options:
+        raise _refused(f"the option {next(iter(options))!r:.50}")
+    if tls.is_named and parts.scheme != "amqps":
+        raise _refused("files for TLS beside amqp://")
+    netlocs = [f"{_bracketed(host)}:{port}" for host, port in named]
+    servers = [f"{parts.scheme}://{login}{at}{netloc}{parts.path}" for netloc in netlocs]
+    return RabbitAddress(servers, tls if parts.scheme == "amqps" else None, ",".join(netlocs))
+
+
+def _bracketed(host: str | None) -> str:
+    return f"[{host}]" if host is not None and ":" in host else str(host)
+
+
+def _refused(found: str) -> SettingsError:
+    return SettingsError(f"transport: expected {EXAMPLE}, found {found}; change it")
