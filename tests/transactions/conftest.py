@@ -9,7 +9,7 @@ import pytest
 
 from servers.postgres import versions
 from stepward import App, Client
-from tests.store.postgres.server import SHARED, Server, Servers
+from tests.store.postgres.server import Server, Servers
 from tests.store.postgres.worlds import Database
 from tests.transactions.application import application
 from tests.transactions.connections import KINDS, VARIANTS, Desk
@@ -25,17 +25,19 @@ async def server(servers: Servers) -> Server:
 
 
 @pytest.fixture
-async def database(server: Server, servers: Servers, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
-    """One of the test's own; where only rows are written, one that was emptied, which takes a tenth of the time."""
-    if request.module.__name__.endswith("test_commit"):
-        await servers.emptied(max(versions()))
-        database = Database(server, SHARED)
-    else:
-        database = Database(server, await server.create())
+def alters() -> None:
+    """Asked for by a test that alters the store's tables: its database is its own."""
+
+
+@pytest.fixture
+async def database(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    """One that was emptied, which takes a tenth of the time that a new one takes, unless the test alters it."""
+    is_own = "alters" in request.fixturenames
+    database = Database(server, await (server.create() if is_own else server.emptied()))
     await database.run(CART)
     yield database
     await database.close()
-    if database.name != SHARED:
+    if is_own:
         await server.drop(database.name)
 
 

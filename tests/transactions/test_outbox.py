@@ -30,12 +30,10 @@ ROWS = "select app, id, body from stepward_outbox order by number"
 @pytest.fixture
 async def business(server: Server) -> Any:
     """A database in which no store is, but an outbox."""
-    name = await server.create()
-    database = Database(server, name)
+    database = Database(server, await server.emptied("business"))
     await database.run(outbox_table("postgresql"))
     yield database
     await database.close()
-    await server.drop(name)
 
 
 async def put(desk: Desk, *args: Any, **options: Any) -> str:

@@ -115,6 +115,7 @@ async def test_a_database_with_a_store_of_the_same_name(
         assert (await elsewhere.tasks(), await client.tasks()) == ([], [])
 
 
+@pytest.mark.usefixtures("alters")
 async def test_a_schema_that_is_older(desk: Desk, database: Database, client: Client) -> None:
     await database.run("alter table stepward_shop.task drop column fairness_key")
     await begun(desk)
@@ -155,6 +156,7 @@ async def test_the_rights_that_the_line_names_are_enough(desk: Desk, database: D
         await database.run("drop owned by clerk; drop role clerk")
 
 
+@pytest.mark.usefixtures("alters")
 async def test_data_that_the_tables_do_not_take(desk: Desk, database: Database, client: Client) -> None:
     await database.run("alter table stepward_shop.task add constraint small check (priority < 9)")
     await begun(desk)

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +83,10 @@ class Box:
 
 
 @pytest.fixture
-async def box(server: Server) -> AsyncIterator[Box]:
-    name = await server.create()
+async def box(server: Server) -> Box:
+    name = await server.emptied("business")
     await server.execute(outbox_table("postgresql"), name)
-    yield Box(server.address(name))
-    await server.drop(name)
+    return Box(server.address(name))
 
 
 @pytest.fixture
@@ -194,6 +192,7 @@ async def test_poison_is_set_aside_and_holds_up_nobody(box: Box, file: Box, clie
     assert await ids(client) == ["taken", "first", "last", "good"]
 
 
+@pytest.mark.usefixtures("alters")
 async def test_one_that_the_stores_tables_do_not_take(box: Box, client: Client, database: Database) -> None:
     await database.run("alter table stepward_shop.task add constraint odd check (id <> 'o1')")
     await box.write("o0", "o1", "o2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -20,7 +20,9 @@ SETTINGS = {"autovacuum": "off", **postgres.UNSYNCED}
 SHARED = "conformance"
 EMPTY = """
 do $$ declare name text; begin
-    drop table if exists public.cart;
+    for name in select tablename from pg_tables where schemaname = 'public' loop
+        execute format('drop table public.%I cascade', name);
+    end loop;
     for name in select tablename from pg_tables where schemaname = 'stepward_shop' loop
         execute case name
             when 'meta' then 'delete from stepward_shop.meta where key = ''forgiven_at'''
@@ -40,13 +42,24 @@ class Server(postgres.Server):
     """A running server that makes databases."""
 
     _made = 0
-    has_shared = False
+
+    def __init__(self, programs: Path, folder: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(programs, folder, settings)
+        self._shared: set[str] = set()
 
     async def create(self, template: str = "template1") -> str:
         """A new database; its name."""
         self._made += 1
         name = f"{template}_{self._made}"
         await self.execute(f"create database {name} template {template}")
+        return name
+
+    async def emptied(self, name: str = SHARED) -> str:
+        """A database without a table in ``public``, in which the store of ``shop`` is empty; its name."""
+        if name not in self._shared:
+            await self.execute(f"create database {name}")
+            self._shared.add(name)
+        await self.execute(EMPTY, name)
         return name
 
     async def drop(self, name: str) -> None:
@@ -70,11 +83,7 @@ class Servers:
     async def emptied(self, version: str) -> str:
         """The address of a database in which the store of ``shop`` is empty; the same one again and again."""
         server = await asyncio.to_thread(self.of, version)
-        if not server.has_shared:
-            await server.execute(f"create database {SHARED}")
-            server.has_shared = True
-        await server.execute(EMPTY, SHARED)
-        return server.address(SHARED)
+        return server.address(await server.emptied())
 
 
 SERVERS = Servers()
