@@ -31,7 +31,7 @@ async def test_past_its_complete_by_a_call_is_cancelled_in_silence(start: Start)
     assert ended == [pytest.approx(START + 5, abs=0.01)]
     assert (world.runner.in_flight, world.runner.stuck) == (0, 0)
     (told,) = world.told("agent.overran")
-    assert (told["deadline"], told["task_id"], told["calls"]) == ("complete_by", "order-1", 1)
+    assert (told["deadline"], told["task"], told["calls"]) == ("complete_by", "order-1", 1)
     assert await world.is_silent(100, request_queue("payments"))
 
 

@@ -59,7 +59,7 @@ async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
     assert await world.is_silent(30)
     assert extended == [pytest.approx(0.5, abs=0.01)]
     (event,) = world.told("agent.heartbeat")
-    assert event == {"task": request.task, "step": request.key, "attempt": 1}, "the progress may be private"
+    assert event == {"task": request.task_id, "step": request.key, "attempt": 1}, "the progress may be private"
 
 
 async def test_of_many_heartbeats_the_last_of_each_second_is_told(start: Start) -> None:

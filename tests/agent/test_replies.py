@@ -215,7 +215,7 @@ async def test_negative_replies_are_told(start: Start) -> None:
     world = start(agent)
     await world.call("payments.charge")
     (told,) = world.told("agent.failed")
-    assert (told["agent"], told["task_id"], told["step"]) == ("payments", "order-1", "payments.charge/1")
+    assert (told["agent"], told["task"], told["step"]) == ("payments", "order-1", "payments.charge/1")
 
 
 async def test_replies_that_end_together_leave_together(start: Start) -> None:
@@ -337,7 +337,7 @@ async def test_a_reply_in_the_request_queue_is_settled_and_told(start: Start) ->
     await world.transport.publish(request_queue("payments"), [stray])
     await settle()
     assert await world.is_silent(40, request_queue("payments"))
-    assert [told["task"] for told in world.told("agent.not_a_request")] == ["uid-9"]
+    assert [told["task_uid"] for told in world.told("agent.not_a_request")] == ["uid-9"]
 
 
 async def test_replies_go_to_the_scheduler_that_asked(start: Start) -> None:

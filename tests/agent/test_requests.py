@@ -271,5 +271,5 @@ async def test_a_call_that_swallows_every_cancellation_holds_up_no_end_of_the_lo
     await settle()
     await world.close()
     (stuck,) = world.told("agent.call_stuck")
-    assert (stuck["operation"], stuck["task_id"]) == ("payments.charge", "order-1")
+    assert (stuck["operation"], stuck["task"]) == ("payments.charge", "order-1")
     assert begun[0] not in asyncio.all_tasks()

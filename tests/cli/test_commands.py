@@ -97,12 +97,14 @@ INSTANCE = {
     "started_at",
     "expires_at",
     "alive",
+    "ended",
+    "ahead",
     "capacity",
     "health",
     "demand",
     "digests",
 }
-AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details"}
+AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details", "task_id"}
 CHECK = {"settings", "store", "server", "instances", "problems", "warnings"}
 
 
@@ -196,6 +198,15 @@ def test_directives(store: Path, stepward: Stepward) -> None:
     assert stepward("signal", "waiting", "approved", "--id", "s1").stdout == "waiting: this signal came before\n"
     acts = [entry["act"] for entry in as_json(stepward, "audit") if entry["act"] != "acknowledge"]
     assert acts[:7] == ["signal", "mark_done", "undo", "cancel", "suspend", "suspend", "resume"]
+
+
+def test_the_audit_names_a_task_as_operators_do(store: Path, stepward: Stepward) -> None:
+    assert stepward("cancel", "waiting").exit_code == 0
+    [entry] = [entry for entry in as_json(stepward, "audit") if entry["act"] == "cancel"]
+    assert entry["task_id"] == "waiting"
+    assert entry["task"] == as_json(stepward, "show", "waiting")["uid"]
+    [line] = [line for line in stepward("audit").stdout.splitlines() if " cancel " in line]
+    assert "  waiting  " in line
 
 
 def test_resubmission_with_edited_input(store: Path, stepward: Stepward) -> None:

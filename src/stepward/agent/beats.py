@@ -104,16 +104,16 @@ class Beats:
         for call in calls:
             call.beaten_at = self._now()
         self._extend(calls)
+        self._observe(calls)
         for queue, words in _by_queue(calls).items():
-            self._observe(words)
             task = asyncio.get_running_loop().create_task(self._publish(queue, words))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _observe(self, words: Sequence[Progress]) -> None:
+    def _observe(self, calls: Sequence[Call]) -> None:
         if self._observers.listening:
-            for word in words:
-                self._observers.tell("agent.heartbeat", task=word.task, step=word.key, attempt=word.attempt)
+            for asked in (call.request for call in calls):
+                self._observers.tell("agent.heartbeat", task=asked.task_id, step=asked.key, attempt=asked.attempt)
 
     async def _publish(self, queue: str, words: Sequence[Progress]) -> None:
         try:

@@ -115,7 +115,7 @@ class Calls:
                 self._receive(delivery, delivery.message)
             else:
                 self._outbox.settle(delivery)
-                self._observers.tell("agent.not_a_request", agent=self._agent.name, task=delivery.message.task)
+                self._observers.tell("agent.not_a_request", agent=self._agent.name, task_uid=delivery.message.task)
         self._leases.keep()
         self._beats.open()
 
@@ -262,8 +262,7 @@ class Calls:
             name,
             agent=self._agent.name,
             operation=request.operation,
-            task=request.task,
-            task_id=request.task_id,
+            task=request.task_id,
             step=request.key,
             attempt=request.attempt,
             **fields,

@@ -150,7 +150,7 @@ class Performance:
         self._observers.tell(
             "agent.retrying",
             agent=self._agent.name,
-            task=call.request.task,
+            task=call.request.task_id,
             step=call.request.key,
             attempt=call.request.attempt,
             calls=call.calls,

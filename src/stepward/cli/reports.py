@@ -118,7 +118,7 @@ def _audit_row(audit: Audit, now: float) -> list[Cell]:
         Cell(span(now - audit.at), "dim"),
         Cell(audit.actor),
         Cell(audit.act, "bold"),
-        Cell(audit.task or NOTHING),
+        Cell(audit.task_id or audit.task or NOTHING),
         Cell(audit.step or NOTHING),
         Cell(
             change if audit.details == b"{}" else f"{change} {audit.details.decode(errors='backslashreplace')}".strip()

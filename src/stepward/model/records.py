@@ -223,6 +223,8 @@ class Audit(Struct, frozen=True, kw_only=True):
     before: str | None = None
     after: str | None = None
     details: bytes = b"{}"
+    task_id: str | None = None
+    """By which operators know the task; None once it is deleted. It is read with the act and not written."""
 
 
 class WorkflowRecord(Struct, frozen=True, kw_only=True):

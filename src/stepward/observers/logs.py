@@ -1,6 +1,7 @@
 """Events and alerts as lines of the standard library's logging, under loggers ``stepward.*``.
 
-A line is the event's name and ``key=value`` parts. Whatever cannot be printed is escaped, so that no payload
+A line is the event's name and ``key=value`` parts; ``task`` is the id by which operators know a task, ``task_uid`` its
+other name, where that alone is known. Whatever cannot be printed is escaped, so that no payload
 moves a terminal's cursor, adds a line, or hides what stands beside it.
 """
 

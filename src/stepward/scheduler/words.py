@@ -77,6 +77,6 @@ class Words:
             check_size(word.progress, f"progress of {word.key}", limit=PROGRESS_BYTES, advice=SHORTEN)
             msgspec.json.decode(word.progress)
         except (Refused, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            self._observers.tell("scheduler.not_progress", task=word.task, step=word.key, error=str(error))
+            self._observers.tell("scheduler.not_progress", task_uid=word.task, step=word.key, error=str(error))
             return False
         return True

@@ -42,7 +42,7 @@ FRAGMENTS = {
     "i_inbox": columns(InboxRow, "i."),
     "instance": columns(Instance),
     "alert": columns(Alert),
-    "audit": columns(Audit),
+    "audit": ", ".join(name for name in Audit.__struct_fields__ if name != "task_id"),
     "workflow": columns(WorkflowRecord),
     "dead_letter": columns(DeadLetter),
     "schedule": columns(Schedule),

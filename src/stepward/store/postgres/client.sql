@@ -63,11 +63,13 @@ where number = $1 and acknowledged_at is null
 
 -- name: audits
 -- The audit of everything, newest first.
-select {audit} from {schema}.audit order by number desc limit $1
+select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
+from {schema}.audit as audit order by number desc limit $1
 
 -- name: task_audits
 -- The audit of the task of that id, newest first.
-select {audit} from {schema}.audit where task = (select uid from {schema}.task where id = $2)
+select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
+from {schema}.audit as audit where task = (select uid from {schema}.task where id = $2)
 order by number desc limit $1
 
 -- name: waiting_signals

@@ -60,11 +60,13 @@ where number = ?1 and acknowledged_at is null
 
 -- name: audits
 -- The audit of everything, newest first.
-select {audit} from stepward_audit order by number desc limit ?1
+select {audit}, (select t.id from stepward_task as t where t.uid = audit.task)
+from stepward_audit as audit order by number desc limit ?1
 
 -- name: task_audits
 -- The audit of the task of that id, newest first.
-select {audit} from stepward_audit where task = (select uid from stepward_task where id = ?2)
+select {audit}, (select t.id from stepward_task as t where t.uid = audit.task)
+from stepward_audit as audit where task = (select uid from stepward_task where id = ?2)
 order by number desc limit ?1
 
 -- name: waiting_signals
