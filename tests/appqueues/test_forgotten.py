@@ -41,3 +41,48 @@ async def test_a_response_queue_that_nobody_reads_stops_no_other_and_loses_nothi
         assert [
             event.subject for event in await told(door.events(forgotten), len(orders)) if event.sequence == 1
         ] == orders
+
+
+async def watched(shop: Shop, queue: str) -> str:
+    """Wait for the alert about a queue that nobody serves; its message."""
+
+    async def look() -> list[str]:
+        alerts = await shop.client.alerts()
+        return [alert.message for alert in alerts if alert.kind == "queue_unserved" and queue in alert.message]
+
+    return (await until(look))[0]
+
+
+async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_does(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("stepward.host.queue_watch.UNSERVED_SECONDS", 0.3)
+    await shop.run(submission=False)
+    await shop.post("o1")
+    message = await watched(shop, shop.submissions)
+    assert f"queue {shop.submissions}: expected a submission process, found none" in message
+    await shop.run(scheduler=False, supervisor=False)
+    await shop.has_placed("o1")
+
+    async def is_over() -> bool:
+        return not await shop.client.alerts()
+
+    await until(is_over)
+
+
+async def test_a_response_queue_that_nobody_reads_is_an_alert_until_somebody_does(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("stepward.host.queue_watch.UNREAD_SECONDS", 0.3)
+    await shop.run()
+    await shop.post("o1", reply_to=True)
+    message = await watched(shop, shop.replies)
+    assert f"queue {shop.replies}: expected a reader, found none" in message
+    assert len(await told(shop.queues.events(shop.replies))) > 1
+
+    async def is_over() -> bool:
+        return not await shop.client.alerts()
+
+    await until(is_over)

@@ -56,6 +56,10 @@ class SmallStore:
             row.taken_until = self.now() + lease
         return [token for token in tokens if token not in held]
 
+    async def standing(self, prefix: str, limit: int) -> list[str]:
+        self._check()
+        return sorted({row.queue for row in self.rows if row.queue.startswith(prefix)})[:limit]
+
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[Row]:
         self._check()
         found = [r for r in self.rows if r.queue == queue and r.body.startswith(beginning) and part in r.body]

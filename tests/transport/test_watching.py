@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from stepward.events import Observers
 from stepward.transport.appqueues import BrokerQueues, Posted, ResponseQueue, WorkQueue
@@ -42,6 +42,9 @@ class Parts:
     async def open(self) -> None: ...
 
     async def append(self, queue: str, posted: Posted) -> None: ...
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        return {}
 
     def work(self, queue: str) -> WorkQueue:
         raise AssertionError("nobody takes")

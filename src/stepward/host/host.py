@@ -19,6 +19,7 @@ from stepward.host.leases import Leases
 from stepward.host.pace import Pace
 from stepward.host.parts import Parts, Roles
 from stepward.host.queue_warnings import QueueWarnings
+from stepward.host.queue_watch import QueueWatch
 from stepward.host.rejected import RejectionAlerts
 from stepward.host.relaying import relay_of
 from stepward.host.routing import Routing
@@ -95,7 +96,7 @@ class Host:
         self._run(self._leases.keep)
         if self._roles.scheduler:
             self._run(self._adoption.keep)
-        self._start_at_broker()
+        self._start_at_queues()
         if self._roles.scheduler or self._agents.names:
             self._run(self._routing.keep)
         self._watcher.start()
@@ -261,8 +262,8 @@ class Host:
         for runner in runners:
             self._run(runner.run)
 
-    def _start_at_broker(self) -> None:
-        """What a process does beside its actors where a broker has the queues."""
+    def _start_at_queues(self) -> None:
+        """What a process does for the queues beside its actors."""
         parts = self._parts
         if parts.brokered is not None:
             self._run(QueueWarnings(parts, lambda: next(iter(self._leases.instances), parts.app)).keep)
@@ -271,6 +272,9 @@ class Host:
             self._run(self._relay.run)
             self._run(self._relay.keep_burying)
             self._run(Announced(parts).keep)
+        if self._roles.scheduler:
+            carried = self._relay.carried_to if self._relay is not None else {}
+            self._run(QueueWatch(parts, lambda: self._scheduler.instance if self._scheduler else None, carried).keep)
 
     async def _start_submissions(self) -> None:
         parts = self._parts

@@ -18,7 +18,7 @@ from stepward.host.returned import Returned
 from stepward.model.messages import request_queue
 from stepward.model.records import Instance, Role
 from stepward.model.seal import Seal
-from stepward.transport.appqueues import BrokerQueues
+from stepward.transport.appqueues import RESPONSES, BrokerQueues
 from stepward.transport.graves import bury_sealed, letters_queue
 
 MOST_QUEUES = 1000
@@ -56,6 +56,8 @@ class Relay:
         self._looked_at = float("-inf")
         self._posted_at = float("-inf")
         self._carried: dict[str, asyncio.Task[None]] = {}
+        self.carried_to: dict[str, None] = {}
+        """The response queues that were carried, the last ones, in their order."""
         self._refused: dict[str, float] = {}
         """Until when a queue is left alone, by the boot clock."""
         self._told = asyncio.Event()
@@ -152,6 +154,11 @@ class Relay:
             observers=self._parts.observers,
         )
         self._carried[queue] = asyncio.get_running_loop().create_task(self._carry(queue, way, carrier))
+        if queue.startswith(RESPONSES):
+            self.carried_to.pop(queue, None)
+            self.carried_to[queue] = None
+            if len(self.carried_to) > MOST_QUEUES:
+                del self.carried_to[next(iter(self.carried_to))]
         return True
 
     async def _carry(self, queue: str, way: Way, carrier: Carrier) -> None:

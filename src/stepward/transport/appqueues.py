@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -91,6 +91,10 @@ class Depot(Protocol):
 
     async def append(self, queue: str, posted: Posted) -> None:
         """Append a message; durable when it returns."""
+        ...
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``AppQueues.standing``."""
         ...
 
     def work(self, queue: str) -> WorkQueue:
@@ -190,6 +194,11 @@ class BrokerQueues:
             self._readers[queue] = self._depot.responses(queue, watches=False)
         with self._refusals.watching(queue):
             return await self._while_open(queue, self._readers[queue].read(after, limit))
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``AppQueues.standing``."""
+        await self._reach(prefix)
+        return await self._depot.standing(prefix, known)
 
     def watch(self, queue: str) -> Watching:
         """See ``AppQueues.watch``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Protocol
@@ -54,6 +54,8 @@ class Watching(Protocol):
         ...
 
 
+MOST_LISTED = 1_000
+"""Queues that are listed at once."""
 NOTHING_TOLD: Mapping[int, tuple[str, bytes]] = MappingProxyType({})
 
 
@@ -94,6 +96,11 @@ class AppQueues(Protocol):
 
     def watch(self, queue: str) -> Watching:
         """For one who stands beside the reader and settles nothing; whoever lets go of it watches no more."""
+        ...
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """The queues in which something stands, whose names begin so: those of ``known``, and more if they are listed
+        where they are; with each whether somebody reads it now, None if that cannot be told there."""
         ...
 
     async def bury(
@@ -154,6 +161,10 @@ class Messages(Protocol):
         self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Move messages to the dead letters."""
+        ...
+
+    async def standing(self, prefix: str, limit: int) -> Sequence[str]:
+        """Queues in which something stands, by the beginning of their names."""
         ...
 
     async def adopt(self, queue: str, heir: str) -> int:
@@ -218,6 +229,11 @@ class StoreQueues:
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
         """See ``AppQueues.read``."""
         return await self._wait(queue, lambda: self._messages.read(queue, after, limit))
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``AppQueues.standing``: they are listed, and nobody knows who reads."""
+        with self._reaching(prefix):
+            return dict.fromkeys(await self._messages.standing(prefix, MOST_LISTED))
 
     def watch(self, queue: str) -> Watching:
         """See ``AppQueues.watch``: reading marks nothing."""

@@ -22,6 +22,8 @@ from tests.programs import program
 from tests.transport.brokers import brokered, opened
 from tests.transport.messages import request
 
+pytestmark = pytest.mark.servers
+
 QUEUE = "agents.payments"
 
 

@@ -18,6 +18,8 @@ from tests.programs import program
 from tests.transport.brokers import SERVERS, brokered, opened
 from tests.transport.messages import request
 
+pytestmark = pytest.mark.servers
+
 QUEUE = "agents.payments"
 SETTINGS = """
 listeners.ssl.local = 127.0.0.1:{port}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from nats.js import JetStreamContext
@@ -97,6 +97,19 @@ class AppStream:
             await context.add_consumer(self.name, config)
         heed_cancellation()
         return config.ack_wait or 0.0
+
+    async def subjects(self, pattern: str) -> Collection[str]:
+        """The subjects of that pattern on which something stands."""
+        context = await self.context()
+        with self.link.reaching(f"stream {self.name}", self.name):
+            return (await context.stream_info(self.name, subjects_filter=pattern)).state.subjects or {}
+
+    async def consumed(self) -> Collection[str]:
+        """The subjects that have a consumer."""
+        context = await self.context()
+        with self.link.reaching(f"stream {self.name}", self.name):
+            found = await context.consumers_info(self.name)
+        return {each.config.filter_subject for each in found if each.config.filter_subject is not None}
 
     async def forget(self, subject: str, below: int) -> None:
         """Delete the messages of a queue below a place in the stream."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from nats.aio.client import Client
 from nats.js.api import RetentionPolicy
@@ -79,6 +79,17 @@ class NatsDepot:
         """See ``Depot.append``."""
         stream = self._told if queue.startswith(RESPONSES) else self._posted
         await stream.append(queue, self._subject(queue), posted)
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``Depot.standing``: the stream lists them, and a reader of responses has a consumer while it reads."""
+        stream = self._told if prefix.startswith(RESPONSES) else self._posted
+        beginning = self._subject(prefix)
+        subjects = await stream.subjects(f"{beginning}*")
+        served = await stream.consumed() if subjects and stream is self._told else None
+        return {
+            prefix + subject.removeprefix(beginning).replace("=", "."): None if served is None else subject in served
+            for subject in subjects
+        }
 
     def work(self, queue: str) -> NatsTaking:
         """See ``Depot.work``."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractExchange
-from aio_pika.exceptions import DeliveryError, PublishError
+from aio_pika.exceptions import ChannelNotFoundEntity, DeliveryError, PublishError
 
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -66,6 +66,19 @@ class RabbitDepot:
             # The message itself is safe: who watches may miss one.
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {queue}"):
                 await self._copies.publish(Message(posted.body), queue, mandatory=False)
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``Depot.standing``: a server lists no queues, and knows who reads those that are named."""
+        line = await self._link.line()
+        found: dict[str, bool | None] = {}
+        for queue in known:
+            with self._link.reaching(f"queue {queue}"), contextlib.suppress(ChannelNotFoundEntity):
+                async with own_channel(line.connection) as channel:
+                    name = self._declarations.name(queue)
+                    told = (await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)).declaration_result
+                if told.message_count:
+                    found[queue] = bool(told.consumer_count)
+        return found
 
     def work(self, queue: str) -> RabbitTaking:
         """See ``Depot.work``."""

@@ -1,0 +1,45 @@
+"""Queues of an application in which messages wait and that nobody serves, in the store: an alert while that lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from stepward import Accepted, App, Client, Message, Queues, workflow
+from stepward.store.contract import Transaction
+
+
+@workflow
+async def fulfil(what: str) -> str:
+    return what
+
+
+async def accept(message: Message, transaction: Transaction) -> Accepted:
+    return Accepted(fulfil, message.read(str))
+
+
+async def alerts(client: Client, count: int) -> list[str]:
+    """Wait until so many are open; their messages."""
+    async with asyncio.timeout(30):
+        while len(found := await client.alerts()) != count:  # noqa: ASYNC110 - another process raises it
+            await asyncio.sleep(0.02)
+    return [alert.message for alert in found]
+
+
+async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queue_watch.UNSERVED_SECONDS", 0.1)
+    store = f"sqlite:///{tmp_path}/shop.db"
+    app = App("shop", workflows=[fulfil], store=store)
+    serving = App("shop", workflows=[fulfil], store=store)
+    serving.submission("orders", accept=accept)
+    async with app.running(), app.client() as client, Queues(store, app="shop") as queues:
+        await queues.post("orders", "tea", id="o1")
+        (message,) = await alerts(client, 1)
+        assert message.startswith("queue submissions.shop.orders: expected a submission process, found none for 0 s")
+        async with serving.running(scheduler=False, supervisor=False):
+            await alerts(client, 0)
