@@ -172,7 +172,7 @@ class App:
 
     async def supervise_once(self) -> PassReport:
         """Do what is due for a Supervisor now, and no more: for cron. Raises StoreUnavailable."""
-        running = await self._open(self.settings, Roles())
+        running = await self._open(self.settings, Roles(scheduler=False, agents=frozenset(), submission=False))
         try:
             return await running.host.supervise_once()
         finally:
@@ -241,6 +241,7 @@ class App:
         hints = Hints()
         endings = Endings()
         try:
+            await store.check_rights(roles.kinds(self.agents, self.submissions))
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
             seal = Seal(await store.identity(fresh))
             reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal)

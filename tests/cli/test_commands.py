@@ -321,3 +321,10 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(store: Path, stepw
     assert "begin;\n" in printed
     assert "update stepward_meta set value = " in printed
     assert stepward("migrate", "--dry-run").stdout == printed
+
+
+def test_a_store_that_is_not_there_is_made_for_an_application(empty: Path, stepward: Stepward) -> None:
+    made = stepward("migrate", SHOP)
+    assert made.stdout == "sqlite:///stepward.db (app shop): the store is there, and of this program's schema\n"
+    assert stepward("migrate").stdout.startswith("sqlite:///stepward.db (app shop): schema version is ")
+    assert "expected no APP beside it" in one_line(stepward("migrate", SHOP, "--dry-run"))

@@ -81,7 +81,7 @@ CASES: list[tuple[Place, int, str]] = [
     (nowhere, 2, "expected the database, found none of that name"),
     (newer, 2, f"expected schema version {newest()} or older, found 999; upgrade this program"),
     (crowded, 3, "expected room for a connection, found too many"),
-    (unentitled, 2, "expected the rights on schema and tables, found them missing"),
+    (unentitled, 2, "expected the rights on schema and tables, found InsufficientPrivilegeError: permission denied"),
 ]
 
 
@@ -123,7 +123,7 @@ async def test_a_schema_that_may_not_be_made_is_one_line(floor: Floor) -> None:
         floor, "run", floor.database.server.address(floor.database.name, f"guest_{floor.database.name}")
     )
     assert code == 2
-    assert "grant the user CREATE on the database" in line
+    assert "or CREATE on the database" in line
 
 
 async def test_the_store_may_be_migrated_while_processes_run(floor: Floor) -> None:

@@ -9,13 +9,16 @@ import apsw
 import click
 
 import stepward
+from stepward.app import App
 from stepward.cli.cells import clean
 from stepward.cli.operator import json_option, operator_client, settings_for, store_option
 from stepward.cli.plain import print_json
+from stepward.cli.targets import load_app
+from stepward.client import Client
 from stepward.client.handle import actor
 from stepward.clock import Environment
 from stepward.durations import seconds, text
-from stepward.errors import SettingsError
+from stepward.errors import Refused, SettingsError
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity
@@ -39,19 +42,34 @@ def purge(older_than: str | None, store: str | None) -> None:
 
 
 @click.command("migrate")
+@click.argument("target", metavar="[APP]", required=False)
 @click.option("--dry-run", is_flag=True, help="Print the SQL that would do it, and change nothing.")
 @store_option
-def migrate(dry_run: bool, store: str | None) -> None:
-    """Bring an older store to this program's schema; every actor does so when it starts."""
+def migrate(target: str | None, dry_run: bool, store: str | None) -> None:
+    """Bring an older store to this program's schema; every actor does so when it starts.
+
+    With APP a store that is not there is made.
+    """
+    if target is not None and dry_run:
+        raise Refused("--dry-run: expected no APP beside it, found one; leave it out, the store knows its application")
+    if target is not None:
+        _make(load_app(target), store)
+        return
     settings = settings_for(store)
     before = identify(settings.store)
     if dry_run:
         _print_missing(settings.store, before)
         return
-    asyncio.run(_open(settings))
+    asyncio.run(_open(settings.store, before.app))
     after = identify(settings.store)
     how = "is" if before.schema_version == after.schema_version else f"was {before.schema_version}, is"
     click.echo(f"{shown(settings.store)} (app {after.app}): schema version {how} {after.schema_version}")
+
+
+def _make(app: App, store: str | None) -> None:
+    settings = app.settings if store is None else app.settings.replaced({"store": store})
+    asyncio.run(_open(settings.store, app.name))
+    click.echo(f"{shown(settings.store)} (app {clean(app.name)}): the store is there, and of this program's schema")
 
 
 def _print_missing(store: str, found: Identity) -> None:
@@ -79,8 +97,8 @@ def version(as_json: bool) -> None:
         click.echo(f"stepward {versions['stepward']} (Python {versions['python']}, SQLite {versions['sqlite']})")
 
 
-async def _open(settings: Settings) -> None:
-    async with operator_client(settings):
+async def _open(store: str, app: str) -> None:
+    async with Client(store, app=app):
         pass
 
 

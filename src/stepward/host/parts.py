@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
@@ -11,6 +11,7 @@ from stepward.client.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter
+from stepward.model.records import Role
 from stepward.model.seal import Seal
 from stepward.settings import Settings
 from stepward.store.contract import Store
@@ -56,3 +57,16 @@ class Roles:
     agents: frozenset[str] | None = None
     supervisor: bool = True
     submission: bool = True
+
+    def kinds(self, agents: Collection[Agent], submissions: Collection[object]) -> list[Role]:
+        """The roles of the instances that a process registers whose application declares these."""
+        return [
+            role
+            for role, is_run in (
+                (Role.SCHEDULER, self.scheduler),
+                (Role.AGENT, bool(agents) and (self.agents is None or bool(self.agents))),
+                (Role.SUPERVISOR, self.supervisor),
+                (Role.SUBMISSION, self.submission and bool(submissions)),
+            )
+            if is_run
+        ]

@@ -97,37 +97,3 @@ async def _reads(stream: asyncio.StreamReader, start: bytes) -> None:
     async with asyncio.timeout(60):
         while not (line := await stream.readline()).startswith(start):
             assert line, "the process ended"
-
-
-RIGHTS_OF_AGENTS = (
-    "create role wrapper login",
-    "grant usage on schema stepward_shop to wrapper",
-    "grant select, insert on stepward_shop.meta to wrapper",
-    "grant select, insert, update on stepward_shop.instance, stepward_shop.agent to wrapper",
-    "grant select, insert, update, delete on stepward_shop.message to wrapper",
-    "grant select, insert, update on stepward_shop.alert to wrapper",
-    "grant select, insert on stepward_shop.dead_letter, stepward_shop.audit to wrapper",
-    "grant usage on all sequences in schema stepward_shop to wrapper",
-)
-
-
-async def test_agents_run_with_rights_on_queues_and_instances_alone(database: Database) -> None:
-    """What a process that only serves Agents needs: no rights on tasks, steps, workflows or schedules."""
-    app = application.application(database.address, transport="store")
-    async with app.client():
-        pass
-    for sql in RIGHTS_OF_AGENTS:
-        await database.run(sql)
-    try:
-        login = f"postgresql://wrapper@{database.address.partition('://')[2].rpartition('@')[2]}"
-        wrapper = application.application(login, transport="store")
-        async with (
-            wrapper.running(scheduler=False, supervisor=False, submission=False),
-            app.running(agents=False),
-            app.client() as client,
-        ):
-            handle = await client.submit(order, "pen")
-            assert await handle.result(timeout=60) == ["paid pen", "paid pen too"]
-    finally:
-        await database.run("drop owned by wrapper")
-        await database.run("drop role wrapper")

@@ -131,7 +131,8 @@ async def test_an_address_of_another_form_is_told(database: Database) -> None:
 async def test_missing_rights_are_told(database: Database) -> None:
     error = await refusal(database.store(address=await unprivileged(database)))
     assert isinstance(error, StoreUnusable)
-    assert "grant the user CREATE on the database" in str(error)
+    assert "found InsufficientPrivilegeError: permission denied for database" in str(error)
+    assert "or CREATE on the database" in str(error)
 
 
 async def test_a_schema_that_somebody_made_for_the_user_will_do(database: Database) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import Alert, Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, Instance, Role, Schedule, WorkflowRecord
 from stepward.model.seal import StoreIdentity
 
 
@@ -22,6 +22,10 @@ class HostStore(Protocol):
 
         Another number than before tells of a jump; small differences are made up for and not counted.
         """
+        ...
+
+    async def check_rights(self, roles: Collection[Role]) -> None:
+        """Raises StoreUnusable, and names what is missing, if the store's user lacks a right that these roles need."""
         ...
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:

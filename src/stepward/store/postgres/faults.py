@@ -47,6 +47,8 @@ class CommitUncertain(ConnectionError):
 UNKNOWN_PARAMETER = "42704"
 """Of an address, or of ours on a server that is too old for it."""
 
+NO_RIGHT = "42501"
+
 Advice = tuple[type[StepwardError], str]
 
 BY_STATE: dict[str, Advice] = {
@@ -54,11 +56,6 @@ BY_STATE: dict[str, Advice] = {
     "28000": (StoreUnusable, "expected to be let in, found the user refused; look at the user and the server's rules"),
     "28P01": (StoreUnusable, "expected the right password, found it refused; correct user and password"),
     "3D000": (StoreUnusable, "expected the database, found none of that name; create it, or name another"),
-    "42501": (
-        StoreUnusable,
-        "expected the rights on schema and tables, found them missing; grant the user CREATE on the database, or the "
-        "rights on the schema",
-    ),
     "42P01": (StoreUnusable, "expected Stepward's tables, found some gone; restore them, or drop the schema"),
     "53100": (StoreUnavailable, "expected room for what is written, found that the disk is full; make room"),
     "53300": (
@@ -84,6 +81,11 @@ def translated(error: BaseException, place: str) -> StepwardError:
         return StoreUnusable(
             f"store {place}: expected parameters that the server knows, found {detail(error)}; correct the address, or "
             "upgrade a server older than 15"
+        )
+    if state == NO_RIGHT:
+        return StoreUnusable(
+            f"store {place}: expected the rights on schema and tables, found {detail(error)}; grant the user what is "
+            "missing as docs/deployment.md shows, or CREATE on the database"
         )
     known = BY_STATE.get(state) or BY_CLASS.get(state[:2])
     if known is not None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 
 from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import Alert, InboxKind, Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, InboxKind, Instance, Role, Schedule, WorkflowRecord
 from stepward.model.seal import StoreIdentity
 from stepward.store import rulings
 from stepward.store.contract import Post
-from stepward.store.postgres import agents, inbox, journal, leases, recurring
+from stepward.store.postgres import agents, inbox, journal, leases, recurring, rights
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -28,6 +28,10 @@ class PostgresHost:
         self._lane = database.others
         self._clock = database.clock
         self._bell = bell
+
+    async def check_rights(self, roles: Collection[Role]) -> None:
+        """See ``HostStore.check_rights``."""
+        await self._lane.read(rights.check, roles, self._database.place.shown)
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         """See ``HostStore.identity``."""

@@ -65,5 +65,7 @@ async def renew(
 
 async def retire(connection: Connection, instance: str, now: float, *, in_order: bool) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
-    if await connection.change("leases.retire", instance, now, in_order):
+    role = await connection.row("leases.retire", instance, now, in_order)
+    # Only a Scheduler holds tasks; who serves Agents alone may have no right to them.
+    if role is not None and role[0] == Role.SCHEDULER:
         await connection.change("leases.give_back", instance, now)

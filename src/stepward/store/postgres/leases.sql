@@ -48,8 +48,8 @@ where me.id = mine.id and me.alive
 returning me.id, extract(epoch from clock_timestamp())::float8
 
 -- name: retire
--- Dead by its own wish; $3: in good order.
-update {schema}.instance set alive = false, dead_at = $2, ended = $3 where id = $1 and alive
+-- Dead by its own wish; $3: in good order. Its role.
+update {schema}.instance set alive = false, dead_at = $2, ended = $3 where id = $1 and alive returning role
 
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.

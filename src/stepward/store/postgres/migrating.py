@@ -11,7 +11,7 @@ import asyncio
 import asyncpg
 
 from stepward.errors import StoreUnavailable
-from stepward.store.postgres import schema
+from stepward.store.postgres import rights, schema
 from stepward.store.postgres.connecting import REPLANNED
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -40,6 +40,7 @@ async def migrate(database: Database, app: str) -> None:
             if stands == schema.NOTHING:
                 await _create(turn, app)
                 return
+            await rights.check_owner(turn, stands.version, schema.newest(), database.place.shown)
             await _rest(turn)
             for part in schema.parts_after(stands):
                 await _apply_part(database, part)

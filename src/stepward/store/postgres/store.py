@@ -157,6 +157,7 @@ class PostgresStore:
         self.refuse_completion = completion.refuse_completion
 
     def _give_host_verbs(self, host: PostgresHost) -> None:
+        self.check_rights = host.check_rights
         self.identity = host.identity
         self.register = host.register
         self.register_schedules = host.register_schedules

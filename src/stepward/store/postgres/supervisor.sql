@@ -84,7 +84,9 @@ where t.locked_by is not null and s.task = r.task and s.run = r.run and s.key = 
 -- longer than any statement may take: no bound of the server counts there, and the rows that they have locked stay
 -- locked. Of sessions that applications share, those alone whose statement is Stepward's: a COPY waits for its client too.
 select pg_terminate_backend(a.pid) from pg_stat_activity as a
-where a.datname = current_database() and a.usename = current_user
+where a.datname = current_database()
+    and (pg_has_role(a.usesysid, 'usage') or pg_has_role('pg_signal_backend', 'usage')
+        and not (select rolsuper from pg_roles where oid = a.usesysid))
     and a.state = 'active' and a.wait_event = 'ClientRead'
     and a.state_change < clock_timestamp() - make_interval(secs => $1::float8)
     and (a.application_name = $2 or (a.application_name = $3 and position($4 in a.query) > 0

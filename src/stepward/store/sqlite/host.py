@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.records import Alert, Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, Instance, Role, Schedule, WorkflowRecord
 from stepward.model.seal import StoreIdentity
 from stepward.store import rulings
 from stepward.store.queries import load_queries
@@ -26,6 +26,9 @@ class SqliteHost:
     def __init__(self, database: Database, clock: StoreClock) -> None:
         self._database = database
         self._clock = clock
+
+    async def check_rights(self, roles: Collection[Role]) -> None:
+        """See ``HostStore.check_rights``; who may open the file may do everything."""
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         """See ``HostStore.identity``."""

@@ -164,6 +164,7 @@ class SqliteStore:
         self.refuse_completion = completion.refuse_completion
 
     def _give_host_verbs(self, host: SqliteHost) -> None:
+        self.check_rights = host.check_rights
         self.identity = host.identity
         self.register = host.register
         self.register_schedules = host.register_schedules

@@ -1,0 +1,15 @@
+-- name: missing
+-- The rights on tables that this user lacks: each table with the privilege, and the user; a table that a newer program
+-- knows may not be there yet.
+select v.table_name, v.privilege, current_user::text
+from unnest($2::text[], $3::text[]) with ordinality as v (table_name, privilege, place)
+join pg_namespace as n on n.nspname = $1
+left join pg_class as c on c.relnamespace = n.oid and c.relname = v.table_name and c.relkind = 'r'
+where not has_schema_privilege(n.oid, 'usage') or not coalesce(has_table_privilege(c.oid, v.privilege), false)
+order by v.place
+
+-- name: owner
+-- Who owns the tables, and whether this user may change them as that one.
+select pg_get_userbyid(c.relowner)::text, pg_has_role(c.relowner, 'usage'), current_user::text
+from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+where n.nspname = $1 and c.relname = 'meta' and c.relkind = 'r'
