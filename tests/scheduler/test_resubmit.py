@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from stepward import StepFailed, Supervision, TaskFailed, workflow
-from stepward.errors import IllegalTransition, PayloadTooLarge
+from stepward.errors import IllegalTransition, InvalidPayload, PayloadTooLarge
 from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, hang, in_state, refuse, take
@@ -102,16 +102,15 @@ async def test_mark_done_goes_on_with_the_given_result(world: World, service: Se
     assert "mark_done" in [audit.act for audit in await client.audits(handle.id)]
 
 
-async def test_a_result_given_by_hand_that_does_not_fit_is_given_again(world: World, service: Service) -> None:
+async def test_a_result_by_hand_that_does_not_fit_is_refused_and_given_again(world: World, service: Service) -> None:
     order = ordered(service)
     service.plan("do b", refuse("no money"))
     client = await world.start([order], [service.agent])
     handle = await client.submit(order)
     with pytest.raises(TaskFailed):
         await handle.result(timeout=5)
-    await handle.mark_done("svc.do/2", {"not": "text"})
-    with pytest.raises(TaskFailed, match="expected str"):
-        await handle.result(timeout=5)
+    with pytest.raises(InvalidPayload, match="expected str"):
+        await handle.mark_done("svc.do/2", {"not": "text"})
     with pytest.raises(IllegalTransition, match="found it completed"):
         await handle.mark_done("svc.do/1", "what the workflow was told before is not changed")
     await handle.mark_done("svc.do/2", "b by hand")
