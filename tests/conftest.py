@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +14,11 @@ from tests.store.postgres.server import SERVERS, Servers
 
 SHARED = ("rabbitmq", "nats3")
 """Servers that take long to start: one process runs all tests that need one, and starts it once."""
+PROGRAMS = ("postgres", "nats-server", "rabbitmq-server")
+SECOND_TIER = ("servers", "faults")
+
+_at_work: list[pytest.Item] = []
+"""The test that runs."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -20,6 +29,24 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> Generator[Non
             if server in item.nodeid:
                 item.add_marker(pytest.mark.xdist_group(server))
     yield  # A wrapper goes first: this mark has to be there before any plugin acts on them.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    _at_work[:] = [item]
+    return (yield)
+
+
+def _expect_a_mark(event: str, args: tuple[Any, ...]) -> None:
+    """Keep real servers out of the first tier."""
+    if event != "subprocess.Popen" or Path(os.fsdecode(args[0])).name not in PROGRAMS:
+        return
+    for item in _at_work:
+        if not any(item.get_closest_marker(mark) for mark in SECOND_TIER):
+            pytest.fail(f"{item.nodeid}: expected the mark servers, as it starts {args[0]}, found none")
+
+
+sys.addaudithook(_expect_a_mark)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ import pytest
 from servers.postgres.programs import newest, reachable
 from servers.postgres.server import Server, cluster, home
 
+pytestmark = pytest.mark.servers
+
 
 def test_a_server_that_cannot_start_says_why_at_once() -> None:
     with home() as folder, socket.socket() as other:

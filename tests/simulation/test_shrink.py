@@ -24,6 +24,7 @@ def test_only_what_is_needed_is_kept(needed: str) -> None:
     assert len(tried) <= 30
 
 
+@pytest.mark.faults
 def test_a_broken_seed_is_shrunk_to_the_task_that_breaks() -> None:
     with planted(BUG):
         shrinker = Shrinker(SEED)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from stepward import Agent, App, Client, workflow
 from stepward.model.messages import request_queue
 from stepward.model.records import Alert
 from stepward.model.seal import Seal, StoreIdentity
 from tests.transport.brokers import brokered, new_app
 from tests.transport.messages import reply, request, seal_of
+
+pytestmark = pytest.mark.servers
 
 MANY = 300
 OTHER = Seal(StoreIdentity("0f1e2d3c4b5a69788796", bytes(32)))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from stepward.model import answers
 from stepward.model.messages import request_queue
 from stepward.model.seal import Seal, StoreIdentity
 from tests.transport.brokers import Heard, brokered, new_app
 from tests.transport.messages import SEAL, reply, request
+
+pytestmark = pytest.mark.servers
 
 OTHER = Seal(StoreIdentity("0f1e2d3c4b5a69788796", bytes(32)))
 PAYMENTS = request_queue("payments")
