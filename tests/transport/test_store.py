@@ -187,7 +187,7 @@ async def test_fields_of_newer_programs_are_passed_over() -> None:
         lambda t: t.take(QUEUE, 1, 30),
         lambda t: t.settle(QUEUE, []),
         lambda t: t.extend(QUEUE, [], 30),
-        lambda t: t.adopt(QUEUE, "heir"),
+        lambda t: t.adopt([QUEUE], "heir"),
     ],
 )
 async def test_a_store_that_is_down_is_a_transport_error(verb: Any) -> None:

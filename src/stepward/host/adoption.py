@@ -46,15 +46,20 @@ class Adoption:
     async def adopt(self) -> bool:
         """Take over what stands in their queues; False if that is to be tried again soon."""
         try:
-            for instance in await self._dead():
-                # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
-                if (heir := self._heir()) is not None:
-                    await self._parts.transport.adopt(reply_queue(instance), reply_queue(heir))
+            dead = [reply_queue(instance) for instance in await self._dead()]
+            # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
+            if dead and (heir := self._heir()) is not None:
+                await self._parts.transport.adopt(dead, reply_queue(heir))
         except (StoreError, TransportError) as error:
             # Replies are hints: what is lost with them is asked again past its complete-by.
             self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
             return False
         return True
+
+    async def release(self, instance: str) -> None:
+        """The Scheduler of this process has ended: its queue goes unless something stands in it for an heir."""
+        with contextlib.suppress(TransportError):
+            await self._parts.transport.release(reply_queue(instance))
 
     async def _dead(self) -> list[str]:
         if not self._is_shared:

@@ -127,7 +127,10 @@ class Host:
             if self._relay is not None:
                 await self._relay.finish()
         finally:
+            instance = self._scheduler.instance if self._scheduler is not None else None
             await self._end()
+            if instance is not None:
+                await self._adoption.release(instance)
 
     async def _end(self) -> None:
         """Whatever went wrong before: let nothing run on, and give up the leases."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextvars import Context
 from typing import Any
 
@@ -238,10 +238,14 @@ class FaultyTransport:
         """See ``Transport.on_announced``."""
         return self._transport.on_announced(listener)
 
-    async def adopt(self, queue: str, heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
         """See ``Transport.adopt``."""
         self._admit("adopt")
-        await self._transport.adopt(queue, heir)
+        await self._transport.adopt(queues, heir)
+
+    async def release(self, queue: str) -> None:
+        """See ``Transport.release``."""
+        await self._transport.release(queue)
 
     async def close(self) -> None:
         """The process is gone; the broker stays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
 from stepward.errors import TransportError
@@ -44,8 +44,12 @@ class Broker(Protocol):
         """Tell every process of the application that listens now."""
         ...
 
-    async def adopt(self, queue: str, heir: str) -> None:
-        """Move what stands in one queue to another."""
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
+        """Move what stands in some queues to another; see ``Transport.adopt``."""
+        ...
+
+    async def release(self, queue: str) -> None:
+        """See ``Transport.release``."""
         ...
 
     async def close(self) -> None:
@@ -151,12 +155,17 @@ class BrokerTransport:
         else:
             self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
 
-    async def adopt(self, queue: str, heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
         """See ``Transport.adopt``."""
-        self._check_open(queue)
-        if queue in self._intakes:
+        self._check_open(heir)
+        for queue in self._intakes.keys() & set(queues):
             self._intakes[queue].forget()
-        await self._broker.adopt(queue, heir)
+        await self._broker.adopt(queues, heir)
+
+    async def release(self, queue: str) -> None:
+        """See ``Transport.release``."""
+        self._check_open(queue)
+        await self._broker.release(queue)
 
     async def close(self) -> None:
         """Give back what nobody was given, refuse everything from now on, and end the takes that wait."""

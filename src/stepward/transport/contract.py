@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -69,8 +69,16 @@ class Transport(Protocol):
         """Tell ``listener`` of Agents in other languages, again and again, until the function returned is called."""
         ...
 
-    async def adopt(self, queue: str, heir: str) -> None:
-        """Move what stands in the queue of a dead instance to the queue ``heir``."""
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
+        """Move what stands in the queues of dead instances to the queue ``heir``; some may be left for the next call.
+
+        Queues that nobody takes from any more are deleted where they would remain.
+        """
+        ...
+
+    async def release(self, queue: str) -> None:
+        """This process takes no more from a queue of its own: delete it where it would remain, unless it holds
+        something."""
         ...
 
     async def close(self) -> None:

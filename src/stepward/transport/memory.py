@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from stepward.errors import TransportError
 from stepward.model import answers
@@ -67,13 +67,16 @@ class MemoryTransport:
         """Nobody announces himself: all are in this process."""
         return lambda: None
 
-    async def adopt(self, queue: str, heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
         """See ``Transport.adopt``."""
-        left = self._queue(queue)
-        if queue != heir:
-            self._queue(heir).append(left.empty())
-            left.wake()
-            del self._queues[queue]
+        found = self._queue(heir)
+        for queue in queues:
+            if queue != heir and (left := self._queues.pop(queue, None)) is not None:
+                found.append(left.empty())
+                left.wake()
+
+    async def release(self, queue: str) -> None:
+        """A queue goes with the process."""
 
     async def close(self) -> None:
         """Refuse everything from now on, and end the takes that wait."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from os.path import commonprefix
 
 import msgspec
 
@@ -85,9 +86,17 @@ class StoreTransport:
         """Nobody announces himself: who reaches the queues registers beside them."""
         return lambda: None
 
-    async def adopt(self, queue: str, heir: str) -> None:
-        """See ``Transport.adopt``."""
-        await self._queues.adopt(queue, heir)
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
+        """See ``Transport.adopt``: one look finds the queues in which something stands."""
+        left = set(queues) - {heir}
+        if not left:
+            return
+        beginning = commonprefix(sorted(left))  # noqa: RUF071  names are no paths
+        for queue in sorted(left & (await self._queues.standing(beginning, ())).keys()):
+            await self._queues.adopt(queue, heir)
+
+    async def release(self, queue: str) -> None:
+        """A queue is its rows: nothing remains of one that is empty."""
 
     async def close(self) -> None:
         """Refuse everything from now on, and end the takes that wait; the store is its owner's to close."""

@@ -172,7 +172,7 @@ async def test_an_heir_takes_what_stands_in_a_queue_taken_or_not(transport: Tran
     await transport.take("replies.dead", 1, 1000)
     taking = asyncio.create_task(transport.take("replies.heir", 10, pace.lease))
     await pace.settle()
-    await transport.adopt("replies.dead", "replies.heir")
+    await transport.adopt(["replies.dead"], "replies.heir")
     assert sorted(tasks(await taking)) == ["a", "b"]
     assert await nothing_comes(transport, pace, "replies.dead")
 
@@ -180,14 +180,14 @@ async def test_an_heir_takes_what_stands_in_a_queue_taken_or_not(transport: Tran
 async def test_who_waits_at_an_adopted_queue_is_still_served(transport: Transport, pace: Pace) -> None:
     taking = asyncio.create_task(transport.take("replies.dead", 10, pace.lease))
     await pace.settle()
-    await transport.adopt("replies.dead", "replies.heir")
+    await transport.adopt(["replies.dead"], "replies.heir")
     await pace.settle()
     await transport.publish("replies.dead", [reply("a")])
     assert tasks(await taking) == ["a"]
 
 
 async def test_adopting_nothing_is_nothing(transport: Transport, pace: Pace) -> None:
-    await transport.adopt("replies.unknown", "replies.heir")
+    await transport.adopt(["replies.unknown"], "replies.heir")
     assert await nothing_comes(transport, pace, "replies.heir")
 
 

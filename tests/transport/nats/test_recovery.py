@@ -110,7 +110,7 @@ async def test_a_server_that_is_down_fails_every_verb_soon_and_in_one_line(node:
             "settle": lambda: transport.settle(QUEUE, taken),
             "extend": lambda: transport.extend(QUEUE, taken, 30),
             "revoke": lambda: transport.revoke(QUEUE, "a", 1, "x"),
-            "adopt": lambda: transport.adopt("replies.dead", "replies.heir"),
+            "adopt": lambda: transport.adopt(["replies.dead"], "replies.heir"),
         }
         async with asyncio.timeout(10):
             with pytest.raises(TransportError, match="expected NATS at") as told:

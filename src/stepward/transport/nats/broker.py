@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -66,8 +66,15 @@ class NatsBroker:
         with self._link.reaching("revocation"):
             await client.publish(self._stream.told, body)
 
-    async def adopt(self, queue: str, heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
         """See ``Broker.adopt``; what was taken is moved, too, and whoever took it settles nothing any more."""
+        for queue in await self._stream.standing(queues):
+            await self._adopt(queue, heir)
+
+    async def release(self, queue: str) -> None:
+        """See ``Broker.release``: a queue is a subject, and its consumer is forgotten by itself."""
+
+    async def _adopt(self, queue: str, heir: str) -> None:
         place = 0
         for _ in range(MOST_ADOPTED):
             found = await self._stream.first(queue, place)

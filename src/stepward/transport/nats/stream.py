@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -117,6 +117,20 @@ class Stream:
             )
             await context.add_consumer(self.name, config)
         return lease
+
+    async def standing(self, queues: Collection[str]) -> Sequence[str]:
+        """Those of some queues of one kind in which something stands."""
+        if not queues:
+            return []
+        kind = next(iter(queues)).partition(".")[0]
+        context = await self._context()
+        with self._link.reaching(f"stream {self.name}", self.name):
+            try:
+                found = await context.stream_info(self.name, subjects_filter=self.subject(f"{kind}.>"))
+            except NotFoundError:
+                return []
+        subjects = found.state.subjects or {}
+        return [queue for queue in queues if self.subject(queue) in subjects]
 
     async def first(self, queue: str, after: int) -> RawStreamMsg | None:
         """The first message of a queue behind a place in the stream, taken or not."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractExchange, AbstractIncomingMessage, FieldValue
-from aio_pika.exceptions import ChannelNotFoundEntity
 
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -16,6 +15,7 @@ from stepward.transport.contract import Lost
 from stepward.transport.intake import Intake
 from stepward.transport.losses import encode_loss
 from stepward.transport.outgoing import Parcel
+from stepward.transport.rabbitmq.adoption import Adoption
 from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
 from stepward.transport.rabbitmq.source import Handle, RabbitSource
@@ -25,8 +25,6 @@ OWN: dict[str, FieldValue] = {"x-expires": 3_600_000, "x-max-length": 1_000}
 """It outlives a lost connection, for an hour."""
 LIMIT = 15 * 1024 * 1024
 """A server from 4.0 on takes 16 MiB unless it was told otherwise."""
-MOST_ADOPTED = 10_000
-NEVER = float("inf")
 
 
 class RabbitBroker:
@@ -49,6 +47,7 @@ class RabbitBroker:
             address, name=f"stepward {app}", opened=self._listen, environment=environment, observers=observers
         )
         self._queues = Queues(self._link, app, now, environment, self._tell_loss)
+        self._adoption = Adoption(self._link, self._queues)
         self._now = now
         self._sources: dict[str, tuple[RabbitSource, Intake[Handle]]] = {}
         self._telling: AbstractExchange | None = None
@@ -79,27 +78,21 @@ class RabbitBroker:
                     Message(body, content_type=SINGLE), "", mandatory=False, timeout=ANSWER_SECONDS
                 )
 
-    async def adopt(self, queue: str, heir: str) -> None:
-        """See ``Broker.adopt``; what another process has taken returns when that is dead, and is adopted then."""
+    async def adopt(self, queues: Collection[str], heir: str) -> None:
+        """See ``Broker.adopt``."""
+        for queue in self._adoption.due(queues):
+            if queue in self._sources:
+                source, intake = self._sources[queue]
+                await source.leave()
+                intake.stir()
+            await self._adoption.adopt(queue, heir)
+
+    async def release(self, queue: str) -> None:
+        """See ``Broker.release``."""
         if queue in self._sources:
-            source, intake = self._sources[queue]
+            source, _ = self._sources[queue]
             await source.leave()
-            intake.stir()
-        line = await self._link.line()
-        with self._link.reaching(f"queue {queue}"):
-            channel = await line.connection.channel(publisher_confirms=False)
-            try:
-                left = await channel.declare_queue(self._queues.name(queue), passive=True, timeout=ANSWER_SECONDS)
-                for _ in range(MOST_ADOPTED):
-                    message = await left.get(fail=False, timeout=ANSWER_SECONDS)
-                    if message is None:
-                        break
-                    await self._queues.append(heir, [Parcel(message.body, NEVER)])
-                    await message.ack()
-            except ChannelNotFoundEntity:
-                return
-            finally:
-                await channel.close()
+        await self._adoption.release(queue)
 
     async def close(self) -> None:
         """See ``Broker.close``."""
