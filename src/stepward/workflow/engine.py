@@ -123,7 +123,8 @@ class Execution:
     @property
     def next_timer(self) -> float | None:
         """When the next timer is due."""
-        return self._run.timers.next_at()
+        timers = self._run.timers
+        return timers.next_at() if timers.count else None
 
     @property
     def waits_for(self) -> str | None:
@@ -148,12 +149,11 @@ class Execution:
 
     def _advance(self) -> None:
         run = self._run
-        run.loop.drive()
-        while run.ended is None and self._deliver_next():
-            run.loop.drive()
+        run.loop.drive(self._deliver_next)
         if run.ended is None:
             run.replaying = False
-            self._check_waiting()
+            if not run.pending:
+                self._check_waiting()
         if run.ended is not None:
             run.close()
 
@@ -164,8 +164,7 @@ class Execution:
             return True
         if run.ended is not None:
             return False
-        late = run.next_late()
-        if late is not None:
+        if run.late and (late := run.next_late()) is not None:
             self._deliver_late(*late)
             return True
         return run.signals is not None and self._deliver_signal()
@@ -241,7 +240,7 @@ class Execution:
 
     def _check_waiting(self) -> None:
         run = self._run
-        if not run.pending and self.next_timer is None and not run.signals:
+        if self.next_timer is None and not run.signals:
             name = self.workflow.name
             run.end(
                 failed(

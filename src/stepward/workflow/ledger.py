@@ -37,12 +37,16 @@ class Ledger:
     def call(self, call: StepCall) -> None:
         """The workflow asks for a step that has no record."""
         self.rows += 1
-        self._open().calls.append(call)
+        if self._decisions is None:
+            self._decisions = Decisions()
+        self._decisions.calls.append(call)
 
     def deliver(self, key: str) -> None:
         """A step's outcome reaches the workflow now."""
         self._ordinal += 1
-        self._open().delivered.append(Delivered(key, self._ordinal, self.asked))
+        if self._decisions is None:
+            self._decisions = Decisions()
+        self._decisions.delivered.append(Delivered(key, self._ordinal, self.asked))
 
     def record(
         self,

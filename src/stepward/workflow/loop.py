@@ -29,10 +29,8 @@ PRUNE_FROM = 64
 if sys.version_info >= (3, 14):
     from asyncio.tasks import _swap_current_task
 else:
-
-    def _swap_current_task(loop: object, task: Any) -> Any:
-        """Before 3.14 each loop has its own current task: nothing to put aside."""
-        return task
+    _swap_current_task: Callable[[object, Any], Any] | None = None
+    """Before 3.14 each loop has its own current task: nothing to put aside."""
 
 
 class Engine(Protocol):
@@ -117,9 +115,9 @@ class WorkflowLoop(Counting, Caller):
 
     # ------------------------------------------------------------ for the engine
 
-    def drive(self) -> None:
-        """Run until nothing is ready."""
-        self._inside(self._run_ready)
+    def drive(self, deliver: Callable[[], bool]) -> None:
+        """Run until nothing is ready, and again whenever ``deliver`` has brought something."""
+        self._inside(self._run_ready, deliver)
 
     def close_all(self) -> None:
         """Close what is suspended, newest first, such that none of it can decide anything any more."""
@@ -235,25 +233,30 @@ class WorkflowLoop(Counting, Caller):
 
     # ------------------------------------------------------------ private parts
 
-    def _inside(self, work: Callable[[], None]) -> None:
+    def _inside(self, work: Callable[..., None], *args: Any) -> None:
         outer = _get_running_loop()
-        outer_task = _swap_current_task(outer, None) if outer is not None else None
+        outer_task = None if outer is None or _swap_current_task is None else _swap_current_task(outer, None)
         hooks = sys.get_asyncgen_hooks()
         _set_running_loop(self)
         sys.set_asyncgen_hooks(self._keep_generator, _leave_generator)
         begin_counting()
         try:
-            work()
+            work(*args)
         finally:
             end_counting()
             sys.set_asyncgen_hooks(*hooks)
             _set_running_loop(outer)
-            if outer is not None:
+            if outer_task is not None and _swap_current_task is not None:
                 _swap_current_task(outer, outer_task)
 
-    def _run_ready(self) -> None:
+    def _run_ready(self, deliver: Callable[[], bool]) -> None:
         left = CALLBACKS
-        while self._ready and not self.halted:
+        while not self.halted:
+            if not self._ready:
+                if not deliver():
+                    return
+                left = CALLBACKS
+                continue
             batch, self._ready = self._ready, []
             left -= len(batch)
             if left < 0:

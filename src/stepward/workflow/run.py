@@ -120,7 +120,8 @@ class Run:
         place: Place | None = None,
     ) -> Any:
         """Ask for a step and wait for its outcome; see ``Caller.call``."""
-        future = self._new_future()
+        # A plain one: asyncio's C code awaits those fastest, and no set ever holds this future.
+        future: asyncio.Future[bytes] = PLAIN(loop=self.loop)
         if self.loop.halted:
             await self._stay(future)
         input = action.signature.pack(args, kwargs, limit=self.payload_limit)
@@ -146,7 +147,7 @@ class Run:
 
     async def wait_for(self, name: str, timeout: float | None) -> bytes:
         """The payload of the next signal of that name; TimeoutError after ``timeout`` seconds."""
-        future = self._new_future()
+        future: asyncio.Future[bytes] = PLAIN(loop=self.loop)
         if self.loop.halted:
             await self._stay(future)
         key = self.ledger.next_key(f"signal:{name}")
@@ -271,10 +272,6 @@ class Run:
             self.signals = Signals()
         return self.signals
 
-    def _new_future(self) -> asyncio.Future[bytes]:
-        # A plain one: asyncio's C code awaits those fastest, and no set ever holds this future.
-        return PLAIN(loop=self.loop)
-
     async def _stay(self, future: asyncio.Future[bytes]) -> None:
         # An execution that is over stops its code by silence: an exception could be caught.
         if self.loop.closing:
@@ -334,7 +331,8 @@ class Run:
             self.held.append(call)
             return
         self.ledger.call(call)
-        self._check_length()
+        if self.ledger.rows > self._max_steps:
+            self._check_length()
 
     def _leave_replay(self) -> None:
         """The replay agrees: what it asked for anew is asked for now."""
