@@ -14,15 +14,16 @@ Key = str | None
 class Backlog:
     """The steps that wait for room at one Agent, each once."""
 
-    __slots__ = ("_lines", "_rings")
+    __slots__ = ("_rings", "lines")
 
     def __init__(self) -> None:
         self._rings: dict[int, OrderedDict[Key, OrderedDict[Place, None]]] = {}
         """By priority the keys that wait, whose turn is next first; each with its steps, first come first."""
-        self._lines: dict[Place, tuple[int, Key]] = {}
+        self.lines: dict[Place, tuple[int, Key]] = {}
+        """Who waits, at which priority and under which key."""
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self.lines)
 
     @property
     def highest(self) -> int | None:
@@ -36,9 +37,9 @@ class Backlog:
 
     def push(self, place: Place, priority: int, key: Key) -> None:
         """Let a step wait; one that waits already keeps its place."""
-        if place in self._lines:
+        if place in self.lines:
             return
-        self._lines[place] = priority, key
+        self.lines[place] = priority, key
         ring = self._rings.get(priority)
         if ring is None:
             ring = self._rings[priority] = OrderedDict()
@@ -55,14 +56,14 @@ class Backlog:
     def pop(self) -> Place:
         """Take who is next, there is somebody; the turn passes to the next key."""
         place = self.first()
-        priority, key = self._lines[place]
+        priority, key = self.lines[place]
         self._rings[priority].move_to_end(key)
         self.discard(place)
         return place
 
     def discard(self, place: Place) -> None:
         """The step waits no more, if it did."""
-        priority, key = self._lines.pop(place, (None, None))
+        priority, key = self.lines.pop(place, (None, None))
         if priority is None:
             return
         ring = self._rings[priority]

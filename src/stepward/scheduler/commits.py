@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from stepward.clock import Environment, no_failpoint
 from stepward.errors import StoreUnavailable
@@ -89,7 +89,9 @@ class Commits:
         rows = 0
         for change in changes:
             batch.append(change)
-            rows += len(change.inserts) + len(change.finishes) + len(change.children) + len(change.fills) + 1
+            rows += len(change.inserts) + len(change.finishes) + 1
+            if change.children or change.fills:
+                rows += len(change.children) + len(change.fills)
             if change.plans:
                 rows += sum(map(change.stages_of, change.begun))
             if rows >= self._settings.commit_rows:
@@ -113,10 +115,11 @@ class Misses:
         """The task's change missed once more."""
         self._counts[task] = (self._counts.get(task, (0, ""))[0] + 1, reason)
 
-    def forget(self, task: str) -> None:
-        """The task's change was committed."""
+    def forget(self, tasks: Iterable[str]) -> None:
+        """The changes of these tasks were committed."""
         if self._counts:
-            self._counts.pop(task, None)
+            for task in tasks:
+                self._counts.pop(task, None)
 
     def exhausted(self, task: str) -> str | None:
         """The last reason, once the task has missed too often."""

@@ -61,7 +61,7 @@ class Window:
         """Room, and nobody of at least that priority waiting for it."""
         if len(self.taken) >= self.capacity:
             return False
-        highest = self.backlog.highest
+        highest = self.backlog.highest if self.backlog.lines else None
         return highest is None or highest < priority
 
 
@@ -93,7 +93,7 @@ class Desk:
 
     def take(self, step: Step, priority: int) -> bool:
         """Take a place in the window of the step's Agent if there is one for that priority."""
-        window = self._window(_asked(step))
+        window = self._window_of(step)
         if not window.has_room(priority):
             return False
         window.taken.add((step.task, step.run, step.key))
@@ -101,17 +101,18 @@ class Desk:
 
     def occupy(self, step: Step) -> None:
         """Count a request that is out already, room or not."""
-        self._window(_asked(step)).taken.add((step.task, step.run, step.key))
+        self._window_of(step).taken.add((step.task, step.run, step.key))
 
     def free(self, step: Step) -> None:
         """The step was answered, or nobody waits for it any more."""
-        window, place = self._window(_asked(step)), (step.task, step.run, step.key)
+        window, place = self._window_of(step), (step.task, step.run, step.key)
         window.free(place)
-        window.backlog.discard(place)
+        if window.backlog.lines:
+            window.backlog.discard(place)
 
     def wait(self, step: Step, priority: int, key: Key) -> None:
         """Put a step into its Agent's backlog: highest priority first, then fairness keys in turn, then first come."""
-        self._window(_asked(step)).backlog.push((step.task, step.run, step.key), priority, key)
+        self._window_of(step).backlog.push((step.task, step.run, step.key), priority, key)
 
     def ready(self) -> Iterator[Place]:
         """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be."""
@@ -149,6 +150,9 @@ class Desk:
             elif not window.told and now - window.starved_since >= STARVED_AFTER:
                 window.told = True
                 yield agent, window.backlog.first()
+
+    def _window_of(self, step: Step) -> Window:
+        return self._windows.get(step.agent or "") or self._window(_asked(step))
 
     def _window(self, agent: str) -> Window:
         window = self._windows.get(agent)

@@ -93,7 +93,8 @@ class Forward:
             return
         del resident.open[(step.run, step.key)]
         resident.sent.pop((step.run, step.key), None)
-        resident.withdraw(step)
+        if resident.change is not None:
+            resident.withdraw(step)
         self._desk.free(step)
         resident.children -= step.kind is StepKind.CHILD
         resident.bytes += len(reply.output or b"")
@@ -101,11 +102,11 @@ class Forward:
         error = None if reply.outcome is Outcome.COMPLETED else reply.error or b"{}"
         execution.resolve(step.key, output=reply.output, error=error, at=now)
         decisions = execution.take()
-        delivered = decisions.delivery_of(step.key)
+        delivered = decisions.take_delivery(step.key)
         resident.changed().finishes.append(rows.finish(step, reply, delivered, now))
         if resident.task.reply_to is not None:
             self._hear_outcome(resident, step, error, now, delivered=delivered is not None)
-        self._apply(resident, decisions, now, resolved=step.key)
+        self._apply(resident, decisions, now)
 
     def gave_up(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
         """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
@@ -220,7 +221,7 @@ class Forward:
                 resident.changed().move_step(rows.move(step, StepState.UNDONE, now))
         resident.steps = [*resident.abandoned, *undos.values()]
 
-    def _apply(self, resident: Resident, decisions: Decisions, now: float, resolved: str | None = None) -> None:
+    def _apply(self, resident: Resident, decisions: Decisions, now: float) -> None:
         end = decisions.end
         if end is not None and isinstance(end, Broken):
             self._ends.broken(resident, end.message, now)
@@ -229,7 +230,7 @@ class Forward:
             self._ends.diverged(resident, end, now)
             return
         if decisions.delivered:
-            self._deliver(resident, decisions, resolved, now)
+            self._deliver(resident, decisions, now)
         if decisions.recorded:
             self._record(resident, decisions)
         for call in decisions.calls:
@@ -242,14 +243,14 @@ class Forward:
         elif resident.bytes > self._settings.history_bytes:
             self._ends.too_long(resident, now)
 
-    def _deliver(self, resident: Resident, decisions: Decisions, resolved: str | None, now: float) -> None:
+    def _deliver(self, resident: Resident, decisions: Decisions, now: float) -> None:
+        """Give outcomes that stand on their rows already their places in the order."""
         task = resident.task
         for delivered in decisions.delivered:
-            if delivered.key != resolved:
-                resident.changed().deliver(Deliver(task.uid, task.run, *astuple(delivered)))
-                known = resident.recorded.pop(delivered.key, None)
-                if known is not None:
-                    self._tell_outcome(resident, *known, now)
+            resident.changed().deliver(Deliver(task.uid, task.run, *astuple(delivered)))
+            known = resident.recorded.pop(delivered.key, None)
+            if known is not None:
+                self._tell_outcome(resident, *known, now)
 
     def _hear_outcome(
         self, resident: Resident, step: Step, error: bytes | None, now: float, *, delivered: bool
@@ -272,7 +273,8 @@ class Forward:
                 change.take(recorded.taken)
 
     def _call(self, resident: Resident, call: StepCall, now: float) -> None:
-        if resident.overflow or len(resident.changed().inserts) >= NEW_STEPS_PER_COMMIT:
+        change = resident.change or resident.changed()
+        if resident.overflow or len(change.inserts) >= NEW_STEPS_PER_COMMIT:
             resident.overflow[call.key] = call
         else:
             self._begin(resident, call, now)
@@ -286,11 +288,12 @@ class Forward:
         resident.open[step_id] = step
         resident.fresh.add(step_id)
         resident.bytes += len(call.input)
+        change = resident.change or resident.changed()
         if resident.planned and step_id in resident.planned:
             resident.planned.remove(step_id)
-            resident.changed().fill(step)
+            change.fill(step)
         else:
-            resident.changed().inserts.append(step)
+            change.inserts.append(step)
         if step.kind is StepKind.CHILD:
             self._begin_child(resident, step, call, now)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
+from typing import NamedTuple
 
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -20,6 +21,13 @@ MOST_UNSETTLED = 2 * TAKE
 """While no commit comes through, as the store is away, the rest waits in the queue."""
 
 ReplyId = tuple[str, int, str, int, str]
+
+
+class Heard(NamedTuple):
+    """What a turn has heard: the deliveries, to be settled after its commit, and the replies in them."""
+
+    deliveries: list[Delivery]
+    replies: list[ReplyId]
 
 
 class Mail:
@@ -48,6 +56,7 @@ class Mail:
         self._progress = progress
         self._replies: deque[tuple[Reply, float | None]] = deque()
         self._deliveries: list[Delivery] = []
+        self._heard: list[ReplyId] = []
         self._unsettled: set[ReplyId] = set()
         self._has_room = asyncio.Event()
         self._has_room.set()
@@ -79,20 +88,20 @@ class Mail:
             else:
                 yield each
 
-    def heard(self) -> list[Delivery]:
-        """The deliveries of what was taken, to be settled after the commit."""
-        heard, self._deliveries = self._deliveries, []
+    def heard(self) -> Heard:
+        """What was taken, to be settled after the commit."""
+        heard, self._deliveries, self._heard = Heard(self._deliveries, self._heard), [], []
         self._has_room.set()
         return heard
 
-    async def settle(self, heard: list[Delivery]) -> None:
-        """The turn that heard these is committed."""
-        if not heard:
+    async def settle(self, heard: Heard) -> None:
+        """The turn that heard this is committed."""
+        if not heard.deliveries:
             return
-        self._unsettled.difference_update(_id_of(each.message) for each in heard if isinstance(each.message, Reply))
+        self._unsettled.difference_update(heard.replies)
         self._environment.failpoint("W7.before")
         try:
-            await self._transport.settle(self._queue, heard)
+            await self._transport.settle(self._queue, heard.deliveries)
         except TransportError as error:
             # They come again, and change nothing.
             self._observers.tell("scheduler.settle_failed", error=str(error))
@@ -120,11 +129,8 @@ class Mail:
 
     def _hear(self, reply: Reply) -> None:
         """A reply from the queue; what comes again while its turn waits for its commit tells nothing."""
-        ident = _id_of(reply)
+        ident = (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
         if ident not in self._unsettled:
             self._unsettled.add(ident)
+            self._heard.append(ident)
             self._replies.append((checked(reply, self._settings.payload_bytes, self._operations), None))
-
-
-def _id_of(reply: Reply) -> ReplyId:
-    return (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)

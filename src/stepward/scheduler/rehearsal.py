@@ -17,12 +17,12 @@ class Rehearsal:
     def __init__(self, registry: Registry, observers: Observers, *, enabled: bool) -> None:
         self._registry = registry
         self._observers = observers
-        self._enabled = enabled
+        self.is_enabled = enabled
         self._records: dict[str, dict[StepId, Step]] = {}
 
     def begin(self, task: Task, steps: list[Step]) -> None:
         """A task came into memory with these steps."""
-        if self._enabled:
+        if self.is_enabled:
             self._records[task.uid] = {(step.run, step.key): step for step in steps}
 
     def note(self, change: Change) -> None:

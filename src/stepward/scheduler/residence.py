@@ -249,7 +249,8 @@ class Residence:
             return
         if change.telling is not None:
             resident.task.events += len(change.telling.bodies)
-        self._rehearsal.note(change)
+        if self._rehearsal.is_enabled:
+            self._rehearsal.note(change)
         if change.complete_by is not None:
             resident.task.complete_by = change.complete_by
         if change.move is None:
@@ -399,7 +400,8 @@ class Residence:
         if execution is None:
             return
         if not resident.all_wait():
-            self.waiting.leave(resident)
+            if resident.waiting_since is not None:
+                self.waiting.leave(resident)
             self._face_at_work(resident, now)
             return
         waits_for, until = execution.waits_for, resident.wakes_at

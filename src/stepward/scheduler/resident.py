@@ -165,7 +165,7 @@ class Resident:
 
     def all_wait(self) -> bool:
         """Whether nothing of it runs or is about to: only timers, signals, children and people are left."""
-        return not self.overflow and len(self.open) == self.children + len(self.deferred)
+        return not self.overflow and len(self.open) == self.children + (len(self.deferred) if self.defers else 0)
 
     @property
     def deferred(self) -> Sequence[Step]:

@@ -26,15 +26,15 @@ from stepward.scheduler.commits import Commits, Misses
 from stepward.scheduler.desk import LOCAL, TRANSACTIONS, Desk
 from stepward.scheduler.dispatch import Dispatcher
 from stepward.scheduler.local import LocalSteps
-from stepward.scheduler.mail import Mail
+from stepward.scheduler.mail import Heard, Mail
 from stepward.scheduler.residence import Residence
 from stepward.scheduler.resident import Resident, StepId
 from stepward.scheduler.sharing import Room
 from stepward.scheduler.words import Words
 from stepward.settings import Settings
-from stepward.store.contract import OVERTAKEN, SchedulerStore
+from stepward.store.contract import OVERTAKEN, Change, SchedulerStore
 from stepward.threads import Threads
-from stepward.transport.contract import Delivery, Transport
+from stepward.transport.contract import Transport
 from stepward.workflow.registry import Registry
 
 ITERATIONS_TO_ARRIVE = 3
@@ -315,6 +315,7 @@ class Scheduler:
             missed = await self._commits.commit(touched)
         for resident in touched:
             self._conclude(resident, missed.get(resident.task.uid))
+        self._misses.forget(resident.task.uid for resident in touched if resident.task.uid not in missed)
         if self._has_told:
             self._has_told = False
             self._told()
@@ -336,7 +337,7 @@ class Scheduler:
             for reply, committed_at in self._mail.take_but(self._in_hand):
                 self._residence.answer(reply, committed_at, now)
 
-    async def _after(self, touched: list[Resident], heard: list[Delivery]) -> None:
+    async def _after(self, touched: list[Resident], heard: Heard) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
         self._reloads |= {resident.task.uid: resident.sent for resident in touched if resident.reload}
         if strays := self._residence.strays:
@@ -364,28 +365,29 @@ class Scheduler:
         if missed is not None:
             self._miss(resident, missed)
             return
-        self._note(resident)
+        if resident.change is not None:
+            self._note(resident.change, resident.task)
+        if resident.unheard:
+            self._mail.again(resident.unheard)
+        if resident.overflow and not resident.leaving:
+            self._residence.touched[resident.task.uid] = resident
         self._residence.committed(resident)
-        self._misses.forget(resident.task.uid)
-        self._births.done(resident.task)
         if resident.leaving:
             self._residence.forget(resident)
             if resident.task.state in TASK_ENDS:
                 self._tell_end(resident.task)
 
-    def _note(self, resident: Resident) -> None:
+    def _note(self, change: Change, task: Task) -> None:
         """What a change that is durable leaves to be done."""
-        change = resident.change
-        if change is not None and (change.posts or change.children):
+        if change.posts or change.children:
             # No hint tells of what this very connection put into inboxes or began.
             self._hinted = True
-        if change is not None and change.telling is not None:
+        if change.telling is not None:
             self._has_told = True
-        if change is not None and change.watches and any(watch.error is not None for watch in change.watches):
+        if change.watches and any(watch.error is not None for watch in change.watches):
             self._gave_up()
-        self._mail.again(resident.unheard)
-        if resident.overflow and not resident.leaving:
-            self._residence.touched[resident.task.uid] = resident
+        if change.born is not None:
+            self._births.done(task)
 
     def _miss(self, resident: Resident, reason: str) -> None:
         self._residence.forget(resident)

@@ -92,9 +92,9 @@ class Decisions(Struct):
     """Keys of steps that nobody awaits any more."""
     end: End | None = None
 
-    def delivery_of(self, key: str) -> Delivered | None:
-        """The delivery of that step's outcome, if the workflow was given it."""
-        for delivered in self.delivered:
+    def take_delivery(self, key: str) -> Delivered | None:
+        """Take out the delivery of that step's outcome, if the workflow was given it."""
+        for place, delivered in enumerate(self.delivered):
             if delivered.key == key:
-                return delivered
+                return self.delivered.pop(place)
         return None

@@ -57,6 +57,8 @@ class CountedGathering(GATHERING):  # type: ignore[misc]  # asyncio's own, which
         return self._number
 
 
+NAMES, NAMES_OF_TASKS = vars(asyncio), vars(asyncio.tasks)
+
 # Threads that drive workflows at once are counted. No lock: each of these statements is one step under the
 # interpreter's, and they stand on the way of every step of every task.
 _driven = 0
@@ -67,8 +69,7 @@ def begin_counting() -> None:
     global _driven  # noqa: PLW0603  one for the process, as asyncio's names are
     _driven += 1
     if _driven == 1:
-        asyncio.Future = CountedFuture  # type: ignore[misc]
-        asyncio.tasks._GatheringFuture = CountedGathering  # type: ignore[attr-defined]
+        NAMES["Future"], NAMES_OF_TASKS["_GatheringFuture"] = CountedFuture, CountedGathering
 
 
 def end_counting() -> None:
@@ -76,8 +77,7 @@ def end_counting() -> None:
     global _driven  # noqa: PLW0603
     _driven -= 1
     if _driven == 0:
-        asyncio.Future = PLAIN  # type: ignore[misc]
-        asyncio.tasks._GatheringFuture = GATHERING  # type: ignore[attr-defined]
+        NAMES["Future"], NAMES_OF_TASKS["_GatheringFuture"] = PLAIN, GATHERING
 
 
 def _number_of(future: PLAIN[Any]) -> int:

@@ -76,8 +76,7 @@ class Ledger:
 
     def take(self, end: End | None) -> Decisions:
         """Everything since last time; a step asked for and given up in between was never asked for."""
-        decisions = self._decisions or Decisions()
-        self._decisions = None
+        decisions, self._decisions = self._decisions or Decisions(), None
         decisions.end = end
         if decisions.abandoned and decisions.calls:
             _cancel_out(decisions)
