@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 MILLISECONDS = 1000
+BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Hosts without a boot clock give their monotonic one."""
 
 
 class Clock(Protocol):
@@ -38,8 +40,8 @@ class SystemClock:
         return time.time()
 
     def boot(self) -> float:
-        """See ``Clock.boot``; hosts without a boot clock give their monotonic one."""
-        return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+        """See ``Clock.boot``."""
+        return time.clock_gettime(BOOT)
 
     def boot_id(self) -> str:
         """See ``Clock.boot_id``."""

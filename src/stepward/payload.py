@@ -48,7 +48,8 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str 
         data = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {cause(error)}") from None
-    if len(data) > min(DEPTH, limit):  # shorter ones are neither too long nor too deep
+    size = len(data)
+    if size > DEPTH or size > limit:  # shorter ones are neither too long nor too deep
         check_size(data, what, limit=limit, advice=advice)
     if NULL in data:
         _refuse_nan(value, what)
@@ -148,9 +149,9 @@ class Signature:
 
     def check_returned(self, value: Any, data: bytes) -> None:
         """Refuse what was returned and became ``data`` unless it reads as the declared type; raises InvalidPayload."""
-        kind = type(value)
-        if kind is not self._result.type or kind not in READ_AS_WRITTEN:
-            self.check_result(data)
+        kind, declared = type(value), self._result.type
+        if declared is not Any and (kind is not declared or kind not in READ_AS_WRITTEN):
+            self.result(data)
 
     def check_result(self, data: bytes) -> None:
         """Refuse a result that is not of the declared type; raises InvalidPayload."""

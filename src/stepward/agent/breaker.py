@@ -51,9 +51,11 @@ class Breaker:
         """
         if self.state is BreakerState.OPEN:
             return False
-        closes = self.state is BreakerState.HALF_OPEN
+        self._failures = 0
+        if self.state is BreakerState.CLOSED:
+            return False
         self.close()
-        return closes
+        return True
 
     def failed(self, now: float) -> bool:
         """A call failed; True if that opened the breaker."""

@@ -11,6 +11,9 @@ from stepward.model.failures import FailureConverter
 from stepward.model.messages import Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
+StepKey = tuple[str, int, str, bool]
+"""Task, run and key of a step, and whether it is undone."""
+
 
 class Call:
     """What the runner knows of one request that it holds."""
@@ -27,6 +30,7 @@ class Call:
         "request",
         "revoked",
         "started",
+        "step",
         "task",
         "thread",
         "untold",
@@ -34,6 +38,7 @@ class Call:
 
     def __init__(self, request: Request, delivery: Delivery, failures: FailureConverter) -> None:
         self.request = request
+        self.step: StepKey = (request.task, request.run, request.key, request.undo)
         self.delivery = delivery
         self.failures = failures
         self.leased_until = delivery.leased_until

@@ -84,7 +84,7 @@ class Calls:
         self._performance = Performance(
             agent,
             now=now,
-            deadline=self._deadline,
+            is_late=self._is_late,
             environment=environment,
             observers=observers,
             standing=standing,
@@ -193,7 +193,7 @@ class Calls:
     def _end(self, call: Call, reply: Reply | None) -> None:
         call.ended = True
         self._deadlines.forget()
-        if not call.dropped and self._now() >= self._deadline(call):
+        if not call.dropped and self._is_late(call):
             # Past its lease another instance has the request: what came of it here, perhaps long ago, is thrown away.
             self._tell_overrun(call)
             self._disown(call, settle=self._now() >= call.request.complete_by)
@@ -206,7 +206,7 @@ class Calls:
 
     def _is_still_heard(self, call: Call, reply: Reply) -> bool:
         """Whether a call that would not be cancelled has brought what the undo of its step is to know."""
-        return call.revoked and reply.outcome is Outcome.COMPLETED and self._now() < self._deadline(call)
+        return call.revoked and reply.outcome is Outcome.COMPLETED and not self._is_late(call)
 
     def _let_go(self, call: Call) -> None:
         if call.thread is None or call.thread.done():
@@ -225,6 +225,11 @@ class Calls:
 
     def _deadline(self, call: Call) -> float:
         return min(call.request.complete_by, call.leased_until, self._lease_until())
+
+    def _is_late(self, call: Call) -> bool:
+        """Whether its deadline has come."""
+        now = self._now()
+        return now >= call.leased_until or now >= call.request.complete_by or now >= self._lease_until()
 
     def _overran(self, call: Call) -> None:
         self._tell_overrun(call)

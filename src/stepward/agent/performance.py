@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
@@ -44,7 +44,7 @@ class Performance:
         agent: Agent,
         *,
         now: Callable[[], float],
-        deadline: Callable[[Call], float],
+        is_late: Callable[[Call], bool],
         environment: Environment,
         observers: Observers,
         standing: Standing,
@@ -53,7 +53,7 @@ class Performance:
     ) -> None:
         self._agent = agent
         self._now = now
-        self._deadline = deadline
+        self._is_late = is_late
         self._environment = environment
         self._failpoint = environment.failpoint
         self._observers = observers
@@ -65,7 +65,7 @@ class Performance:
     async def perform(self, call: Call) -> Reply | None:
         """What to reply to the request of ``call``; None when nobody may be told anything."""
         try:
-            target = self._target(call)
+            target = self._targets.get((call.request.operation, call.request.undo)) or self._refused(call)
             args, kwargs = target.signature.unpack(call.request.input)
         except Refused as error:
             return call.failed(error)
@@ -92,22 +92,19 @@ class Performance:
                 continue
             return None if result is TOO_LATE else self._completed(call, target, result)
 
-    def _target(self, call: Call) -> Target:
+    def _refused(self, call: Call) -> NoReturn:
         request = call.request
-        target = self._targets.get((request.operation, request.undo))
-        if target is None:
-            what = f"an undo of {request.operation!r}" if request.undo else f"{request.operation!r}"
-            known = ", ".join(name for name, undo in self._targets if undo == request.undo) or "none"
-            raise UnknownOperation(
-                f"Agent {self._agent.name!r}: expected one of its operations ({known}), found a request for "
-                f"{what}; deploy the Agent that declares it"
-            )
-        return target
+        what = f"an undo of {request.operation!r}" if request.undo else f"{request.operation!r}"
+        known = ", ".join(name for name, undo in self._targets if undo == request.undo) or "none"
+        raise UnknownOperation(
+            f"Agent {self._agent.name!r}: expected one of its operations ({known}), found a request for "
+            f"{what}; deploy the Agent that declares it"
+        )
 
     async def _call(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             if self._threads is not None and not target.is_coroutine:
-                call.thread = self._threads.start(lambda: self._called(call, target, args, kwargs))
+                call.thread = self._threads.start(lambda: self._called_in_thread(call, target, args, kwargs))
                 return await asyncio.wrap_future(call.thread)
             result = self._called(call, target, args, kwargs)
             return result if not target.is_coroutine or result is TOO_LATE else await result
@@ -119,11 +116,14 @@ class Performance:
     def _called(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
         self._failpoint("A3.before")
-        if self._now() >= self._deadline(call):
+        if self._is_late(call):
             return TOO_LATE
         call.calls += 1
+        return target.fn(*args, **kwargs)
+
+    def _called_in_thread(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with contained:
-            return target.fn(*args, **kwargs)
+            return self._called(call, target, args, kwargs)
 
     def _completed(self, call: Call, target: Target, result: Any) -> Reply:
         self._failpoint("A3.after")

@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from stepward.agent.call import Call
-from stepward.model.messages import Request
-
-StepKey = tuple[str, int, str, bool]
+from stepward.agent.call import Call, StepKey
 
 
 class Slots:
@@ -51,14 +48,13 @@ class Slots:
     def hold(self, call: Call) -> None:
         """Take a slot for ``call``."""
         self._held.add(call)
-        self._steps[_step(call.request)] = call
+        self._steps[call.step] = call
 
     def release(self, call: Call) -> None:
         """Give the slot of ``call`` back."""
         self._held.discard(call)
-        step = _step(call.request)
-        if self._steps.get(step) is call:
-            del self._steps[step]
+        if self._steps.get(call.step) is call:
+            del self._steps[call.step]
         if self._waiters:
             waiters, self._waiters = self._waiters, []
             for waiter in waiters:
@@ -75,7 +71,3 @@ class Slots:
         """Wait until nothing is held."""
         while self._held:
             await self.released()
-
-
-def _step(request: Request) -> StepKey:
-    return request.task, request.run, request.key, request.undo

@@ -27,7 +27,7 @@ class MemoryQueue:
         """Put messages behind those of their priority."""
         lanes = self._lanes
         for message in messages:
-            priority = _priority(message)
+            priority = message.priority if isinstance(message, Request) else 0
             lane = lanes.get(priority)
             if lane is None:
                 lane = self._open_lane(priority)
@@ -90,11 +90,12 @@ class MemoryQueue:
             _settle(waiter)
 
     def _take_from(self, lane: deque[Message], limit: int, now: float, until: float, found: list[Delivery]) -> None:
-        taken, token = self.taken, self._token
-        while lane and len(found) < limit:
+        taken, token, room = self.taken, self._token, limit - len(found)
+        while lane and room > 0:
             message = lane.popleft()
             if isinstance(message, Request) and message.complete_by <= now:
                 continue
+            room -= 1
             token += 1
             taken[token] = message, until
             found.append(Delivery(message, token, until))
