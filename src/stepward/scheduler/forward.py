@@ -73,7 +73,7 @@ class Forward:
         resident.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
         resident.abandoned = [s for s in live if s.state is StepState.ABANDONED]
         resident.recorded = {s.key: (s, _failure(s)) for s in live if s.ordinal is None and s.state in ANSWERED}
-        resident.bytes = sum(len(s.input) + len(s.output or b"") for s in history.steps)
+        resident.bytes = sum([len(s.input) + len(s.output or b"") for s in history.steps])
         self._cleaning_of(resident, live, now)
         own = [step for step in reached if step.kind is not StepKind.UNDO]
         resident.execution = self._execution(workflow, task, own)

@@ -102,7 +102,7 @@ class Residence:
 
     def _admit(self, resident: Resident, history: History, now: float, *, is_lost: bool) -> None:
         task = resident.task
-        resident.children = sum(s.kind is StepKind.CHILD and s.state is StepState.RUNNING for s in history.steps)
+        resident.children = len([s for s in history.steps if s.kind is StepKind.CHILD and s.state is StepState.RUNNING])
         resident.steps = history.steps
         resident.defers = any(step.deferred_at is not None for step in history.steps)
         history = replace(history, inbox=readable(resident, history.inbox, now))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from operator import attrgetter
 
 from stepward.model.effects import LEFT_OPEN
 from stepward.model.plan import NO_INPUT
@@ -18,6 +19,9 @@ from stepward.workflow.handles import Timer
 from stepward.workflow.places import Place
 
 GIVEN_UP = frozenset({StepState.ABANDONED, StepState.SKIPPED, StepState.UNDONE})
+ENDED = frozenset({StepState.COMPLETED, StepState.FAILED})
+DELIVERED = ENDED | {StepState.UNDONE}
+"""The states of steps of whose end a workflow was told, if they have an ordinal."""
 SHOWN = 200
 
 Target = asyncio.Future[bytes] | Timer
@@ -33,13 +37,13 @@ class Recordings:
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self._by_number = {step.number: step for step in steps if step.input != NO_INPUT}
-        delivered = [step for step in steps if step.ordinal is not None and has_outcome(step)]
-        self._deliveries = sorted(delivered, key=_ordinal, reverse=True)
+        delivered = [step for step in steps if step.ordinal is not None and step.state in DELIVERED]
+        self._deliveries = sorted(delivered, key=attrgetter("ordinal"), reverse=True)
         """What is still to be delivered again; the next one is the last."""
         self._targets: dict[str, Target] = {}
         self._awaited: list[tuple[Step, asyncio.Future[bytes]]] = []
         """Steps that were never delivered, with what the code waits by."""
-        self.highest = max((*self._by_number, *(step.asked or 0 for step in delivered)), default=0)
+        self.highest = max([*self._by_number, *[step.asked or 0 for step in delivered]], default=0)
         """The highest number of a command of which the record knows."""
 
     def is_beyond(self, number: int) -> bool:
@@ -52,7 +56,7 @@ class Recordings:
 
     def meet(self, number: int, kind: StepKind, key: str, place: Place | None) -> Step | None:
         """What the record has for a command that the code asks for now; None if it left no row, or is new."""
-        due = self._due()
+        due = self._deliveries[-1] if self._deliveries else None
         if due is not None and due.asked is not None and number > due.asked:
             raise divergence.one_more(due, number, kind, key, place)
         step = self._by_number.pop(number, None)
@@ -75,7 +79,7 @@ class Recordings:
 
     def next_due(self, asked: int) -> tuple[Step, Target] | None:
         """The next outcome to be delivered again, once the code has ``asked`` for as much as it had then."""
-        due = self._due()
+        due = self._deliveries[-1] if self._deliveries else None
         if due is None:
             return None
         if due.asked is not None and asked < due.asked:
@@ -124,9 +128,7 @@ def marked(steps: Sequence[Step]) -> dict[str, Step]:
 
 def has_outcome(step: Step) -> bool:
     """Whether a workflow is, or was, told how ``step`` ended; nobody is told of what was given up."""
-    if step.state is StepState.UNDONE:
-        return step.ordinal is not None
-    return step.state in (StepState.COMPLETED, StepState.FAILED)
+    return step.state in (ENDED if step.ordinal is None else DELIVERED)
 
 
 def other_input(step: Step, input: bytes) -> str | None:
@@ -144,7 +146,3 @@ def shown(data: bytes) -> str:
     """JSON bytes as a message shows them."""
     text = data.decode("utf-8", "replace")
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(data):,} bytes)"
-
-
-def _ordinal(step: Step) -> int:
-    return step.ordinal or 0
