@@ -8,11 +8,18 @@ import msgspec
 
 from stepward.model import failures
 from stepward.model.messages import Outcome, Recorded
-from stepward.model.records import Audit, InboxKind, Step, Task
+from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Completion, Post, Reason, Refusal
 
 NOBODY_WAITS = frozenset({StepState.ABANDONED, StepState.SKIPPED})
+MOST_REFUSALS = 100
+"""Refused completions of one hour that are audited; more are counted by an alert."""
+LONGEST_NAME = 300
+"""Characters of what a refused completion says of itself: nobody has checked it."""
+REFUSALS_SECONDS = 3_600.0
+MANY_REFUSED = "refused_completions"
+"""The kind of that alert, and where the store keeps the count of the hour."""
 
 
 def refusal(completion: Completion, task: Task | None, step: Step | None, now: float) -> Refusal | None:
@@ -65,15 +72,43 @@ def told(completion: Completion, now: float) -> Post:
     )
 
 
+class Refusals(msgspec.Struct, frozen=True):
+    """How many completions were refused since the hour began that is counted."""
+
+    since: float = float("-inf")
+    count: int = 0
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether the last one has no room in the audit."""
+        return self.count > MOST_REFUSALS
+
+    def one_more(self, now: float) -> Refusals:
+        """With another one; after an hour, or where the clock went back, the count begins anew."""
+        if 0 <= now - self.since < REFUSALS_SECONDS:
+            return Refusals(self.since, self.count + 1)
+        return Refusals(now, 1)
+
+
+def many_refused(completion: Completion, now: float, before: bytes = b"{}") -> Alert:
+    """The one alert on completions that are refused and have no room in the audit; ``before``: its details."""
+    count = msgspec.json.decode(before, type=dict[str, int]).get("count", 0) + 1
+    message = (
+        f"completions are refused: {count:,} beyond the {MOST_REFUSALS} of an hour that are audited, the last of "
+        f"{completion.key[:LONGEST_NAME]} by {completion.actor[:LONGEST_NAME]}; see stepward audit"
+    )
+    return Alert(at=now, kind=MANY_REFUSED, message=message, details=msgspec.json.encode({"count": count}))
+
+
 def audit(completion: Completion, task: Task | None, refused: Refusal | None) -> Audit:
     """Who finished what, or tried to."""
     after = StepState.COMPLETED if completion.error is None else StepState.FAILED
     details = {"run": completion.run, "attempt": completion.attempt}
     return Audit(
-        actor=completion.actor,
+        actor=completion.actor if refused is None else completion.actor[:LONGEST_NAME],
         act=completion.act if refused is None else "refused_completion",
         task=task.uid if task is not None else None,
-        step=completion.key,
+        step=completion.key if refused is None else completion.key[:LONGEST_NAME],
         before=StepState.RUNNING if refused is None else None,
         after=after if refused is None else None,
         details=msgspec.json.encode(details if refused is None else {**details, "reason": refused.reason}),

@@ -43,6 +43,12 @@ FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
 """Ends that no operator reopens."""
 ASKED_BYTES = 63
 """How much of a request's body is indexed: to the end of a uid."""
+MOST_LETTERS = 1_000
+"""Dead letters of one queue that are kept; what comes beyond is counted and dropped."""
+MOST_LETTER_BYTES = 64 * 1024 * 1024
+"""Bytes of the dead letters of one queue beyond which no more are kept."""
+LETTERS_KEPT_SECONDS = 90 * 86_400.0
+"""How long a dead letter waits for an operator before it is deleted."""
 MOST_HANGS = 2
 """How often code of a task may hold up an event loop for a whole lease; then the task is an operator's."""
 RECORDED = {Outcome.COMPLETED: StepState.COMPLETED, Outcome.FAILED: StepState.FAILED}
@@ -473,10 +479,19 @@ def expired_task(row: Any) -> ExpiredTask:
     )
 
 
-def dead_letter_alert(queue: str, reason: str, now: float) -> Alert:
-    """The first message of a queue that nobody can use."""
-    message = f"messages in {queue} cannot be used: {reason}; see stepward dead-letters"
-    return Alert(at=now, kind="dead_letter", message=message, details=msgspec.json.encode({"queue": queue}))
+def is_full(letters: int, letter_bytes: int) -> bool:
+    """Whether a queue has as many dead letters as are kept of one."""
+    return letters >= MOST_LETTERS or letter_bytes >= MOST_LETTER_BYTES
+
+
+def dead_letter_alert(queue: str, reason: str, now: float, *, count: int, dropped: int, before: bytes = b"{}") -> Alert:
+    """The one alert on messages of a queue that nobody can use; ``before``: its details, which count on."""
+    known = msgspec.json.decode(before, type=dict[str, Any])
+    count, dropped = known.get("count", 0) + count, known.get("dropped", 0) + dropped
+    lost = f", of which {dropped:,} were not kept as there are too many" if dropped else ""
+    message = f"messages in {queue} cannot be used: {reason} ({count:,} so far{lost}); see stepward dead-letters"
+    details = {"queue": queue, "count": count, "dropped": dropped}
+    return Alert(at=now, kind="dead_letter", message=message, details=msgspec.json.encode(details))
 
 
 def behind(prefix: str) -> str:

@@ -12,6 +12,7 @@ from stepward.model import failures
 from stepward.model.messages import Outcome, Recorded, Reply
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.store import completing
 from stepward.store.contract import (
     Change,
     Completion,
@@ -311,3 +312,29 @@ async def test_the_step_of_a_completion_is_found_by_its_place(world: World, stor
     assert found is not None
     assert found.name == "charge"
     assert await store.completed_step(task.uid, 2, "charge/1") is None
+
+
+async def test_refused_completions_are_audited_within_bounds_and_one_alert_counts_the_rest(
+    world: World, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completing, "MOST_REFUSALS", 2)
+    task = await claimed(world, store)
+    forged = completion(task, key="k" * 5_000, actor="mallory" * 1_000)
+
+    async def refuse(times: int) -> None:
+        for _ in range(times):
+            await store.refuse_completion(forged, Refusal(Reason.FORGED, "forged"))
+
+    await refuse(2)
+    assert await store.alerts(9, True) == []
+    await refuse(3)
+    entries = await store.audits(None, 99)
+    assert [entry.act for entry in entries] == ["refused_completion"] * 2
+    assert (len(entries[0].step or ""), len(entries[0].actor)) == (300, 300)
+    (alert,) = await store.alerts(9, True)
+    assert (alert.kind, msgspec.json.decode(alert.details)) == ("refused_completions", {"count": 3})
+    assert len(alert.message) < 1_000
+    world.clock.advance(completing.REFUSALS_SECONDS)
+    await refuse(1)
+    assert len(await store.audits(None, 99)) == 3
+    assert await store.alerts(9, True) == [alert]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
+from stepward.store import rulings
 from stepward.store.contract import Store
 from tests.store.conformance.world import World
 
@@ -48,6 +50,52 @@ async def test_what_is_gone_is_not_buried(world: World, store: Store) -> None:
     assert (await store.dead_letters(9), await store.alerts(9, True)) == ([], [])
 
 
+async def test_a_flood_of_dead_letters_is_bounded_and_one_alert_counts_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rulings, "MOST_LETTERS", 3)
+    await bury(store, b"1", b"2")
+    (first,) = await store.alerts(9, True)
+    await bury(store, b"3")
+    await bury(store, b"4")
+    await store.messages.bury_bodies("q", [(b"5", "no sense", 1), (b"6", "no sense", 1)])
+    assert [letter.body for letter in await store.dead_letters(9)] == [b"3", b"2", b"1"]
+    assert await taken(store) == []
+    (alert,) = await store.alerts(9, True)
+    assert (alert.number, msgspec.json.decode(alert.details)) == (
+        first.number,
+        {"queue": "q", "count": 6, "dropped": 3},
+    )
+    assert alert.message.endswith(
+        "(6 so far, of which 3 were not kept as there are too many); see stepward dead-letters"
+    )
+    # Another queue has room of its own, and so has this one once an operator has made it.
+    await bury(store, b"other", queue="p")
+    await store.discard([letter.number for letter in await store.dead_letters(9) if letter.queue == "q"], "ada")
+    await bury(store, b"7")
+    assert [letter.body for letter in await store.dead_letters(9)] == [b"7", b"other"]
+
+
+async def test_dead_letters_are_bounded_in_bytes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rulings, "MOST_LETTER_BYTES", 10)
+    await bury(store, b"x" * 10)
+    await bury(store, b"y")
+    assert [letter.body for letter in await store.dead_letters(9)] == [b"x" * 10]
+
+
+async def test_dead_letters_that_no_operator_wants_are_deleted_in_the_end(world: World, store: Store) -> None:
+    await bury(store, b"old")
+    world.clock.advance(rulings.LETTERS_KEPT_SECONDS - 1)
+    await bury(store, b"new")
+    term = await store.lead("supervisor", 1000)
+    assert term is not None
+    await store.purge(term, [])
+    assert len(await store.dead_letters(9)) == 2
+    world.clock.advance(2)
+    await store.purge(term, [])
+    assert [letter.body for letter in await store.dead_letters(9)] == [b"new"]
+
+
 async def test_what_never_stood_in_the_store_is_buried_as_well(store: Store) -> None:
     await store.messages.bury_bodies("q", [(b"\xff", "no \0 sense", 3), (b"", "nothing", 1)])
     second, first = await store.dead_letters(9)
@@ -55,7 +103,7 @@ async def test_what_never_stood_in_the_store_is_buried_as_well(store: Store) -> 
     assert first.reason.startswith("no ")
     assert (second.body, second.reason, second.buried_at) == (b"", "nothing", store.now())
     (alert,) = await store.alerts(9, True)
-    assert msgspec.json.decode(alert.details) == {"queue": "q"}
+    assert msgspec.json.decode(alert.details) == {"queue": "q", "count": 2, "dropped": 0}
     await store.messages.bury_bodies("q", [(b"more", "no sense", 1)])
     await store.messages.bury_bodies("q", [])
     assert (len(await store.alerts(9, True)), len(await store.dead_letters(9))) == (1, 3)

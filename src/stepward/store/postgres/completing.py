@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from stepward.model.records import Step
+import msgspec
+
+from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
 from stepward.store import completing, rows
 from stepward.store.contract import Completion, Refusal
@@ -61,7 +63,7 @@ async def _complete(connection: Connection, completion: Completion, now: float) 
             # The owner, whose steps need no lock on the task, was faster.
             step = await _step(connection, completion)
             refused = completing.refusal(completion, task, step, now) or completing.overtaken(completion, task)
-    await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+    await _note(connection, completion, task, refused, now)
     return refused
 
 
@@ -77,4 +79,24 @@ async def _record(connection: Connection, completion: Completion, now: float) ->
 
 async def _refuse(connection: Connection, completion: Completion, refusal: Refusal, now: float) -> None:
     task = (await inbox.lock(connection, [completion.task])).get(completion.task)
-    await journal.write_audits(connection, [completing.audit(completion, task, refusal)], now)
+    await _note(connection, completion, task, refusal, now)
+
+
+async def _note(
+    connection: Connection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
+) -> None:
+    """Audit it; refusals that are too many are only counted."""
+    if refused is not None and await _are_too_many(connection, now):
+        known = await connection.row("completing.open_alert")
+        alert = completing.many_refused(completion, now, b"{}" if known is None else known[1])
+        await journal.count_on(connection, known, alert, now)
+    else:
+        await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+
+
+async def _are_too_many(connection: Connection, now: float) -> bool:
+    row = await connection.row("completing.refusals")
+    known = completing.Refusals() if row is None else msgspec.json.decode(row[0], type=completing.Refusals)
+    refusals = known.one_more(now)
+    await connection.change("completing.keep_refusals", msgspec.json.encode(refusals).decode())
+    return refusals.are_too_many

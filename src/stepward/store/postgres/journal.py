@@ -11,13 +11,21 @@ from stepward.model.records import Alert, Audit
 from stepward.store import rulings
 from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.postgres.columns import columns_of, without_nul
-from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connection import Connection, Row
 
 
 async def write_alerts(connection: Connection, alerts: Sequence[Alert], now: float) -> None:
     """Make alerts; one without an instant is of now."""
     if alerts:
         await connection.change("journal.insert_alert", *alert_columns(alerts, now))
+
+
+async def count_on(connection: Connection, known: Row | None, alert: Alert, now: float) -> None:
+    """Make an alert, or have the open one that is known (number, details) tell what this one does."""
+    if known is None:
+        await write_alerts(connection, [alert], now)
+    else:
+        await connection.change("journal.count_on", known[0], without_nul(alert.message), alert.details)
 
 
 async def settle(connection: Connection, places: Sequence[bytes], now: float) -> None:

@@ -40,3 +40,7 @@ where acknowledged_at is null and kind = 'non_deterministic' and details = $3
             and waits_for = $4 and workflow = $6 and version = $7
             and convert_from(error, 'UTF8')::json ->> 'place' = $8)
 returning number
+
+-- name: count_on
+-- More of what an open alert tells of.
+update {schema}.alert set message = $2, details = $3 where number = $1

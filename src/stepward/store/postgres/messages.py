@@ -111,7 +111,8 @@ class PostgresMessages:
 
 
 async def forget_expired(connection: Connection, now: float) -> int:
-    """Delete expired messages among the oldest, in queues from which nobody takes."""
+    """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
+    await connection.change("messages.forget_letters", now - rulings.LETTERS_KEPT_SECONDS, FORGET_LIMIT)
     return await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
 
@@ -124,11 +125,12 @@ async def _bury(
 ) -> None:
     tokens = [token for token, _ in letters]
     reasons = [without_nul(reason) for _, reason in letters]
-    count = await connection.change("messages.bury", tokens, queue, reasons, now)
-    await connection.change("messages.delete", tokens, queue)
-    if count:
+    full = await _is_full(connection, queue)
+    if not full:
+        await connection.change("messages.bury", tokens, queue, reasons, now)
+    if count := await connection.change("messages.delete", tokens, queue):
         await telling.put(connection, told, now)
-        await _tell(connection, queue, letters[0][1], now)
+        await _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
 
 
 async def _bury_bodies(
@@ -139,11 +141,21 @@ async def _bury_bodies(
     now: float,
 ) -> None:
     bodies, reasons, tries = columns_of(letters)
-    await connection.change("messages.bury_bodies", queue, bodies, [without_nul(why) for why in reasons], tries, now)
+    full = await _is_full(connection, queue)
+    if not full:
+        whys = [without_nul(why) for why in reasons]
+        await connection.change("messages.bury_bodies", queue, bodies, whys, tries, now)
     await telling.put(connection, told, now)
-    await _tell(connection, queue, letters[0][1], now)
+    await _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
 
 
-async def _tell(connection: Connection, queue: str, reason: str, now: float) -> None:
-    if await connection.row("messages.is_told", queue) is None:
-        await journal.write_alerts(connection, [rulings.dead_letter_alert(queue, reason, now)], now)
+async def _is_full(connection: Connection, queue: str) -> bool:
+    ((letters, letter_bytes),) = await connection.rows("messages.letters_of", queue)
+    return rulings.is_full(letters, letter_bytes)
+
+
+async def _tell(connection: Connection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
+    known = await connection.row("messages.open_alert", queue)
+    before = b"{}" if known is None else known[1]
+    alert = rulings.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    await journal.count_on(connection, known, alert, now)

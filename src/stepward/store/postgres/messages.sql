@@ -102,10 +102,20 @@ with recursive queues (queue) as (
         where queue > q.queue and queue < $2 order by queue, taken_until, token limit 1) as n)
 select queue from queues limit $3
 
--- name: is_told
--- Whether an alert of dead letters in that queue waits for an operator already.
-select 1 from {schema}.alert
+-- name: open_alert
+-- The alert of dead letters in that queue that waits for an operator.
+select number, details from {schema}.alert
 where acknowledged_at is null and kind = 'dead_letter' and convert_from(details, 'UTF8')::json ->> 'queue' = $1
+order by number limit 1 for update
+
+-- name: letters_of
+-- How many dead letters a queue has, and their bytes.
+select count(*), coalesce(sum(octet_length(body)), 0)::bigint from {schema}.dead_letter where queue = $1
+
+-- name: forget_letters
+-- Dead letters that no operator has wanted for long, the oldest first.
+delete from {schema}.dead_letter where number in (
+    select number from {schema}.dead_letter where buried_at < $1 order by number limit $2)
 
 -- name: dead_letters
 -- What operators look at, newest first.

@@ -58,6 +58,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "inbox": "sid",
         "signal_seen": "sd",
         "message": "sid",
+        "dead_letter": "sd",
         "workflow": "s",
         "schedule": "su",
         "instance": "siud",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
 from stepward.store import completing, rows
@@ -55,7 +57,7 @@ def _complete(connection: Connection, completion: Completion, now: float) -> Ref
     refused = completing.refusal(completion, task, step, now)
     if task is not None and step is not None and refused is None:
         _record(connection, task, completing.settled(completion, step), now)
-    journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+    _note(connection, completion, task, refused, now)
     return refused
 
 
@@ -68,7 +70,27 @@ def _record(connection: Connection, task: Task, completion: Completion, now: flo
 
 def _refuse(connection: Connection, completion: Completion, refusal: Refusal, now: float) -> None:
     task = inbox.find(connection, completion.task)
-    journal.write_audits(connection, [completing.audit(completion, task, refusal)], now)
+    _note(connection, completion, task, refusal, now)
+
+
+def _note(
+    connection: Connection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
+) -> None:
+    """Audit it; refusals that are too many are only counted."""
+    if refused is not None and _are_too_many(connection, now):
+        known = connection.row(Q["open_alert"])
+        alert = completing.many_refused(completion, now, b"{}" if known is None else known[1])
+        journal.count_on(connection, known, alert, now)
+    else:
+        journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+
+
+def _are_too_many(connection: Connection, now: float) -> bool:
+    row = connection.row(Q["refusals"])
+    known = completing.Refusals() if row is None else msgspec.json.decode(row[0], type=completing.Refusals)
+    refusals = known.one_more(now)
+    connection.change(Q["keep_refusals"], (msgspec.json.encode(refusals).decode(),))
+    return refusals.are_too_many
 
 
 def _step(connection: Connection, completion: Completion) -> Step | None:

@@ -18,3 +18,16 @@ set state = case when ?6 is null then 'completed' else 'failed' end,
     ordinal = null, finished_at = ?7, watched = 0
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
     and (complete_by is null or complete_by > ?7)
+
+-- name: refusals
+-- How many completions were refused of late.
+select value from stepward_meta where key = 'refused_completions'
+
+-- name: keep_refusals
+-- One more.
+insert into stepward_meta values ('refused_completions', ?1) on conflict (key) do update set value = excluded.value
+
+-- name: open_alert
+-- The alert on refused completions that waits for an operator.
+select number, details from stepward_alert
+where acknowledged_at is null and kind = 'refused_completions' order by number limit 1

@@ -8,7 +8,7 @@ from stepward.model.records import Alert, Audit
 from stepward.store import rulings
 from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.queries import load_queries
-from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "journal.sql", FRAGMENTS)
@@ -18,6 +18,14 @@ def write_alerts(connection: Connection, alerts: Sequence[Alert], now: float) ->
     """Make alerts; one without an instant is of now."""
     if alerts:
         connection.change_many(Q["insert_alert"], [alert_values(alert, now) for alert in alerts])
+
+
+def count_on(connection: Connection, known: Row | None, alert: Alert, now: float) -> None:
+    """Make an alert, or have the open one that is known (number, details) tell what this one does."""
+    if known is None:
+        write_alerts(connection, [alert], now)
+    else:
+        connection.change(Q["count_on"], (known[0], alert.message, alert.details))
 
 
 def settle(connection: Connection, places: Sequence[bytes], now: float) -> None:

@@ -36,3 +36,7 @@ where acknowledged_at is null and kind = 'non_deterministic' and details = ?3
             and waits_for = ?4 and workflow = ?6 and version = ?7
             and json_extract(cast(error as text), '$.place') = ?8)
 returning number
+
+-- name: count_on
+-- More of what an open alert tells of.
+update stepward_alert set message = ?2, details = ?3 where number = ?1

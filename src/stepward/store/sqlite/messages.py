@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stepward.store import rulings
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
-from stepward.store.rulings import among_asked, behind, dead_letter_alert
+from stepward.store.rulings import among_asked, behind, is_full
 from stepward.store.sqlite import journal, telling
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
@@ -86,7 +87,8 @@ class SqliteMessages:
 
 
 def forget_expired(connection: Connection, now: float) -> int:
-    """Delete expired messages among the oldest, in queues from which nobody takes."""
+    """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
+    connection.change(Q["forget_letters"], (now - rulings.LETTERS_KEPT_SECONDS, FORGET_LIMIT))
     return connection.change(Q["forget_expired"], (now, FORGET_LIMIT))
 
 
@@ -118,11 +120,12 @@ def _bury(
     told: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
-    count = connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
-    connection.change_many(Q["delete"], [(token, queue) for token, _ in letters])
-    if count:
+    full = _is_full(connection, queue)
+    if not full:
+        connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
+    if count := connection.change_many(Q["delete"], [(token, queue) for token, _ in letters]):
         telling.put(connection, told, now)
-        _tell(connection, queue, letters[0][1], now)
+        _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
 
 
 def _bury_bodies(
@@ -132,11 +135,19 @@ def _bury_bodies(
     told: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
-    connection.change_many(Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in letters])
+    full = _is_full(connection, queue)
+    if not full:
+        connection.change_many(Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in letters])
     telling.put(connection, told, now)
-    _tell(connection, queue, letters[0][1], now)
+    _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
 
 
-def _tell(connection: Connection, queue: str, reason: str, now: float) -> None:
-    if connection.row(Q["is_told"], (queue,)) is None:
-        journal.write_alerts(connection, [dead_letter_alert(queue, reason, now)], now)
+def _is_full(connection: Connection, queue: str) -> bool:
+    return is_full(*connection.rows(Q["letters_of"], (queue,))[0])
+
+
+def _tell(connection: Connection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
+    known = connection.row(Q["open_alert"], (queue,))
+    before = b"{}" if known is None else known[1]
+    alert = rulings.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    journal.count_on(connection, known, alert, now)

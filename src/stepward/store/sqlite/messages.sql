@@ -64,10 +64,20 @@ with recursive queues (queue) as (
     from queues as q where q.queue is not null)
 select queue from queues where queue is not null limit ?3
 
--- name: is_told
--- Whether an alert of dead letters in that queue waits for an operator already.
-select 1 from stepward_alert
+-- name: open_alert
+-- The alert of dead letters in that queue that waits for an operator.
+select number, details from stepward_alert
 where acknowledged_at is null and kind = 'dead_letter' and json_extract(cast(details as text), '$.queue') = ?1
+order by number limit 1
+
+-- name: letters_of
+-- How many dead letters a queue has, and their bytes.
+select count(*), coalesce(sum(length(body)), 0) from stepward_dead_letter where queue = ?1
+
+-- name: forget_letters
+-- Dead letters that no operator has wanted for long, the oldest first.
+delete from stepward_dead_letter where number in (
+    select number from stepward_dead_letter where buried_at < ?1 order by number limit ?2)
 
 -- name: dead_letters
 -- What operators look at, newest first.
