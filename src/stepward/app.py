@@ -245,7 +245,7 @@ class App:
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
             seal = Seal(await store.identity(fresh))
             reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal)
-            transport = await reach.transport()
+            transport = await reach.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:
             await store.close()
             raise

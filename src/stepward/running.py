@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stepward.client import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.host import Host
+from stepward.model.messages import request_queue
 from stepward.model.seal import Seal
 from stepward.observers.logs import LogSink
 from stepward.observers.webhook import WebhookSink
@@ -71,8 +73,8 @@ class Reach:
     hints: Hints
     seal: Seal
 
-    async def transport(self) -> Transport:
-        """What carries requests and replies. Raises SettingsError or TransportError."""
+    async def transport(self, asks: Sequence[str]) -> Transport:
+        """What carries requests to the Agents ``asks`` and replies. Raises SettingsError or TransportError."""
         if self.settings.transport == "local":
             return MemoryTransport(self.store.now)
         if self.settings.transport == "store":
@@ -89,6 +91,8 @@ class Reach:
             observers=self.observers,
             bury=burying(self.store.messages),
             seal=self.seal,
+            lease=self.settings.lease,
+            asks=[request_queue(agent) for agent in asks],
         )
 
     def store_queues(self) -> AppQueues:

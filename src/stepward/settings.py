@@ -94,7 +94,7 @@ class Settings:
     store: str = _setting("sqlite:///stepward.db", readers.store, show=_show_store)
     transport: str = _setting("local", readers.transport, show=_show_transport)
     """``local`` (queues in this process), ``store`` (queues in the state store), or the URL of a broker:
-    ``nats://HOST``, ``amqp://HOST``."""
+    ``nats://HOST``, ``amqp://HOST``; ``?prefix=NAME`` goes before every name there."""
     lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=_show_duration)
     supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
     poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)

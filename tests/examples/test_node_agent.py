@@ -20,6 +20,7 @@ from servers import nats
 from stepward import App, Client, Queues
 from tests.examples.order_calls import AGENTS, BODY
 from tests.programs import program
+from tests.transport.brokers import clear
 from tests.transport.wire.described import Described
 from tests.transport.wire.doors import NatsDoor
 from tests.transport.wire.taps import Tap, tapped_nats
@@ -122,6 +123,7 @@ async def shop(broker: str, services: dict[str, ServiceProcess], tmp_path: Path)
         shop = Shop(client, queues, tap, services["mail"], agent)
         await shop.mail_is_served()
         yield shop
+    await clear(broker, "orders")
 
 
 async def test_an_order_goes_through(shop: Shop) -> None:

@@ -116,6 +116,7 @@ async def opened(
     buried: Buried | None = None,
     now: Callable[[], float] | None = None,
     seal: Seal = SEAL,
+    asks: Sequence[str] = (),
 ) -> BrokerTransport:
     observers = Observers(*([events.append] if events is not None else []))
     return await open_broker(
@@ -126,6 +127,8 @@ async def opened(
         observers=observers,
         bury=(buried or Buried()).bury,
         seal=seal,
+        lease=10.0,
+        asks=asks,
     )
 
 
@@ -134,7 +137,7 @@ async def clear(address: str, app: str) -> None:
     if address.startswith("amqp"):
         return
     connection = await client.connect(address.partition("?")[0].split(","))
-    for stream in (f"STEPWARD_{app}", f"STEPWARD_{app}+submissions", f"STEPWARD_{app}+responses"):
+    for stream in [f"STEPWARD_{app}{kind}" for kind in ("", "+store", "+submissions", "+responses")]:
         with suppress(NotFoundError):
             await connection.jetstream().delete_stream(stream)
     await connection.close()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stepward.clock import Environment
+from stepward.transport.names import BrokerNames
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.queues import Queues
 
@@ -55,7 +56,7 @@ class Stage:
     def __init__(self) -> None:
         self.server = Channel()
         link: Any = self.server
-        self.queues = Queues(link, "shop", asyncio.get_running_loop().time, Environment(), self._tell_loss)
+        self.queues = Queues(link, BrokerNames("shop"), asyncio.get_running_loop().time, Environment(), self._tell_loss)
 
     async def append(self) -> None:
         await self.queues.append("agents.x", [Parcel(b"[]", float("inf"))])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
 from stepward.clock import Environment
-from stepward.errors import SettingsError
+from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
 from stepward.model.seal import Seal
 from stepward.readers import BROKER
@@ -16,6 +17,7 @@ from stepward.transport.appqueues import BrokerQueues, Depot
 from stepward.transport.brokered import Broker, BrokerTransport
 from stepward.transport.contract import Lost
 from stepward.transport.graves import Bury
+from stepward.transport.names import BrokerNames, names_at
 
 Made_co = TypeVar("Made_co", covariant=True)
 
@@ -29,10 +31,17 @@ async def open_broker(
     observers: Observers,
     bury: Bury,
     seal: Seal,
+    lease: float,
+    asks: Sequence[str] = (),
 ) -> BrokerTransport:
-    """A transport over the broker of that address, connected. Raises SettingsError or TransportError."""
-    make, _ = _makers(address)
-    broker = make(app=app, now=now, environment=environment, observers=observers)
+    """A transport over the broker of that address, connected. Raises SettingsError or TransportError.
+
+    Another store that has the application's name there raises SettingsError. ``asks`` are the Agents' queues that this
+    process publishes to: it makes them with that ``lease``, so that Agents need no right to.
+    """
+    plain, names = names_at(address, app)
+    make, _ = _makers(plain)
+    broker = make(names=names, now=now, environment=environment, observers=observers)
     transport = BrokerTransport(
         broker,
         app=app,
@@ -43,7 +52,11 @@ async def open_broker(
         seal=seal,
     )
     try:
-        await broker.open(transport.told, transport.lost)
+        await broker.open(transport.told, transport.lost, seal.store)
+        for queue in asks:
+            # Requests to that queue are refused, too, and that is reported.
+            with suppress(QueueRefused):
+                await broker.prepare(queue, lease)
     except BaseException:
         await transport.close()
         raise
@@ -65,16 +78,24 @@ def broker_queues(
     bury: Bury | None,
 ) -> BrokerQueues:
     """The applications' own queues at that broker, over a connection of their own. Raises SettingsError."""
-    _, make = _makers(address)
-    depot = make(app=app, now=now, environment=environment, observers=observers)
+    plain, names = names_at(address, app)
+    _, make = _makers(plain)
+    depot = make(names=names, now=now, environment=environment, observers=observers)
     return BrokerQueues(depot, app=app, new_uid=environment.new_uid, observers=observers, bury=bury)
 
 
 class Opening(Broker, Protocol):
     """A broker that is still to be connected."""
 
-    async def open(self, told: Callable[[bytes], None], lost: Lost) -> None:
-        """Connect; ``told`` hears what processes tell, ``lost`` of queues that lost messages. Raises TransportError."""
+    async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
+        """Connect; ``told`` hears what processes tell, ``lost`` of queues that lost messages.
+
+        Raises SettingsError if another store than ``store`` has the application's name there, or TransportError.
+        """
+        ...
+
+    async def prepare(self, queue: str, lease: float) -> None:
+        """Make an Agent's queue that this process publishes to, if it is missing. Raises TransportError."""
         ...
 
 
@@ -82,9 +103,9 @@ class Makes(Protocol[Made_co]):
     """Makes what knows a broker's address already."""
 
     def __call__(
-        self, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
+        self, *, names: BrokerNames, now: Callable[[], float], environment: Environment, observers: Observers
     ) -> Made_co:
-        """One for that application, not connected yet."""
+        """One for the application of these names, not connected yet."""
         ...
 
 

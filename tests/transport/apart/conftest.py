@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.programs import program
-from tests.transport.brokers import SERVERS
+from tests.transport.wire.doors import Door, opened
 
 
 def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -17,9 +17,13 @@ def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callab
 
 
 @pytest.fixture(params=["nats", "rabbitmq"])
-async def address(request: pytest.FixtureRequest) -> str:
-    """A broker of each kind."""
-    if request.param == "nats":
-        return await asyncio.to_thread(SERVERS.nats)
-    program("rabbitmq-server", "rabbitmq-server")
-    return await asyncio.to_thread(SERVERS.rabbitmq)
+async def door(request: pytest.FixtureRequest) -> Door:
+    """A server of each kind of broker."""
+    if request.param == "rabbitmq":
+        program("rabbitmq-server", "rabbitmq-server")
+    return await asyncio.to_thread(opened, request.param)
+
+
+@pytest.fixture
+def address(door: Door) -> str:
+    return door.address

@@ -11,8 +11,10 @@ from stepward import Agent, App, Client, workflow
 from stepward.model.messages import request_queue
 from stepward.model.records import Alert
 from stepward.model.seal import Seal, StoreIdentity
+from stepward.transport.wire import Wire, join
 from tests.transport.brokers import brokered, new_app
 from tests.transport.messages import reply, request, seal_of
+from tests.transport.wire.doors import Door
 
 pytestmark = pytest.mark.servers
 
@@ -31,10 +33,13 @@ async def fulfil(order: str) -> str:
     return await charge(order)
 
 
-async def test_one_alert_names_both_stores(address: str, tmp_path: Path) -> None:
-    shop = application(new_app(), address, tmp_path)
-    async with brokered(address, app=shop.name, seal=OTHER) as staging, shop.running(), shop.client() as client:
-        await staging.publish(request_queue("payments"), [request(f"{number}", proof=None) for number in range(MANY)])
+async def test_one_alert_names_both_stores(door: Door, tmp_path: Path) -> None:
+    shop = application(new_app(), door.address, tmp_path)
+    staging = Wire(shop.name, OTHER)
+    async with shop.running(), shop.client() as client:
+        await (await client.submit(fulfil, "o0")).result(timeout="30s")
+        asked = [staging.encode(request(f"{number}", proof=None), 0.0) for number in range(MANY)]
+        await door.put(shop.name, request_queue("payments"), join(asked))
         alert = await alerted(client)
         ours = await seal_of(client.store)
         assert (alert.kind, alert.task) == ("foreign_store", None)

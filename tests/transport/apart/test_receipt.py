@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from stepward.model import answers
 from stepward.model.messages import request_queue
 from stepward.model.seal import Seal, StoreIdentity
+from stepward.transport.wire import Wire, join
 from tests.transport.brokers import Heard, brokered, new_app
 from tests.transport.messages import SEAL, reply, request
+from tests.transport.wire.doors import Door
 
 pytestmark = pytest.mark.servers
 
@@ -17,18 +21,21 @@ PAYMENTS = request_queue("payments")
 REPLIES = "replies.scheduler-1"
 
 
-async def test_a_request_of_another_store_reaches_no_agent(address: str) -> None:
+async def test_a_request_of_another_store_reaches_no_agent(door: Door) -> None:
     app, events = new_app(), Heard()
-    async with brokered(address, app=app, seal=OTHER) as staging, brokered(address, app=app, events=events) as ours:
-        await staging.publish(PAYMENTS, [request("staging", proof=None)])
+    async with brokered(door.address, app=app, events=events) as ours:
         await ours.publish(PAYMENTS, [request("ours", proof=None)])
+        await door.put(app, PAYMENTS, join([Wire(app, OTHER).encode(request("staging", proof=None), 0.0)]))
         (delivery,) = await ours.take(PAYMENTS, 1, 5.0)
         assert delivery.message == request("ours")
+        taking = asyncio.create_task(ours.take(PAYMENTS, 1, 5.0))
         rejected = (await events.of("transport.rejected")).fields
         assert (rejected["queue"], rejected["reason"], rejected["count"]) == (PAYMENTS, "foreign_store", 1)
         assert SEAL.store in rejected["error"]
         assert OTHER.store in rejected["error"]
         await ours.settle(PAYMENTS, [delivery])
+        taking.cancel()
+        await asyncio.wait([taking])
 
 
 async def test_an_answer_carries_the_proof_of_its_request(address: str) -> None:

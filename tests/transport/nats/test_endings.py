@@ -8,6 +8,7 @@ from nats.aio.client import Client
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.transport.names import BrokerNames
 from stepward.transport.nats.address import nats_address
 from stepward.transport.nats.link import Link
 
@@ -22,7 +23,13 @@ async def test_what_ends_while_the_link_is_made_is_not_kept(address: str) -> Non
         if len(clients) == 1:
             await client.close()
 
-    link = Link(nats_address(address), app="s", opened=end_the_first, environment=Environment(), observers=Observers())
+    link = Link(
+        nats_address(address),
+        names=BrokerNames("s"),
+        opened=end_the_first,
+        environment=Environment(),
+        observers=Observers(),
+    )
     with pytest.raises(TransportError, match="to answer, found: no answer"):
         await link.open()
     await link.open()

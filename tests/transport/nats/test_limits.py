@@ -29,7 +29,7 @@ async def test_an_application_sets_no_room_aside(tmp_path: Path) -> None:
         try:
             account = await connection.jetstream().account_info()
             assert {stream.config.max_bytes for stream in await connection.jetstream().streams_info()} == {-1}
-            assert account.streams == 3
+            assert account.streams == 4
         finally:
             await connection.close()
 

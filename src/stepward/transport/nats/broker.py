@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 
 from nats.aio.client import Client
@@ -11,7 +12,9 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.contract import Lost
 from stepward.transport.intake import Intake
+from stepward.transport.names import BrokerNames
 from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.claim import claim
 from stepward.transport.nats.link import Link
 from stepward.transport.nats.source import NatsSource
 from stepward.transport.nats.stream import Stream
@@ -19,6 +22,9 @@ from stepward.transport.outgoing import Parcel
 
 MOST_ADOPTED = 10_000
 NEVER = float("inf")
+NEVER_SEEN = float("-inf")
+LOOK_SECONDS = 600.0
+"""Between two looks whether the consumer of an Agent's queue is still there."""
 
 
 class NatsBroker:
@@ -30,22 +36,33 @@ class NatsBroker:
         self,
         address: NatsAddress,
         *,
-        app: str,
+        names: BrokerNames,
         now: Callable[[], float],
         environment: Environment,
         observers: Observers,
     ) -> None:
-        self._link = Link(address, app=app, opened=self._listen, environment=environment, observers=observers)
-        self._stream = Stream(self._link, app, now, self._lose)
+        self._link = Link(address, names=names, opened=self._listen, environment=environment, observers=observers)
+        self._stream = Stream(self._link, names, now, self._lose)
+        self._names = names
         self._now = now
+        self._leases: dict[str, float] = {}
+        """By queue of the Agents that this process asks, the lease on requests."""
+        self._seen_at: dict[str, float] = {}
+        """When the consumer of such a queue was last seen, by the loop's time."""
         self._told: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
-    async def open(self, told: Callable[[bytes], None], lost: Lost) -> None:
+    async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
         """See ``Opening.open``; a missing stream is made."""
         self._told, self._lost = told, lost
         await self._link.open()
+        await claim(self._link, self._names, store)
         await self._stream.open()
+
+    async def prepare(self, queue: str, lease: float) -> None:
+        """See ``Opening.prepare``; the consumer is made again if it is gone when something is published."""
+        self._leases[queue] = lease
+        await self._look_after(queue)
 
     @property
     def limit(self) -> int:
@@ -54,6 +71,8 @@ class NatsBroker:
 
     async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
         """See ``Broker.append``."""
+        if queue in self._leases:
+            await self._look_after(queue)
         await self._stream.append(queue, parcels)
 
     def source(self, queue: str, intake: Intake[str]) -> NatsSource:
@@ -91,7 +110,15 @@ class NatsBroker:
     async def _listen(self, client: Client) -> None:
         await client.subscribe(self._stream.told, cb=self._heard)
 
+    async def _look_after(self, queue: str) -> None:
+        """Make the consumer of an Agent's queue again, should somebody have deleted it."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._seen_at.get(queue, NEVER_SEEN) + LOOK_SECONDS:
+            await self._stream.consumer(queue, self._leases[queue])
+            self._seen_at[queue] = now
+
     def _lose(self) -> None:
+        self._seen_at.clear()
         if self._lost is not None:
             self._lost(None)
 

@@ -10,6 +10,7 @@ from nats.js.api import RetentionPolicy
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.appqueues import RESPONSES, Posted
+from stepward.transport.names import BrokerNames
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.appstream import AppStream
 from stepward.transport.nats.link import Link
@@ -36,19 +37,18 @@ class NatsDepot:
         self,
         address: NatsAddress,
         *,
-        app: str,
+        names: BrokerNames,
         now: Callable[[], float],
         environment: Environment,
         observers: Observers,
     ) -> None:
-        self._app = app
+        self._root = names.root
         self._new_uid = environment.new_uid
-        self._link = Link(address, app=app, opened=_nothing, environment=environment, observers=observers)
-        # No application's name has a plus: the streams of "shop" are never those of another.
+        self._link = Link(address, names=names, opened=_nothing, environment=environment, observers=observers)
         self._posted = AppStream(
             self._link,
-            f"STEPWARD_{app}+submissions",
-            [f"stepward.{app}.submissions.*", f"stepward.{app}.letters.*"],
+            f"{names.stream}+submissions",
+            [f"{names.root}.submissions.*", f"{names.root}.letters.*"],
             retention=RetentionPolicy.WORK_QUEUE,
             max_age=None,
             most_messages=MOST_POSTED,
@@ -56,8 +56,8 @@ class NatsDepot:
         )
         self._told = AppStream(
             self._link,
-            f"STEPWARD_{app}+responses",
-            [f"stepward.{app}.responses.*"],
+            f"{names.stream}+responses",
+            [f"{names.root}.responses.*"],
             retention=RetentionPolicy.LIMITS,
             max_age=7 * DAY,
             most_messages=MOST_TOLD,
@@ -105,7 +105,7 @@ class NatsDepot:
 
     def _subject(self, queue: str) -> str:
         kind, _, name = queue.split(".", 2)
-        return f"stepward.{self._app}.{'responses' if kind == 'replies' else kind}.{token(name)}"
+        return f"{self._root}.{'responses' if kind == 'replies' else kind}.{token(name)}"
 
 
 def token(name: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -17,6 +19,7 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.lasting import Lasting
+from stepward.transport.names import BrokerNames
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.encrypted import EncryptedClient
 from stepward.transport.nats.login import login_of
@@ -32,6 +35,7 @@ OLDEST = (2, 11)
 HEADERS = 1024
 """Bytes of a message that are its headers'."""
 FAULTS = (NatsError, OSError, TimeoutError)
+LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 MOST_DENIED = 100
 """The last permission errors are remembered: NATS sends them apart from the request, which gets no answer."""
 
@@ -42,10 +46,16 @@ class Link:
     """Keeps one connection; ``opened`` is given each before anybody else has it."""
 
     def __init__(
-        self, address: NatsAddress, *, app: str, opened: Opened, environment: Environment, observers: Observers
+        self,
+        address: NatsAddress,
+        *,
+        names: BrokerNames,
+        opened: Opened,
+        environment: Environment,
+        observers: Observers,
     ) -> None:
         self.address = address
-        self._app = app
+        self._names = names
         self.limit = 1024 * 1024 - HEADERS
         """The largest message that the server of the last connection takes."""
         self._opened = opened
@@ -155,9 +165,9 @@ class Link:
             await client.connect(
                 [server],
                 **login,
-                name=f"stepward {self._app}",
+                name=f"stepward {self._names.app}",
                 # So that a user of the server can be kept to one application.
-                inbox_prefix=f"_INBOX.{self._app}",
+                inbox_prefix=self._inbox(server),
                 error_cb=self._err,
                 closed_cb=partial(self._closed, client),
                 # Once closed a client stays closed, and some refusals close it: each connection has its own.
@@ -172,6 +182,11 @@ class Link:
         if (version.major, version.minor) < OLDEST:
             raise TransportError(f"NATS {version.major}.{version.minor}, and expected 2.11 or newer")
         await self._opened(client)
+
+    def _inbox(self, server: str) -> str:
+        """Where answers come: each login has a place of its own, so that none need hear what others are answered."""
+        login = urlsplit(server).username or ""
+        return f"{self._names.inbox}.{login}" if LOGIN.fullmatch(login) else self._names.inbox
 
     async def _err(self, error: Exception) -> None:
         if PERMISSIONS in str(error):

@@ -23,6 +23,8 @@ from nats.js.errors import Error as JetStreamError
 from nats.js.errors import NoStreamResponseError, NotFoundError
 
 from stepward.errors import QueueRefused, TransportError
+from stepward.model.messages import request_queue
+from stepward.transport.names import BrokerNames
 from stepward.transport.nats.link import Link
 from stepward.transport.outgoing import Parcel
 
@@ -33,7 +35,8 @@ MOST_MESSAGES = 100_000
 MOST_TAKEN = 100_000
 """Broker messages of one queue that nobody has settled yet."""
 IDLE_SECONDS = 3600.0
-"""A queue's consumer that nobody asked for so long is forgotten; what stands in the queue is not."""
+"""A Scheduler's consumer that nobody asked for so long is forgotten; what stands in its queue is not."""
+ASKED = request_queue("")
 ANSWER_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
 """How long a cluster may take to find a new leader before what is asked of it fails."""
@@ -45,9 +48,9 @@ Done = TypeVar("Done")
 class Stream:
     """Makes the stream and its consumers where they are missing, and appends to it; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, app: str, now: Callable[[], float], lost: Callable[[], None]) -> None:
-        self.name = f"STEPWARD_{app}"
-        self._prefix = f"stepward.{app}"
+    def __init__(self, link: Link, names: BrokerNames, now: Callable[[], float], lost: Callable[[], None]) -> None:
+        self.name = names.stream
+        self._root = names.root
         self._link = link
         self._now = now
         self._lost = lost
@@ -57,12 +60,12 @@ class Stream:
 
     def subject(self, queue: str) -> str:
         """The subject of a queue."""
-        return f"{self._prefix}.queue.{queue}"
+        return f"{self._root}.queue.{queue}"
 
     @property
     def told(self) -> str:
         """The subject over which processes tell one another what nobody keeps."""
-        return f"{self._prefix}.told"
+        return f"{self._root}.told"
 
     async def open(self) -> None:
         """Make the stream unless it is there; one that is there stays as its operator wants it.
@@ -113,7 +116,7 @@ class Stream:
                 ack_wait=lease,
                 max_deliver=-1,
                 max_ack_pending=MOST_TAKEN,
-                inactive_threshold=IDLE_SECONDS,
+                inactive_threshold=None if queue.startswith(ASKED) else IDLE_SECONDS,
             )
             await context.add_consumer(self.name, config)
         return lease

@@ -14,8 +14,10 @@ from stepward.events import Observers
 from stepward.transport.contract import Lost
 from stepward.transport.intake import Intake
 from stepward.transport.losses import encode_loss
+from stepward.transport.names import BrokerNames
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.adoption import Adoption
+from stepward.transport.rabbitmq.claim import claim
 from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
 from stepward.transport.rabbitmq.source import Handle, RabbitSource
@@ -34,19 +36,25 @@ class RabbitBroker:
     limit = LIMIT
 
     def __init__(
-        self, address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
+        self,
+        address: str,
+        *,
+        names: BrokerNames,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
     ) -> None:
-        self._app = app
-        self._exchange = f"stepward.{app}.told"
+        self._names = names
+        self._exchange = f"{names.root}.told"
         self._environment = environment
         self._own = self._new_name()
         """The queue in which this process is told: that it is gone tells that the broker has lost its data."""
         self._tag = ""
         self._was_here = False
         self._link = Link(
-            address, name=f"stepward {app}", opened=self._listen, environment=environment, observers=observers
+            address, name=f"stepward {names.app}", opened=self._listen, environment=environment, observers=observers
         )
-        self._queues = Queues(self._link, app, now, environment, self._tell_loss)
+        self._queues = Queues(self._link, names, now, environment, self._tell_loss)
         self._adoption = Adoption(self._link, self._queues)
         self._now = now
         self._sources: dict[str, tuple[RabbitSource, Intake[Handle]]] = {}
@@ -54,10 +62,15 @@ class RabbitBroker:
         self._told: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
-    async def open(self, told: Callable[[bytes], None], lost: Lost) -> None:
+    async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
         """See ``Opening.open``."""
         self._told, self._lost = told, lost
         await self._link.open()
+        await claim(self._link, self._names, store)
+
+    async def prepare(self, queue: str, lease: float) -> None:
+        """See ``Opening.prepare``."""
+        await self._queues.ensure(queue)
 
     async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
         """See ``Broker.append``."""
@@ -125,7 +138,7 @@ class RabbitBroker:
 
     async def _tell_loss(self, queue: str) -> None:
         with contextlib.suppress(TransportError):
-            await self.tell(encode_loss(self._app, self._environment.new_uid(), queue))
+            await self.tell(encode_loss(self._names.app, self._environment.new_uid(), queue))
 
     async def _heard(self, message: AbstractIncomingMessage) -> None:
         if self._told is not None:

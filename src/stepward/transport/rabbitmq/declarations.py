@@ -8,6 +8,7 @@ from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMessage, AbstractQueue, FieldValue
 
 from stepward.transport.appqueues import RESPONSES
+from stepward.transport.names import BrokerNames
 from stepward.transport.rabbitmq.link import Link
 
 DAY = 86_400.0
@@ -34,15 +35,15 @@ TOLD: dict[str, FieldValue] = POSTED | {
 class Declarations:
     """Names the queues of one application and makes them where they are missing; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, app: str, now: Callable[[], float]) -> None:
+    def __init__(self, link: Link, names: BrokerNames, now: Callable[[], float]) -> None:
         self.link = link
         self.now = now
-        self._prefix = f"stepward.{app}"
+        self._root = names.root
 
     def name(self, queue: str) -> str:
         """The name that a queue has at the broker."""
         kind, _, name = queue.split(".", 2)
-        return f"{self._prefix}.{'responses' if kind == 'replies' else kind}.{name}"
+        return f"{self._root}.{'responses' if kind == 'replies' else kind}.{name}"
 
     async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
         """Make a queue unless it is there."""
@@ -52,7 +53,7 @@ class Declarations:
     async def copies(self, channel: AbstractChannel) -> AbstractExchange:
         """Where copies of what is told go, for whoever only watches."""
         return await channel.declare_exchange(
-            f"{self._prefix}.watched", ExchangeType.DIRECT, durable=True, timeout=ANSWER_SECONDS
+            f"{self._root}.watched", ExchangeType.DIRECT, durable=True, timeout=ANSWER_SECONDS
         )
 
     async def declare_copy(self, queue: str, channel: AbstractChannel) -> AbstractQueue:

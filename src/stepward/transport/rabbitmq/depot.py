@@ -15,6 +15,7 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.appqueues import RESPONSES, Posted
+from stepward.transport.names import BrokerNames
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, EXPIRES, Declarations
 from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.publishing import own_channel
@@ -40,13 +41,23 @@ class RabbitDepot:
     limit = LIMIT
 
     def __init__(
-        self, address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
+        self,
+        address: str,
+        *,
+        names: BrokerNames,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
     ) -> None:
         self._now = now
         self._link = Link(
-            address, name=f"stepward {app} queues", opened=self._opened, environment=environment, observers=observers
+            address,
+            name=f"stepward {names.app} queues",
+            opened=self._opened,
+            environment=environment,
+            observers=observers,
         )
-        self._declarations = Declarations(self._link, app, now)
+        self._declarations = Declarations(self._link, names, now)
         self._line: Line | None = None
         self._declared: set[str] = set()
         self._copies: AbstractExchange | None = None

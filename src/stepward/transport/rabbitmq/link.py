@@ -64,6 +64,7 @@ class Link:
         )
         self.open = self._lasting.open
         self.line = self._lasting.connection
+        self.shown = self._address.shown
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:
@@ -78,7 +79,7 @@ class Link:
             if reason is None:
                 raise
             raise QueueRefused(
-                f"{what}: expected RabbitMQ at {self._address.shown} to do its part, found: {reason}; "
+                f"{what}: expected RabbitMQ at {self.shown} to do its part, found: {reason}; "
                 "look at the queue and the permissions there",
                 reason=reason,
             ) from error.__cause__

@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractQueue, FieldValue
 from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
+from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.clock import Environment
+from stepward.transport.names import BrokerNames
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.link import Line, Link
 from stepward.transport.rabbitmq.publishing import own_channel
@@ -43,14 +45,14 @@ class Queues:
     def __init__(
         self,
         link: Link,
-        app: str,
+        names: BrokerNames,
         now: Callable[[], float],
         environment: Environment,
         tell_loss: Callable[[str], Awaitable[None]],
     ) -> None:
         self.tell_loss = tell_loss
         """Tells every process that a queue was deleted."""
-        self._prefix = f"stepward.{app}"
+        self._root = names.root
         self._link = link
         self._now = now
         self._environment = environment
@@ -63,11 +65,17 @@ class Queues:
 
     def name(self, queue: str) -> str:
         """The name that a queue has at the broker."""
-        return f"{self._prefix}.{queue}"
+        return f"{self._root}.{queue}"
 
     async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
         """Make a queue unless it is there."""
         return await channel.declare_queue(self.name(queue), durable=True, arguments=ARGUMENTS, timeout=ANSWER_SECONDS)
+
+    async def ensure(self, queue: str) -> None:
+        """Make a queue unless it is there, as this process knows it."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            await self._ensure(queue, line)
 
     async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
         """Append messages, all at once; each is confirmed."""
@@ -93,12 +101,20 @@ class Queues:
             self._declared.clear()
         if queue not in self._declared:
             is_lost = queue in self._known and not await is_there(line, self.name(queue))
-            async with own_channel(line.connection) as channel:
-                await self.declare(queue, channel)
+            await self._declare(queue, line)
             self._declared.add(queue)
             self._known.add(queue)
             if is_lost:
                 await self.tell_loss(queue)
+
+    async def _declare(self, queue: str, line: Line) -> None:
+        try:
+            async with own_channel(line.connection) as channel:
+                await self.declare(queue, channel)
+        except ChannelAccessRefused:
+            # An Agent's login need not make what its Schedulers have made.
+            if not await is_there(line, self.name(queue)):
+                raise
 
     async def _replace_if_stuck(self, queue: str, line: Line) -> None:
         """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.

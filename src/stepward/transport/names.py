@@ -1,0 +1,59 @@
+"""What the queues of an application are called at a broker: by its name, behind the prefix that the address gives."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from stepward.errors import SettingsError
+
+OPTION = "prefix="
+PREFIX = re.compile(r"[A-Za-z0-9_-]{1,50}")
+
+
+class BrokerNames(Struct, frozen=True):
+    """The beginnings of an application's names at a broker."""
+
+    app: str
+    prefix: str = ""
+
+    @property
+    def root(self) -> str:
+        """Of subjects at NATS, of queues and exchanges at RabbitMQ."""
+        return f"{self.prefix}.stepward.{self.app}" if self.prefix else f"stepward.{self.app}"
+
+    @property
+    def stream(self) -> str:
+        """Of streams at NATS. No application's name has a plus: those of one are never those of another."""
+        return f"{self.prefix}+STEPWARD_{self.app}" if self.prefix else f"STEPWARD_{self.app}"
+
+    @property
+    def inbox(self) -> str:
+        """Of the subjects under which NATS answers."""
+        return f"_INBOX.{self.prefix}+{self.app}" if self.prefix else f"_INBOX.{self.app}"
+
+
+def names_at(address: str, app: str) -> tuple[str, BrokerNames]:
+    """The broker's address without the option ``prefix``, and the names there. Raises SettingsError."""
+    head, _, query = address.partition("?")
+    options = query.split("&") if query else []
+    prefixes = [option.removeprefix(OPTION) for option in options if option.startswith(OPTION)]
+    if not prefixes:
+        return address, BrokerNames(app)
+    if len(prefixes) > 1 or not PREFIX.fullmatch(prefixes[0]):
+        found = f"{'&'.join(prefixes)!r:.100}"
+        raise SettingsError(f"transport: expected one prefix= of 1 to 50 of A-Z a-z 0-9 _ -, found {found}; change it")
+    rest = "&".join(option for option in options if not option.startswith(OPTION))
+    return f"{head}?{rest}" if rest else head, BrokerNames(app, prefixes[0])
+
+
+def check_claim(broker: str, names: BrokerNames, store: str, owner: str, marker: str) -> None:
+    """Raise SettingsError unless ``store`` is the one to which ``marker`` gives the application's name."""
+    if owner != store:
+        found = f"the store {owner!r:.60}" if owner else "no store, and no right to claim the name"
+        raise SettingsError(
+            f"transport: expected the application {names.app!r} of the store {store!r} at {broker}, found {found}; "
+            "give one of the two a prefix (?prefix=NAME in its address), or delete the "
+            f"{marker} if that store is gone"
+        )

@@ -1,0 +1,64 @@
+"""Which store has an application's name at RabbitMQ: an exchange through which nothing goes says so.
+
+The server declares an exchange that is there only with the same alternate exchange, so that one that names the store is
+made once. A login that may not declare it looks for that alternate exchange, for which it needs no rights.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aio_pika import ExchangeType
+from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed
+from aiormq.exceptions import ChannelAccessRefused
+
+from stepward.transport.names import BrokerNames, check_claim
+from stepward.transport.rabbitmq.link import Link
+from stepward.transport.rabbitmq.publishing import own_channel
+
+ANSWER_SECONDS = 5.0
+CURRENT = re.compile(r"current is '([^']*)'")
+
+
+async def claim(link: Link, names: BrokerNames, store: str) -> None:
+    """Take the name for a store, unless one has it. Raises SettingsError if that is another, or TransportError."""
+    name = f"{names.root}.store"
+    owner = await _declared(link, name, store)
+    if owner is None:
+        owner = store if await _is_there(link, f"{name}.{store}") else ""
+    check_claim(f"RabbitMQ at {link.shown}", names, store, owner, f"exchange {name}")
+
+
+async def _declared(link: Link, name: str, store: str) -> str | None:
+    """The store that has the name; None if this login may not ask."""
+    line = await link.line()
+    with link.reaching(f"exchange {name}"):
+        try:
+            async with own_channel(line.connection) as channel:
+                await channel.declare_exchange(
+                    name,
+                    ExchangeType.FANOUT,
+                    durable=True,
+                    arguments={"alternate-exchange": f"{name}.{store}"},
+                    timeout=ANSWER_SECONDS,
+                )
+                await channel.declare_exchange(
+                    f"{name}.{store}", ExchangeType.FANOUT, durable=True, timeout=ANSWER_SECONDS
+                )
+        except ChannelPreconditionFailed as error:
+            current = CURRENT.search(str(error))
+            return current[1].removeprefix(f"{name}.") if current is not None else ""
+        except ChannelAccessRefused:
+            return None
+    return store
+
+
+async def _is_there(link: Link, name: str) -> bool:
+    line = await link.line()
+    with link.reaching(f"exchange {name}"):
+        try:
+            async with own_channel(line.connection) as channel:
+                await channel.get_exchange(name, ensure=True)
+        except ChannelNotFoundEntity:
+            return False
+    return True

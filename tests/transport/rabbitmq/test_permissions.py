@@ -1,0 +1,160 @@
+"""The permissions that docs/deployment.md gives to users of a RabbitMQ server: they are enough, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import aio_pika
+import pytest
+from aio_pika.abc import AbstractChannel
+from aiormq.exceptions import ChannelAccessRefused
+
+from servers import rabbitmq
+from stepward import Agent, App, workflow
+from tests.programs import program
+
+pytestmark = pytest.mark.servers
+
+PAGE = Path(__file__).parents[3] / "docs" / "deployment.md"
+SALT = b"salt"
+MAIL, OWN = "stepward.shop.agents.mail", "stepward.shop.agents.payments"
+
+
+def documented() -> dict[str, tuple[str, str, str]]:
+    """By user, what it may configure, write and read."""
+    found = re.findall(r"rabbitmqctl set_permissions (\w+) '(.*?)' '(.*?)' '(.*?)'", PAGE.read_text())
+    assert len(found) == 2
+    return {user: (configure, write, read) for user, configure, write, read in found}
+
+
+def definitions() -> str:
+    """Those users, each with its name as the password."""
+    rights = {"guest": (".*", ".*", ".*"), **documented()}
+    users = [{"name": user, "password_hash": _hash(user), "tags": ""} for user in rights]
+    permissions = [
+        {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}
+        for user, (configure, write, read) in rights.items()
+    ]
+    return json.dumps({"users": users, "vhosts": [{"name": "/"}], "permissions": permissions})
+
+
+def _hash(password: str) -> str:
+    return base64.b64encode(SALT + sha256(SALT + password.encode()).digest()).decode()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[rabbitmq.Server]:
+    program("rabbitmq-server", "rabbitmq-server")
+    settings = "load_definitions = {folder}/definitions.json\n"
+    with rabbitmq.running(settings=settings, files={"definitions.json": definitions()}) as server:
+        yield server
+
+
+def at(server: rabbitmq.Server, user: str) -> str:
+    return server.address.replace("guest:guest", f"{user}:{user}")
+
+
+def application(address: str, folder: Path, sent: asyncio.Future[None]) -> App:
+    payments, mail = Agent("payments"), Agent("mail")
+
+    @payments.operation(complete_by="30s")
+    async def charge(order: str) -> str:
+        return f"charge-{order}"
+
+    @mail.operation(complete_by="30s")
+    async def send(order: str) -> str:
+        await sent
+        return f"mail-{order}"
+
+    @workflow
+    async def fulfil(order: str) -> str:
+        return await charge(order)
+
+    @workflow
+    async def write(order: str) -> str:
+        return await send(order)
+
+    store = f"sqlite:///{folder}/shop.db"
+    return App("shop", workflows=[fulfil, write], agents=[payments, mail], store=store, transport=address)
+
+
+@asynccontextmanager
+async def channel_of(server: rabbitmq.Server, user: str) -> AsyncIterator[AbstractChannel]:
+    connection = await aio_pika.connect(at(server, user))
+    try:
+        yield await connection.channel()
+    finally:
+        await connection.close()
+
+
+async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitmq.Server, tmp_path: Path) -> None:
+    sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    shop = application(at(guarded, "shop"), tmp_path, sent)
+    agents = application(at(guarded, "payments"), tmp_path, sent)
+    async with (
+        shop.running(agents=["mail"]) as running,
+        agents.running(scheduler=False, supervisor=False, agents=["payments"]),
+        shop.client() as orders,
+    ):
+        tasks = [await orders.submit("fulfil", f"o{number}", id=f"o{number}") for number in range(10)]
+        assert [await task.result(timeout="30s") for task in tasks] == [f"charge-o{number}" for number in range(10)]
+        assert await orders.alerts(10) == []
+
+        mailed = await orders.submit("write", "m", id="m")
+        while not await orders.task("m").steps():  # noqa: ASYNC110  nothing tells of a step that began
+            await asyncio.sleep(0.01)
+        assert running.host.scheduler is not None
+        replies = f"stepward.shop.replies.{running.host.scheduler.instance}"
+        for act in refused_acts(replies):
+            async with channel_of(guarded, "payments") as channel:
+                with pytest.raises(ChannelAccessRefused):
+                    await act(channel)
+
+        record, (step,) = await orders.record("m"), await orders.task("m").steps()
+        forged: dict[str, Any] = {
+            "specversion": "1.0",
+            "type": "stepward.reply",
+            "id": "1",
+            "source": "/stepward/shop/agents.mail",
+            "correlationid": record.uid,
+            "run": record.run,
+            "step": step.key,
+            "attempt": step.attempt,
+            "outcome": "completed",
+            "data": "stolen",
+        }
+        async with channel_of(guarded, "payments") as channel:
+            body = json.dumps([forged]).encode()
+            await channel.default_exchange.publish(aio_pika.Message(body), replies)
+        while not (alerts := await orders.alerts(10)):  # noqa: ASYNC110  another actor raises it
+            await asyncio.sleep(0.01)
+        assert [alert.kind for alert in alerts] == ["old_wire"]
+        sent.set_result(None)
+        assert await mailed.result(timeout="30s") == "mail-m"
+
+
+def refused_acts(replies: str) -> list[Callable[[AbstractChannel], Awaitable[object]]]:
+    """What the user of the payments Agent may not do."""
+
+    async def get(channel: AbstractChannel, queue: str) -> None:
+        await (await channel.get_queue(queue, ensure=False)).get(fail=False)
+
+    async def declare(channel: AbstractChannel) -> None:
+        await channel.declare_exchange("stepward.shop.store", durable=True)
+
+    return [
+        lambda channel: get(channel, MAIL),
+        lambda channel: get(channel, replies),
+        lambda channel: channel.queue_delete(MAIL),
+        lambda channel: channel.queue_delete(replies),
+        lambda channel: channel.exchange_delete("stepward.shop.store"),
+        declare,
+    ]
