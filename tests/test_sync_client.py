@@ -17,7 +17,7 @@ from stepward import App, SyncClient, step, workflow
 from stepward.errors import Refused, StoreUnusable
 from stepward.sync import SyncQueues
 
-BOUND = 20
+BOUND = 120.0
 
 
 @step()

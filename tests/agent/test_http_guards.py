@@ -24,7 +24,7 @@ from stepward.policies import CircuitBreaker, Retry
 from tests.agent.conftest import Start
 
 MIB = 1024 * 1024
-BOUND = 20
+BOUND = 120.0
 
 
 class Parts(httpx.AsyncByteStream):

@@ -18,7 +18,7 @@ from stepward.transport.queues import AppQueues
 from tests.transport.brokers import Heard, new_app
 
 QUEUE = "orders"
-BOUND = 60.0
+BOUND = 120.0
 LAST = "stepward.task.completed"
 T = TypeVar("T")
 

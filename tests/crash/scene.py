@@ -18,7 +18,7 @@ from tests.crash.ledger import Ledger
 ROOT = Path(__file__).parents[2]
 ALL = ("scheduler", "agent", "supervisor")
 KILLED = (137, -signal.SIGKILL)
-PATIENCE = 40.0
+PATIENCE = 120.0
 BUSY = "StoreUnavailable"
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ TASKS = {
 }
 NEEDS_EXPIRY = ("W5", "U")
 """Points that are passed only when a step runs out of time."""
-START_BOUND = 8.0
+START_BOUND = 20.0
 """Seconds for whatever is not the protocol's own: starting Python, a busy machine."""
 
 ALONE = [

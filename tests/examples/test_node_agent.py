@@ -27,7 +27,7 @@ from tests.transport.wire.taps import Tap, tapped_nats
 
 pytestmark = pytest.mark.servers
 
-BOUND = 60.0
+BOUND = 120.0
 REPLIES = "replies.orders.test"
 FEW_LINES = 80
 

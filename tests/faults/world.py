@@ -27,7 +27,7 @@ from tests.transport.brokers import clear, new_app
 PACE = 0.02
 """Seconds between two submissions of a load."""
 MOST_OPEN = 20
-PATIENCE = 40.0
+PATIENCE = 120.0
 CLEAR_SECONDS = 5.0
 WARM = 10
 """Effects after which an application is at work."""

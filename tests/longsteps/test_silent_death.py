@@ -22,7 +22,7 @@ from tests.transport.brokers import SERVERS, clear, new_app
 
 pytestmark = pytest.mark.servers
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 LEASE = 1.0
 SOON = 20.0
 """Beyond the lease this is room for a machine that is busy."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Arrival(NamedTuple):

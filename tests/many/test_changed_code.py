@@ -12,6 +12,7 @@ from stepward import Agent, App, TaskHandle, patched, wait_for, workflow
 from stepward.model.states import TaskState
 from stepward.model.stopped import WAITS_FOR
 from stepward.workflow.definition import Workflow
+from tests.many.gate import PATIENCE
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -50,7 +51,7 @@ def code(change: str = "") -> Workflow[[], Any]:
 
 
 async def until(look: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not await look():  # noqa: ASYNC110  another process could bring it about
             await asyncio.sleep(0.02)
 
@@ -77,7 +78,7 @@ async def test_a_deploy_that_does_not_fit_calls_nothing_and_one_that_does_goes_o
         handle = client.task(handle.id)
         await handle.signal("go")
         if change == "patched":
-            assert await handle.result(timeout=30) == "whole"
+            assert await handle.result(timeout=PATIENCE) == "whole"
             assert [*called, "charge last"] == CALLED
             return
         await until(lambda: stands(handle, WAITS_FOR))
@@ -85,6 +86,6 @@ async def test_a_deploy_that_does_not_fit_calls_nothing_and_one_that_does_goes_o
         assert [alert.kind for alert in await client.alerts()] == ["non_deterministic"]
     assert called == CALLED
     async with (old := app("")).running(), old.client() as client:
-        assert await client.task(handle.id).result(timeout=30) == "whole"
+        assert await client.task(handle.id).result(timeout=PATIENCE) == "whole"
         assert await client.alerts() == []
     assert [*called, "charge last"] == CALLED

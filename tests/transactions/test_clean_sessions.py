@@ -16,7 +16,7 @@ from tests.transactions.application import SETTINGS, application
 
 pytestmark = pytest.mark.servers
 
-BOUND = 20
+BOUND = 120.0
 BACKEND = "select pg_backend_pid()"
 LOCKS = "select count(*) from pg_locks where locktype = 'advisory'"
 

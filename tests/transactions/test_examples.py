@@ -31,7 +31,7 @@ from tests.transactions.connections import OnDjango
 
 pytestmark = pytest.mark.servers
 
-BOUND = 60
+BOUND = 120.0
 DONE = "teapot for A-1 is on its way"
 
 

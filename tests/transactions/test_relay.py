@@ -26,7 +26,7 @@ from tests.transactions.application import application, delivery, order
 
 pytestmark = pytest.mark.servers
 
-BOUND = 60
+BOUND = 120.0
 KILLED = (137, -signal.SIGKILL)
 POINTS = ["O1.after", "O2.after", "O3.after", "store.commit.before", "store.commit.after"]
 

@@ -22,7 +22,7 @@ from tests.transactions.steps_process import booking, steps_app
 
 pytestmark = pytest.mark.servers
 
-BOUND = 60
+BOUND = 120.0
 SETTINGS: dict[str, Any] = {"poll": "100ms", "supervisor_every": "50ms", "lease": "1s"}
 
 

@@ -19,7 +19,7 @@ from tests.transactions.connections import OnDjango
 
 pytestmark = pytest.mark.servers
 
-BOUND = 20
+BOUND = 45  # less than the minute after which a patient application looks by itself
 
 
 async def _waits_for_a_lock(database: Database, pid: int) -> None:

@@ -12,7 +12,7 @@ import asyncpg
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.connection import Connection
 
-WITHIN = 20.0
+WITHIN = 120.0
 """Seconds for one meeting; a deadlock or a lost wake-up ends the test."""
 MOST = 40
 """Statements that a verb has at most."""

@@ -19,7 +19,7 @@ from stepward.store.postgres import PostgresStore
 from tests.store.postgres.server import SETTINGS
 from tests.store.postgres.worlds import environment_of
 
-WITHIN = 30.0
+WITHIN = 120.0
 IN_SYNC = "select 1 from pg_stat_replication where sync_state in ('sync', 'quorum')"
 WAITING = "select pid from pg_stat_activity where wait_event = 'SyncRep' order by pid"
 

@@ -18,7 +18,7 @@ from tests.tiers import sampled
 pytestmark = pytest.mark.servers
 
 SETTINGS: dict[str, Any] = {"lease": "3s", "supervisor_every": "50ms", "poll": "100ms", "transport": "store"}
-WITHIN = 60
+WITHIN = 120.0
 LAYOUTS = [
     ({"scheduler"}, {"agents"}, {"supervisor"}),
     ({"scheduler", "supervisor"}, {"agents"}),

@@ -12,7 +12,7 @@ from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
 
-WITHIN = 60.0
+WITHIN = 120.0
 QUEUE = "replies.shop.web"
 
 

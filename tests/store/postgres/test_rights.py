@@ -21,7 +21,7 @@ from stepward.store.postgres.rights import PRIVILEGES, RIGHTS
 from tests.store.postgres import application
 from tests.store.postgres.worlds import Database
 
-BOUND = 60
+BOUND = 120.0
 GUIDE = Path("docs/deployment.md").read_text(encoding="utf-8").partition("## Rights on PostgreSQL")[2]
 OWNER_SQL, OTHERS_SQL = re.findall(r"```sql\n(.*?)```", GUIDE, re.DOTALL)[:2]
 LOGINS = re.findall(r"create role (\w+) login", OWNER_SQL + OTHERS_SQL)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.faults
 
 QUEUE = "agents.payments"
 LEASE = 1.0
-BOUND = 30.0
+BOUND = 120.0
 
 
 async def until_taken(transport: Transport, wanted: set[str]) -> None:

@@ -20,7 +20,7 @@ from tests.transport.brokers import Heard, brokered, new_app, opened
 from tests.transport.messages import reply, request
 
 QUEUE = "agents.payments"
-BOUND = 30.0
+BOUND = 120.0
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 
 from tests.transport.wire.described import Tapped
 
-BOUND = 60.0
+BOUND = 120.0
 
 
 class Tap(list[Tapped]):

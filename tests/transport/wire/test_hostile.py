@@ -29,7 +29,7 @@ from tests.transport.wire.taps import Tap
 
 pytestmark = pytest.mark.servers
 
-BOUND = 60.0
+BOUND = 120.0
 TILL = request_queue("till")
 
 

@@ -28,7 +28,7 @@ from stepward.errors import ServiceUnavailable
 from stepward.store.contract import Transaction
 from tests.transport.wire.taps import Tap
 
-BOUND = 60.0
+BOUND = 120.0
 MANY = 100
 SOON = Backoff("10ms", maximum="10ms")
 
