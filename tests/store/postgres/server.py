@@ -25,7 +25,8 @@ do $$ declare name text; begin
     end loop;
     for name in select tablename from pg_tables where schemaname = 'stepward_shop' loop
         execute case name
-            when 'meta' then 'delete from stepward_shop.meta where key = ''forgiven_at'''
+            when 'meta' then
+                'delete from stepward_shop.meta where key in (''forgiven_at'', ''refused_completions'')'
             when 'leadership' then
                 'update stepward_shop.leadership set instance = '''', term = 0, expires_at = 0.0'
             else format('delete from stepward_shop.%I', name) end;
