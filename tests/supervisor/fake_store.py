@@ -39,6 +39,7 @@ class FakeStore:
         self.decisions: list[Decision] = []
         self.expiries: list[tuple[Post, Audit]] = []
         self.graces: list[float] = []
+        self.grace_left = 0
         self.attached: list[Standby] | None = None
         self.serving: list[Instance] = []
         self.recurring: dict[str, Schedule] = {}
@@ -67,12 +68,18 @@ class FakeStore:
             unserved=self.unserved_kinds,
             alerts=len(self._due_alerts()),
             schedules=len(self._due_schedules()),
+            grace=self.grace_left > 0,
         )
 
     async def forgive(self, term: int, grace: float) -> bool:
         self._call("forgive")
         self.graces.append(grace)
         return term == self.valid_term
+
+    async def go_on_forgiving(self, term: int) -> int:
+        self._call("go_on_forgiving")
+        self.grace_left -= bool(self.grace_left)
+        return self.grace_left
 
     async def fence(self, term: int) -> list[Instance]:
         self._call("fence")

@@ -154,6 +154,19 @@ class TestOutage:
         assert bench.store.graces == [10.0]
         assert len(bench.store.decisions) == 1
 
+    async def test_grace_in_batches_goes_on_at_once_and_nothing_is_judged_before_all_have_it(
+        self, bench: Bench
+    ) -> None:
+        supervisor = bench.supervisor()
+        bench.store.grace_left = 15
+        bench.store.steps = [step(1)]
+        assert await supervisor.turn() == 0.0
+        assert bench.store.calls.count("go_on_forgiving") == 10
+        assert await supervisor.turn() == 0.0
+        assert bench.store.decisions == []
+        await supervisor.turn()
+        assert len(bench.store.decisions) == 1
+
     async def test_a_grace_that_could_not_be_given_is_given_before_anything_is_judged(self, bench: Bench) -> None:
         supervisor = bench.supervisor()
         await supervisor.turn()

@@ -77,6 +77,8 @@ class Supervisor:
         """By then all who live have renewed their leases by the store's clock as it is since its last jump."""
         self._failures = 0
         self._led = False
+        self._hurries = False
+        """Whether the next pass is to begin at once."""
         self.acted = False
         """Whether the last pass changed something that others in this process should look at."""
 
@@ -90,7 +92,7 @@ class Supervisor:
 
         Alerts go out and old tasks go away beside the passes: neither a slow sink nor a slow disk holds up a step.
         """
-        self.acted = False
+        self.acted = self._hurries = False
         try:
             self.acted = (await self._pass(in_background=True)).did_something
         except (StoreUnavailable, CommitUnknown) as error:
@@ -100,7 +102,7 @@ class Supervisor:
             self._observers.tell("store.unavailable", actor=self._actor, error=str(error), delay=delay)
             return delay
         self._failures = 0
-        return self._settings.supervisor_every
+        return 0.0 if self._hurries else self._settings.supervisor_every
 
     async def once(self) -> PassReport:
         """Pass after pass until nothing more is due; raises StoreUnavailable. The report sums them up."""
@@ -139,6 +141,8 @@ class Supervisor:
         self._must_forgive |= self._was_cut_off()
         if self._must_forgive:
             return await self._forgive(term)
+        if due.grace:
+            return await self._go_on_forgiving(term)
         report = await self._supervise(term, due, in_background=in_background)
         await self._standbys.look(term)
         await self._mixed_code.look(term)
@@ -179,6 +183,19 @@ class Supervisor:
         if forgave:
             self._observers.tell("supervisor.forgave", term=term, grace=self._settings.lease)
         return PassReport(led=True, forgave=forgave)
+
+    async def _go_on_forgiving(self, term: int) -> PassReport:
+        """Some batches of grace; the next pass begins at once, and nothing is judged before all have it."""
+        forgiven = 0
+        for _ in range(BATCHES):
+            count = await self._store.go_on_forgiving(term)
+            forgiven += count
+            if not count:
+                break
+        self._hurries = forgiven > 0
+        self._observers.tell("supervisor.forgiving", term=term, tasks=forgiven)
+        self._expect_next()
+        return PassReport(led=True, forgave=True)
 
     async def _supervise(self, term: int, due: Due, *, in_background: bool) -> PassReport:
         fenced = await self._fence(term) if due.dead_instances else 0

@@ -33,10 +33,9 @@ BOUNDED = {
     ("scheduler.next_wake", "task_waking"),
     ("supervisor.due", "task_claimable"),
     ("supervisor.unserved", "task_claimable"),
-    ("supervisor.extend_steps", "task_held"),
-    ("supervisor.restart_tasks", "task_held"),
+    ("supervisor.held", "task_held"),
 }
-"""The first of an index, and no more; and after an outage or a jump of the clock all that is held."""
+"""The first of an index, and no more."""
 EXPECTED = {
     "turn.held": {"task_pkey"},
     "turn.lock": {"task_pkey"},
@@ -72,7 +71,10 @@ EXPECTED = {
     "messages.read": {"message_queue"},
     "messages.standing": {"message_queue"},
     "messages.read_since": {"message_queue"},
-    "supervisor.extend_steps": {"task_held", "step_pkey"},
+    "supervisor.held": {"task_held"},
+    "supervisor.extend_tasks": {"task_pkey"},
+    "supervisor.extend_steps": {"task_pkey", "step_pkey"},
+    "supervisor.restart_deadlines": {"task_deadline", "task_pkey"},
     "supervisor.free": {"task_held", "task_pkey"},
     "supervisor.expired_steps": {"step_watched", "task_pkey"},
     "supervisor.decide": {"step_pkey"},

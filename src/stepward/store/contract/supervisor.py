@@ -26,6 +26,8 @@ class Due(Struct, frozen=True, kw_only=True):
     alerts: int
     schedules: int
     """Recurring tasks whose next nominal time has come."""
+    grace: int = 0
+    """Whether tasks are left that have not had the grace after an outage: until they have, nothing is judged."""
 
 
 class ExpiredStep(Struct, frozen=True, kw_only=True):
@@ -104,8 +106,13 @@ class SupervisorStore(RetentionStore, Protocol):
         """After an outage in which no instance renewed: extend live leases and running deadlines by ``grace``, once.
 
         After a jump of the clock live leases end ``grace`` from now, whichever way it went, and so do the deadlines of
-        tasks that are past their own.
+        tasks that are past their own. A large store gives it to leases and to some tasks; ``Due.grace`` says whether
+        some are left.
         """
+        ...
+
+    async def go_on_forgiving(self, term: int) -> int:
+        """Give the grace to the next tasks that have not had it; how many, 0 once all have it."""
         ...
 
     async def fence(self, term: int) -> list[Instance]:

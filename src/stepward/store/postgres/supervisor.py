@@ -15,6 +15,8 @@ from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.expiry import Expiry
+from stepward.store.postgres.grace import Grace
 from stepward.store.postgres.leadership import Leadership
 from stepward.store.postgres.scheduler import WAKE_LIMIT
 from stepward.store.postgres.stalled import end_stalled
@@ -38,6 +40,8 @@ class PostgresSupervisor:
         self._clock = database.clock
         self._bell = bell
         self._leadership = Leadership(database)
+        self._grace = Grace(database, self._leadership)
+        self._expiry = Expiry(database.others)
         self._forgiven = self._clock.jumped()
         """The jumps of the clock for which grace was given, or who led then has seen to it."""
 
@@ -52,11 +56,13 @@ class PostgresSupervisor:
     async def forgive(self, term: int, grace: float) -> bool:
         """See ``SupervisorStore.forgive``."""
         jumped = self._clock.jumped()
-        forgave = await self._lane.write(
-            _forgive, self._leadership, term, grace, self._clock.now(), jumped != self._forgiven
-        )
+        forgave = await self._grace.begin(term, grace, jumped=jumped != self._forgiven)
         self._forgiven = jumped
         return forgave
+
+    async def go_on_forgiving(self, term: int) -> int:
+        """See ``SupervisorStore.go_on_forgiving``."""
+        return await self._grace.go_on(term)
 
     async def fence(self, term: int) -> list[Instance]:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
@@ -72,8 +78,7 @@ class PostgresSupervisor:
 
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
         """See ``SupervisorStore.expired_steps``."""
-        found = await self._lane.read(Connection.rows, "supervisor.expired_steps", self._clock.now(), limit)
-        return [rulings.expired_step(row) for row in found]
+        return await self._expiry.steps(self._clock.now(), limit)
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
         """See ``SupervisorStore.decide``."""
@@ -165,27 +170,6 @@ async def _due(connection: Connection, clock: StoreClock) -> Due:
     ((*counts, shown),) = await connection.rows("supervisor.due", now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
     clock.heard(shown, sent)
     return Due(**dict(zip(Due.__struct_fields__, counts, strict=True)))
-
-
-async def _forgive(
-    connection: Connection, leadership: Leadership, term: int, grace: float, now: float, jumped: bool
-) -> bool:
-    if not await leadership.leads(connection, term):
-        return False
-    if not jumped and not await _is_silent(connection, now):
-        return False
-    await connection.change("supervisor.write_forgiven_at", now)
-    extend = "restart" if jumped else "extend"
-    await connection.change(f"supervisor.{extend}_leases", now, grace)
-    await connection.change(f"supervisor.{extend}_tasks", now, grace)
-    await connection.change("supervisor.extend_steps", now, grace)
-    return True
-
-
-async def _is_silent(connection: Connection, now: float) -> bool:
-    ((forgiven_at,),) = await connection.rows("supervisor.forgiven_at")
-    ((is_silent,),) = await connection.rows("supervisor.silence", now, forgiven_at)
-    return bool(is_silent)
 
 
 async def _fence(connection: Connection, now: float) -> list[Instance]:

@@ -18,6 +18,7 @@ select
     (select count(*) from (
         select 1 from {schema}.alert where delivered_at is null and next_try <= $1 limit $2) as untold),
     (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1),
+    (select count(*) from {schema}.meta where key = 'grace'),
     extract(epoch from clock_timestamp())::float8
 
 -- name: silence
@@ -49,35 +50,48 @@ update {schema}.instance as i set expires_at = $1::float8 + $2::float8
 from (select id from {schema}.instance where alive order by id for update) as living
 where i.id = living.id and i.alive
 
--- name: extend_tasks
--- Grace for what owners do now; tasks are locked before their steps, and by their uids.
-update {schema}.task as t set complete_by = greatest(t.complete_by, $1) + $2
-from (select uid from {schema}.task where locked_by is not null and complete_by is not null order by uid for update)
-    as held
-where t.uid = held.uid
+-- name: grace
+-- How far the grace is that is being given; nobody else gives of it before this transaction ends.
+select value from {schema}.meta where key = 'grace' for update
 
--- name: restart_tasks
--- The same after the clock was set, and grace for tasks that are past their own deadline since then.
-update {schema}.task as t
-set complete_by = case when t.locked_by is null then t.complete_by
-        when t.complete_by is not null then greatest(t.complete_by, $1::float8) + $2::float8 end,
-    deadline = case when t.deadline <= $1::float8 then $1::float8 + $2::float8 else t.deadline end
-from (select uid from {schema}.task where uid = any(array(
-        select uid from {schema}.task where locked_by is not null and complete_by is not null
-        union all
-        select uid from {schema}.task
-        where deadline is not null and finished_at is null and state <> 'undoing' and deadline <= $1::float8))
-    order by uid for update) as found
-where t.uid = found.uid
+-- name: write_grace
+-- It is this far.
+insert into {schema}.meta (key, value) values ('grace', $1) on conflict (key) do update set value = excluded.value
+
+-- name: end_grace
+-- All have it.
+delete from {schema}.meta where key = 'grace'
+
+-- name: held
+-- The next tasks that have owners.
+select locked_by, uid from {schema}.task
+where locked_by is not null and (locked_by, uid) > ($1, $2) order by locked_by, uid limit $3
+
+-- name: extend_tasks
+-- Grace for what their owners do now; tasks are locked before their steps, and by their uids.
+update {schema}.task as t set complete_by = greatest(t.complete_by, $1) + $2
+from (select uid from {schema}.task where uid = any($3::text[]) order by uid for update) as held
+where t.uid = held.uid and case when t.locked_by is not null then true end and t.complete_by is not null
 
 -- name: extend_steps
--- Grace for the running steps of held tasks; the rest has no owner to have been kept from it.
+-- Grace for the running steps of these tasks; a task without an owner has nobody to have been kept from it.
 update {schema}.step as s set complete_by = greatest(s.complete_by, $1) + $2
 from {schema}.task as t
 cross join lateral (
     select task, run, key from {schema}.step
     where task = t.uid and state = 'running' and complete_by is not null offset 0) as r
-where t.locked_by is not null and s.task = r.task and s.run = r.run and s.key = r.key
+where t.uid = any($3::text[]) and case when t.locked_by is not null then true end
+    and s.task = r.task and s.run = r.run and s.key = r.key
+
+-- name: restart_deadlines
+-- Grace for some of the tasks that are past their own deadline since the clock was set.
+update {schema}.task as t set deadline = $2
+from (select uid from {schema}.task where uid = any(array(
+        select uid from {schema}.task
+        where deadline is not null and finished_at is null and state <> 'undoing' and deadline <= $1
+        order by deadline limit $3))
+    order by uid for update) as late
+where t.uid = late.uid
 
 -- name: end_stalled
 -- End sessions of this schema's processes that stand still between asking for the plan of a statement and running it, for
@@ -122,17 +136,20 @@ from held where t.uid = held.uid
 returning t.uid, t.recovery_count
 
 -- name: expired_steps
--- Watched running steps past their complete-by, of live owners, oldest first. Each step asks for its task: the offsets
--- keep the plan from beginning with the tasks.
-select s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state, t.workflow,
+-- Watched running steps past their complete-by, the first $6 behind a place; those alone of live owners with what the
+-- judge needs. Each step asks for its task: the offsets keep the plan from beginning with the tasks.
+select s.complete_by, s.task, s.run, s.key, t.id, s.attempt, s.failure_count, s.kind, t.state, t.workflow,
     t.version, w.policy, s.error
-from {schema}.step as s
-cross join lateral (select * from {schema}.task where uid = s.task offset 0) as t
-cross join lateral (select * from {schema}.instance where id = t.locked_by offset 0) as i
+from (
+    select * from {schema}.step
+    where watched and complete_by <= $1 and (complete_by, task, run, key) > ($2, $3, $4, $5)
+    order by complete_by, task, run, key limit $6) as s
+left join lateral (
+    select own.* from (select * from {schema}.task where uid = s.task offset 0) as own
+    where s.state = 'running' and own.state in ('processing', 'waiting', 'undoing')
+        and exists (select 1 from {schema}.instance where id = own.locked_by and alive)) as t on true
 left join {schema}.workflow as w on w.name = t.workflow and w.version = t.version
-where s.watched and s.state = 'running' and s.complete_by <= $1
-    and t.state in ('processing', 'waiting', 'undoing') and i.alive
-order by s.complete_by limit $2
+order by s.complete_by, s.task, s.run, s.key
 
 -- name: decide
 -- The one decision on each attempt; what is in doubt already stays so. Those that applied, by their places.

@@ -105,6 +105,7 @@ class SqliteStore:
         self.lead = supervisor.lead
         self.due = supervisor.due
         self.forgive = supervisor.forgive
+        self.go_on_forgiving = supervisor.go_on_forgiving
         self.fence = supervisor.fence
         self.free = supervisor.free
         self.expired_steps = supervisor.expired_steps

@@ -80,6 +80,10 @@ class SqliteSupervisor:
         """See ``SupervisorStore.forgive``."""
         return await self._database.write(_forgive, term, grace, self._clock.now())
 
+    async def go_on_forgiving(self, term: int) -> int:
+        """See ``SupervisorStore.go_on_forgiving``; here all have it at once."""
+        return 0
+
     async def fence(self, term: int) -> list[Instance]:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
         return await self._database.write(_fence, term, self._clock.now())

@@ -17,7 +17,8 @@ select
     + (select count(*) from (select 1 from stepward_task where {waking} and wake_at <= ?3 limit 1)),
     (select count(*) from (
         select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2)),
-    (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1)
+    (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1),
+    0
 
 -- name: silence
 -- Whether all fell silent since the last grace: noted by the first to renew, or the leases of all who were there are
