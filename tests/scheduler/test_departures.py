@@ -51,7 +51,7 @@ class Door(MemoryTransport):
         if isinstance(messages[-1], Request):
             self.latest = messages[-1]
 
-    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         self.out.append((queue, [f"not {task}"]))
 
     @property

@@ -40,7 +40,7 @@ class Away:
     async def leave(self) -> None: ...
 
 
-async def put(queue: str, messages: Sequence[Message]) -> None:
+async def put(queue: str, messages: Sequence[Message], is_returned: bool) -> None:
     raise TransportError("expected a broker, found none")
 
 

@@ -160,7 +160,7 @@ class Departures:
         if not lane.requests:
             revoked, lane.revoked = lane.revoked, []
             for step in revoked:
-                await self._transport.revoke(queue, step.task, step.run, step.key)
+                await self._transport.revoke(queue, step.task, step.run, step.key, step.attempt)
         self._environment.failpoint("W4.after")
 
     async def _wait(self, lane: Lane) -> None:

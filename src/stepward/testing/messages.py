@@ -207,10 +207,10 @@ class FaultyTransport:
         self._admit("extend")
         return await self._transport.extend(queue, deliveries, lease)
 
-    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """See ``Transport.revoke``."""
         self._admit("revoke")
-        await self._transport.revoke(queue, task, run, key)
+        await self._transport.revoke(queue, task, run, key, attempt)
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """See ``Transport.on_revoke``; word comes to the process that listens, if it comes."""

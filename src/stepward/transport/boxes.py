@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -29,6 +29,8 @@ class Box(Generic[Handle]):
     """By place."""
     is_spoilt: bool = False
     """Something of it is still to be buried."""
+    is_returned: bool = False
+    """Whether somebody may have had it before it came, and may work on it still."""
     is_open: bool = False
     """Whether somebody was given something of it."""
     is_lapsed: bool = False
@@ -43,7 +45,10 @@ Place = tuple[Box[Handle], int]
 class Boxes(Generic[Handle]):
     """The boxes of one queue. ``done`` gathers the handles to be acknowledged."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_revoked: Callable[[Request], bool] = lambda _: False) -> None:
+        self._is_revoked = is_revoked
+        self.revoked: list[Place[Handle]] = []
+        """Requests for which nobody waits, to be answered and settled."""
         self.done: list[Handle] = []
         self.expired = 0
         """Requests that came too late for anybody."""
@@ -69,19 +74,26 @@ class Boxes(Generic[Handle]):
         box = self._boxes[ident]
         self._waiting = deque(entry for entry in self._waiting if entry[0] is not box)
         self._given = {token: entry for token, entry in self._given.items() if entry[0] is not box}
-        box.handle, box.leased_until, box.is_lapsed = handle, leased_until, False
+        box.handle, box.leased_until, box.is_lapsed, box.is_returned = handle, leased_until, False, True
         self._keep(box)
 
     def add(
-        self, ident: str, handle: Handle, leased_until: float, messages: Sequence[Message], *, is_spoilt: bool
+        self,
+        ident: str,
+        handle: Handle,
+        leased_until: float,
+        messages: Sequence[Message],
+        *,
+        is_spoilt: bool,
+        is_returned: bool = False,
     ) -> Box[Handle]:
         """A new one."""
-        box: Box[Handle] = Box(ident, handle, leased_until, dict(enumerate(messages)), is_spoilt)
+        box: Box[Handle] = Box(ident, handle, leased_until, dict(enumerate(messages)), is_spoilt, is_returned)
         self._keep(box)
         return box
 
     def take(self, limit: int, now: float) -> list[Delivery]:
-        """Up to ``limit`` messages that are neither expired nor lost to somebody else."""
+        """Up to ``limit`` messages that are neither expired, revoked nor lost to somebody else."""
         found: list[Delivery] = []
         while self._waiting and len(found) < limit:
             box, place = self._waiting.popleft()
@@ -91,6 +103,9 @@ class Boxes(Generic[Handle]):
             if _is_late(message, now):
                 self.expired += 1
                 self.settle_place(box, place)
+                continue
+            if isinstance(message, Request) and self._is_revoked(message):
+                self.revoked.append((box, place))
                 continue
             self._token += 1
             self._given[self._token] = box, place

@@ -16,7 +16,11 @@ from stepward.transport.losses import decode_loss
 from stepward.transport.outgoing import Packer, Parcel
 from stepward.transport.refusals import Refusals
 from stepward.transport.rejections import Rejections
+from stepward.transport.revocations import Revocations
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation
+
+TOLD = "told"
+"""What word to all processes is called among the queues."""
 
 
 class Broker(Protocol):
@@ -78,6 +82,7 @@ class BrokerTransport:
         self._bury = bury
         self._refusals = Refusals(broker.name, observers)
         self._rejections = Rejections(observers, now)
+        self._revocations = Revocations()
         self._wire = Wire(app, seal)
         self._packer = Packer(self._wire, broker.name)
         self._intakes: dict[str, Intake[Any]] = {}
@@ -88,13 +93,17 @@ class BrokerTransport:
 
     async def publish(self, queue: str, messages: Sequence[Message]) -> None:
         """See ``Transport.publish``; a message too large for the broker makes its step fail."""
+        await self._put(queue, messages, False)
+
+    async def _put(self, queue: str, messages: Sequence[Message], is_returned: bool) -> None:
         self._check_open(queue)
         limit = self._broker.limit
         too_large = [message for message in messages if self._packer.is_too_large(message, limit)]
         for message in too_large:
             to = getattr(message, "reply_to", queue)
-            await self._append(to, [self._packer.refusal(message, limit)], limit)
-        await self._append(queue, [m for m in messages if m not in too_large] if too_large else messages, limit)
+            await self._append(to, [self._packer.refusal(message, limit)], limit, is_returned=False)
+        rest = [m for m in messages if m not in too_large] if too_large else messages
+        await self._append(queue, rest, limit, is_returned=is_returned)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         """See ``Transport.take``."""
@@ -113,11 +122,13 @@ class BrokerTransport:
         await self._intake(queue).extend([delivery.token for delivery in deliveries], lease)
         return ()
 
-    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """See ``Transport.revoke``; the request stays where it is, its Agent drops it past its complete-by."""
         self._check_open(queue)
+        self._revocations.note(task, run, key, attempt)
         self._tell(queue, task, run, key)
-        await self._broker.tell(encode_revocation(self._source, queue, task, run, key))
+        with self._refusals.watching(TOLD):
+            await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """See ``Transport.on_revoke``."""
@@ -146,6 +157,7 @@ class BrokerTransport:
         heard = decode_revocation(body)
         if heard is not None:
             if heard.source != self._source:
+                self._revocations.note(heard.correlationid, heard.run, heard.step, heard.attempt)
                 self._tell(heard.subject, heard.correlationid, heard.run, heard.step)
         elif (queue := decode_loss(body)) is not None:
             self.lost(queue)
@@ -176,10 +188,11 @@ class BrokerTransport:
             await intake.close()
         await self._broker.close()
 
-    async def _append(self, queue: str, messages: Sequence[Message], limit: int) -> None:
+    async def _append(self, queue: str, messages: Sequence[Message], limit: int, *, is_returned: bool) -> None:
         if messages:
             with self._refusals.watching(queue):
-                await self._broker.append(queue, list(self._packer.parcels(messages, self._now(), limit)))
+                parcels = self._packer.parcels(messages, self._now(), limit, is_returned=is_returned)
+                await self._broker.append(queue, list(parcels))
 
     def _tell(self, queue: str, task: str, run: int, key: str) -> None:
         for listener in tuple(self._listeners.get(queue, ())):
@@ -194,7 +207,8 @@ class BrokerTransport:
                 wire=self._wire,
                 now=self._now,
                 observers=self._observers,
-                put=self.publish,
+                put=self._put,
+                is_revoked=self._revocations.covers,
                 bury=self._bury,
                 rejections=self._rejections,
             )

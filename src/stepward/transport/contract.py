@@ -48,11 +48,12 @@ class Transport(Protocol):
         the transport knows: they return to nobody."""
         ...
 
-    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """Nobody waits for that step any more: withdraw its request, and tell an Agent that works on it.
 
-        A reply that gave up tells the Scheduler that nothing of it runs any more; a transport that cannot withdraw or
-        tell leaves it to wait for the complete-by.
+        ``attempt`` is the last that was asked for; at a broker requests up to that one are answered when they are
+        taken. A reply that gave up tells the Scheduler that nothing of the step runs any more; a transport that cannot
+        withdraw or tell leaves it to wait for the complete-by.
         """
         ...
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.model.answers import never_began
+from stepward.model.messages import Request
 from stepward.transport.boxes import Box, Boxes, Handle
 from stepward.transport.contract import Delivery, Message
 from stepward.transport.graves import Bury, Letter
@@ -26,8 +29,8 @@ REST_SECONDS = 1.0
 SHOWN = 200
 Told_contra = TypeVar("Told_contra", contravariant=True)
 
-Put = Callable[[str, Sequence[Message]], Awaitable[None]]
-"""Appends messages to a queue."""
+Put = Callable[[str, Sequence[Message], bool], Awaitable[None]]
+"""Appends messages to a queue, and says whether somebody may have had them before."""
 
 
 class Source(Protocol[Told_contra]):
@@ -72,6 +75,7 @@ class Intake(Generic[Handle]):
         put: Put,
         bury: Bury,
         rejections: Rejections,
+        is_revoked: Callable[[Request], bool] = lambda _: False,
     ) -> None:
         self._queue = queue
         self._source = source(self)
@@ -81,7 +85,7 @@ class Intake(Generic[Handle]):
         self._wire = wire
         self._now = now
         self._observers = observers
-        self._boxes: Boxes[Handle] = Boxes()
+        self._boxes: Boxes[Handle] = Boxes(is_revoked)
         self._waiters: set[asyncio.Future[None]] = set()
         self._stirs = 0
         """So that none between a look and the wait is missed."""
@@ -171,7 +175,7 @@ class Intake(Generic[Handle]):
         messages, spoilt, rejected = self._wire.decode(body)
         for rejection in rejected:
             self._rejections.reject(self._queue, rejection)
-        box = self._boxes.add(ident, handle, leased_until, messages, is_spoilt=bool(spoilt))
+        box = self._boxes.add(ident, handle, leased_until, messages, is_spoilt=bool(spoilt), is_returned=again)
         if spoilt:
             self._spawn(partial(self._bury_spoilt, box, spoilt))
         if again and len(messages) > 1:
@@ -191,12 +195,13 @@ class Intake(Generic[Handle]):
         back = self._boxes.take_back(self._now())
         if not back:
             return
-        messages = [message for _, _, message in back]
         try:
             if not apart:
                 await self._source.rest()
-            for together in [[message] for message in messages] if apart else [messages]:
-                await self._put(self._queue, together)
+            for is_returned in (False, True):
+                messages = [message for box, _, message in back if box.is_returned is is_returned]
+                for together in [[message] for message in messages] if apart else [messages]:
+                    await self._put(self._queue, together, is_returned)
         except TransportError:
             self._boxes.keep((box, place) for box, place, _ in back)
             self.stir()
@@ -219,7 +224,33 @@ class Intake(Generic[Handle]):
         self._boxes.buried(box)
         await self._acknowledge()
 
+    async def _answer_revoked(self) -> None:
+        found, self._boxes.revoked = self._boxes.revoked, []
+        answers = defaultdict[str, list[Message]](list)
+        for box, place in found:
+            request = box.unsettled.get(place)
+            if not isinstance(request, Request):
+                continue
+            if box.is_returned:
+                # Whoever had it may work on it still: nobody can say that it never began.
+                self._observers.tell(
+                    "transport.revoked_in_doubt", queue=self._queue, task=request.task, key=request.key
+                )
+            else:
+                answers[request.reply_to].append(never_began(request))
+        try:
+            for queue, replies in answers.items():
+                await self._put(queue, replies, False)
+        except TransportError:
+            self._boxes.keep(found)
+            raise
+        for box, place in found:
+            self._boxes.settle_place(box, place)
+        await self._acknowledge()
+
     def _let_go(self) -> None:
+        if self._boxes.revoked:
+            self._spawn(self._answer_revoked)
         if self._boxes.expired:
             self._observers.tell("transport.expired", queue=self._queue, requests=self._boxes.expired)
             self._boxes.expired = 0

@@ -46,7 +46,7 @@ class MemoryTransport:
                 taken[delivery.token] = delivery.message, until
         return ()
 
-    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """See ``Transport.revoke``; for a request that no Agent has taken the queue answers that it never began."""
         for request in self._queue(queue).withdraw(task, run, key):
             self._queue(request.reply_to).append([answers.never_began(request)])

@@ -24,6 +24,8 @@ class Parcel(Struct, frozen=True, gc=False):
 
     body: bytes
     expires_at: float
+    is_returned: bool = False
+    """Whether somebody may have had some of it: it is not fresh, though the broker has it anew."""
 
 
 class Packer:
@@ -33,20 +35,22 @@ class Packer:
         self._wire = wire
         self._broker = broker
 
-    def parcels(self, messages: Sequence[Message], now: float, limit: int) -> Iterator[Parcel]:
+    def parcels(
+        self, messages: Sequence[Message], now: float, limit: int, *, is_returned: bool = False
+    ) -> Iterator[Parcel]:
         """The messages in as few parcels as may be."""
         events: list[bytes] = []
         size, expires_at = 0, 0.0
         for message in messages:
             event = self._wire.encode(message, now)
             if events and (len(events) == MOST_TOGETHER or size + len(event) > min(limit, TOGETHER_BYTES) - 2):
-                yield Parcel(join(events), expires_at)
+                yield Parcel(join(events), expires_at, is_returned)
                 events, size, expires_at = [], 0, 0.0
             events.append(event)
             size += len(event) + 1
             expires_at = max(expires_at, message.complete_by if isinstance(message, Request) else NEVER)
         if events:
-            yield Parcel(join(events), expires_at)
+            yield Parcel(join(events), expires_at, is_returned)
 
     def is_too_large(self, message: Message, limit: int) -> bool:
         """Whether the broker would refuse it even alone."""

@@ -61,7 +61,7 @@ class StoreTransport:
         gone = set(await self._queues.renew(queue, [delivery.token for delivery in deliveries], lease))
         return [delivery for delivery in deliveries if delivery.token in gone]
 
-    async def revoke(self, queue: str, task: str, run: int, key: str) -> None:
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """Withdraw the request and tell the Agents of this process; another that has it finds it gone when it extends
         its lease. For a request that no Agent has taken the queue answers that it never began."""
         self._queues.check_open(queue)

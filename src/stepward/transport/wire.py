@@ -110,7 +110,9 @@ class ProgressEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=Fal
     """When that was: what was told later stands."""
 
 
-class Revocation(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="stepward.revocation"):
+class Revocation(
+    Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type", tag="stepward.revocation"
+):
     """Word that nobody waits for a step any more; it travels alone."""
 
     specversion: Literal["1.0"]
@@ -127,6 +129,8 @@ class Revocation(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", 
     """Which run of the task, from 1."""
     step: Text
     """The step's key."""
+    attempt: Annotated[int, Meta(ge=0)] = 0
+    """The last attempt that was asked for: no request of the step up to it is wanted. 0: those at work alone."""
 
 
 class Read(NamedTuple):
@@ -291,10 +295,19 @@ def join(events: Sequence[bytes]) -> bytes:
     return b"[" + b",".join(events) + b"]"
 
 
-def encode_revocation(source: str, queue: str, task: str, run: int, key: str) -> bytes:
+def encode_revocation(source: str, queue: str, task: str, run: int, key: str, attempt: int = 0) -> bytes:
     """Word of a revocation."""
     ident = f"{task}/{run}/{key}/revocation"
-    event = Revocation(specversion="1.0", id=ident, source=source, subject=queue, correlationid=task, run=run, step=key)
+    event = Revocation(
+        specversion="1.0",
+        id=ident,
+        source=source,
+        subject=queue,
+        correlationid=task,
+        run=run,
+        step=key,
+        attempt=attempt,
+    )
     return msgspec.json.encode(event)
 
 

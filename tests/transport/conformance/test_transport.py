@@ -11,7 +11,7 @@ from stepward.errors import TransportError
 from stepward.model import answers
 from stepward.model.messages import Outcome
 from stepward.transport.contract import Delivery, Message, Transport
-from tests.transport.conformance.pace import REAL, Pace
+from tests.transport.conformance.pace import Pace
 from tests.transport.messages import progress, reply, request
 
 QUEUE = "agents.payments"
@@ -202,21 +202,24 @@ async def test_a_revocation_is_told_to_who_listens(transport: Transport, pace: P
     assert len(heard) == 1
 
 
-async def test_a_revoked_request_that_nobody_took_is_answered_where_it_can_be_withdrawn(
+async def test_a_revoked_request_that_nobody_took_is_answered_and_not_given_out(
     transport: Transport, pace: Pace
 ) -> None:
     others = [request("uid-2"), request(run=2), request(key="payments.charge/11")]
     await transport.publish(QUEUE, [request(), *others])
-    await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
-    # A broker gives it to the next Agent all the same.
-    left = [request(), *others] if pace is REAL else others
+    await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1", 1)
     found: list[Message] = []
-    while len(found) < len(left):
+    while len(found) < len(others):
         found += [delivery.message for delivery in await transport.take(QUEUE, 10, pace.lease * 20)]
-    assert found == left
-    if pace is not REAL:
-        (answer,) = await transport.take(request().reply_to, 10, pace.lease)
-        assert answer.message == answers.never_began(request())
+    assert found == others
+    (answer,) = await transport.take(request().reply_to, 10, pace.lease)
+    assert answer.message == answers.never_began(request())
+
+
+async def test_a_later_attempt_than_the_revoked_one_is_given_out(transport: Transport, pace: Pace) -> None:
+    await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1", 1)
+    await transport.publish(QUEUE, [request(attempt=2)])
+    assert [each.message for each in await transport.take(QUEUE, 10, pace.lease)] == [request(attempt=2)]
 
 
 async def test_extending_tells_of_nothing_that_is_still_held(transport: Transport, pace: Pace) -> None:

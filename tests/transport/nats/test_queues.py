@@ -11,10 +11,11 @@ from nats.js import JetStreamContext
 
 from stepward.errors import TransportError
 from stepward.events import Event
+from stepward.model import answers
 from stepward.model.messages import Outcome, Reply
 from stepward.transport.contract import Delivery
 from stepward.transport.graves import Letter
-from tests.transport.brokers import Buried, brokered, opened
+from tests.transport.brokers import Buried, Heard, brokered, opened
 from tests.transport.messages import reply, request
 
 pytestmark = pytest.mark.servers
@@ -224,6 +225,36 @@ async def test_every_process_hears_a_revocation_once(address: str, app: str) -> 
         await one.publish("replies.s", [reply()])
         await one.take("replies.s", 1, LEASE)
     assert heard == [("uid-1", 1, "payments.charge/1")] * 2
+
+
+async def test_what_another_process_revoked_is_answered_by_whoever_takes_it(address: str, app: str) -> None:
+    heard = asyncio.Event()
+    async with brokered(address, app=app) as one, brokered(address, app=app) as other:
+        other.on_revoke(QUEUE, lambda *_: heard.set())
+        await one.publish(QUEUE, [request("a"), request("b")])
+        await one.revoke(QUEUE, "a", 1, request().key, 1)
+        async with asyncio.timeout(5):
+            await heard.wait()
+        assert tasks(await other.take(QUEUE, 9, LEASE)) == ["b"]
+        (answer,) = await one.take(request().reply_to, 9, LEASE)
+        assert answer.message == answers.never_began(request("a"))
+
+
+async def test_what_somebody_may_work_on_is_not_answered_as_never_begun(address: str, app: str) -> None:
+    """It came back, alone or with others, from one that may only stand still; its complete-by ends it."""
+    events = Heard()
+    async with brokered(address, app=app) as one, brokered(address, app=app, events=events) as other:
+        await one.publish(QUEUE, [request("a"), request("b")])
+        await one.take(QUEUE, 2, LEASE)
+        await other.revoke(QUEUE, "a", 1, request().key, 1)
+        async with asyncio.timeout(LEASE * 10):
+            assert tasks(await other.take(QUEUE, 2, LEASE)) == ["b"]
+        await events.of("transport.revoked_in_doubt")
+        waiting = asyncio.ensure_future(one.take(request().reply_to, 9, LEASE))
+        await asyncio.wait({waiting}, timeout=LEASE)
+        assert not waiting.done()
+        waiting.cancel()
+        await asyncio.wait({waiting})
 
 
 @pytest.mark.parametrize("limit", [1, 7])

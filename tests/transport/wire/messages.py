@@ -52,7 +52,7 @@ def written() -> dict[str, bytes]:
     wire = Wire("shop", SEAL)
     batches = {name: join([wire.encode(each, START) for each in batch]) for name, batch in BATCHES.items()}
     return batches | {
-        "revocation": encode_revocation(SOURCE, "agents.payments", ONE, 2, "payments.charge/1"),
+        "revocation": encode_revocation(SOURCE, "agents.payments", ONE, 2, "payments.charge/1", 1),
         "loss": encode_loss("shop", "0192f3a1", "agents.payments"),
         "submission": _submission(),
         "status-events": join(_status_events()),

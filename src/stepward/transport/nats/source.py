@@ -14,7 +14,7 @@ from nats.aio.subscription import Subscription
 from stepward.errors import TransportError
 from stepward.transport.intake import Intake
 from stepward.transport.nats.link import Link
-from stepward.transport.nats.stream import Stream, consumer_name
+from stepward.transport.nats.stream import RETURNED, Stream, consumer_name
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3
@@ -149,10 +149,9 @@ class NatsSource:
             pull.left -= 1
             if not pull.left:
                 self._pull = None
+        again = given != "1" or RETURNED in (message.headers or {})
         # A stream that was wiped counts from 1 again.
-        self._intake.arrived(
-            f"{place}@{put_at}", message.reply, message.data, asked_at + self._lease, again=given != "1"
-        )
+        self._intake.arrived(f"{place}@{put_at}", message.reply, message.data, asked_at + self._lease, again=again)
 
     def _ended(self, status: dict[str, str]) -> None:
         code = status.get("Status", "")

@@ -41,6 +41,8 @@ ANSWER_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
 """How long a cluster may take to find a new leader before what is asked of it fails."""
 PAUSE = 0.1
+RETURNED = "Stepward-Returned"
+"""A header: somebody may have had the message before, though the stream has it anew."""
 
 Done = TypeVar("Done")
 
@@ -184,7 +186,8 @@ class Stream:
         subject = self.subject(queue)
         with self._link.reaching(f"queue {queue}", f'"{subject}"'):
             try:
-                taken = await context.publish(subject, parcel.body, ANSWER_SECONDS, msg_ttl=ttl)
+                headers = {RETURNED: "1"} if parcel.is_returned else None
+                taken = await context.publish(subject, parcel.body, ANSWER_SECONDS, headers=headers, msg_ttl=ttl)
             except NoStreamResponseError:
                 raise TimeoutError("no stream takes it") from None
         self._place = max(self._place, taken.seq)

@@ -22,6 +22,8 @@ DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MILLISECONDS = 1000
 ANSWER_SECONDS = 5.0
+RETURNED = "stepward-returned"
+"""A header: somebody may have had the message before, though the queue has it anew."""
 STUCK_SECONDS = 20.0
 """Longer than a cluster takes to find a queue another leader."""
 DELETE_SECONDS = 10.0
@@ -161,6 +163,7 @@ class Queues:
             delivery_mode=DeliveryMode.PERSISTENT,
             expiration=math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None,
             message_id=self._environment.new_uid(),
+            headers={RETURNED: True} if parcel.is_returned else None,
         )
 
 

@@ -14,7 +14,7 @@ from aiormq.abc import AbstractChannel as Carrying
 from stepward.errors import TransportError
 from stepward.transport.intake import Intake
 from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
+from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, RETURNED, Queues, is_there
 
 LOOK_SECONDS = 5.0
 LOOKS_PER_LEASE = 4
@@ -150,7 +150,8 @@ class RabbitSource:
         handle = Handle(carrying, message.delivery_tag)
         self._unsettled.add(handle)
         ident = message.message_id or f"{id(carrying)}/{handle.tag}"
-        self._intake.arrived(ident, handle, message.body, self._now() + self._lease, again=bool(message.redelivered))
+        again = bool(message.redelivered) or RETURNED in message.headers
+        self._intake.arrived(ident, handle, message.body, self._now() + self._lease, again=again)
 
     async def _deleted(self, _: object) -> None:
         """Somebody deleted the queue, and all that was in it, taken or not."""

@@ -1,0 +1,29 @@
+"""Revocations that a process has heard: a request that waits at a broker meanwhile is answered when it is taken."""
+
+from __future__ import annotations
+
+from stepward.model.messages import Request
+
+MOST_REMEMBERED = 10_000
+"""Steps whose revocation is remembered, the last ones; requests of others are done, and their outcome is undone."""
+
+Step = tuple[str, int, str]
+"""Task, run and key."""
+
+
+class Revocations:
+    """By step the last attempt that was revoked: a later one is wanted."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[Step, int] = {}
+
+    def note(self, task: str, run: int, key: str, attempt: int) -> None:
+        """That attempt of the step is revoked, and those before it."""
+        step = task, run, key
+        self._attempts[step] = max(attempt, self._attempts.pop(step, 0))
+        if len(self._attempts) > MOST_REMEMBERED:
+            del self._attempts[next(iter(self._attempts))]
+
+    def covers(self, request: Request) -> bool:
+        """Whether nobody waits for that request any more."""
+        return request.attempt <= self._attempts.get((request.task, request.run, request.key), 0)
