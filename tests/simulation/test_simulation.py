@@ -17,7 +17,7 @@ FINGERPRINTS = "from stepward.testing.run import run_seed; print(*[run_seed(s).f
 ENOUGH = 300
 SHOWN_AT = {
     "answered_while_committing": 11,
-    "attempt_not_checked": 39,
+    "attempt_not_checked": 28,
     "breaker_never_asks": 27,
     "called_past_complete_by": 7,
     "deadlines_by_own_timers": 12,
@@ -28,9 +28,9 @@ SHOWN_AT = {
     "events_settled_before_they_are_heard": 6,
     "eviction_runs_finally": 36,
     "failed_undo_taken_for_done": 72,
-    "fence_not_checked": 29,
+    "fence_not_checked": 18,
     "finished_and_nobody_told": 7,
-    "goes_forward_after_undo": 25,
+    "goes_forward_after_undo": 2,
     "hangs_not_counted": 88,
     "inbox_not_compared": 63,
     "inbox_read_from_its_end": 18,

@@ -77,6 +77,8 @@ MAY_WALK = {
     "leadership.read",
     "messages.dead_letters",
     "messages.forget_expired",
+    "messages.forget_letters",
+    "messages.letters_of",
     "messages.standing",
 }
 """What walks a table of few rows, or its newest or oldest end."""

@@ -21,6 +21,8 @@ from stepward.store.postgres.rights import PRIVILEGES, RIGHTS
 from tests.store.postgres import application
 from tests.store.postgres.worlds import Database
 
+pytestmark = pytest.mark.servers
+
 BOUND = 120.0
 GUIDE = Path("docs/deployment.md").read_text(encoding="utf-8").partition("## Rights on PostgreSQL")[2]
 OWNER_SQL, OTHERS_SQL = re.findall(r"```sql\n(.*?)```", GUIDE, re.DOTALL)[:2]

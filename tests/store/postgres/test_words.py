@@ -30,7 +30,7 @@ def test_what_is_known_comes_with_advice(state: str) -> None:
     ("error", "kind", "says"),
     [
         (raised("28P01"), StoreUnusable, "correct user and password"),
-        (raised("42501"), StoreUnusable, "grant the user CREATE"),
+        (raised("42501"), StoreUnusable, "grant the user what is missing"),
         (raised("42704"), StoreUnusable, "a server older than 15"),
         (raised("53100"), StoreUnavailable, "the disk is full"),
         (raised("57P03"), StoreUnavailable, "starting or stopping"),
