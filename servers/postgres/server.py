@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,8 @@ class Server:
     """A server over the cluster in ``folder``; its verbs block until they are done."""
 
     def __init__(self, programs: Path, folder: Path, settings: Mapping[str, str], port: int | None = None) -> None:
+        self.environment: Mapping[str, str] = {}
+        """Variables for its processes, beside those of this one."""
         self.port = port or free_port()
         self.folder = folder
         self.programs = programs
@@ -77,7 +80,9 @@ class Server:
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self.programs / "postgres"), "-D", str(self.folder), "-p", str(self.port), *options]
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(command, user=user(), stdout=log, stderr=log, cwd=self.folder)
+            self._process = subprocess.Popen(
+                command, user=user(), stdout=log, stderr=log, cwd=self.folder, env={**os.environ, **self.environment}
+            )
         self._await_ready(self._process)
 
     def stop(self, *, immediate: bool = False) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from stepward import Agent, App, Supervision, workflow
+from stepward import Accepted, Agent, App, Message, Supervision, workflow
 from stepward.events import Event
+from stepward.store.contract import Transaction
 from stepward.store.postgres import store as store_module
 from stepward.store.postgres.clock import StoreClock
 from tests.store.postgres.worlds import Database
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.servers
 SETTINGS: dict[str, Any] = {"lease": "3s", "supervisor_every": "50ms", "poll": "100ms", "transport": "store"}
 WITHIN = 120.0
 LAYOUTS = [
-    ({"scheduler"}, {"agents"}, {"supervisor"}),
+    ({"scheduler"}, {"agents"}, {"supervisor"}, {"submission"}),
     ({"scheduler", "supervisor"}, {"agents"}),
     ({"scheduler", "agents"}, {"supervisor"}),
     ({"scheduler", "agents", "supervisor", "submission"},),
@@ -58,20 +59,24 @@ class Works:
                 await self.more.wait()
 
 
-def application(address: str, works: Works, process: int) -> App:
+def application(address: str, works: Works, process: int, *, complete_by: str = "2m") -> App:
     desk = Agent("desk")
 
-    @desk.operation(complete_by="2m")
+    @desk.operation(complete_by=complete_by)
     async def book(number: int) -> int:
         works.begun.set()
         await works.go_on.wait()
         return number
 
-    @workflow(supervision=Supervision(threshold=1), complete_by="10m")
+    @workflow(supervision=Supervision(threshold=1), complete_by="10h")
     async def journey() -> list[int]:
         return [await book(number) for number in range(3)]
 
+    async def accept(message: Message, transaction: Transaction) -> Accepted:
+        return Accepted(journey)
+
     app = App("shop", workflows=[journey], agents=[desk], store=address, **SETTINGS)
+    app.submission("orders", accept=accept)
     app.observers.add(lambda event: works.hear(process, event))
     return app
 
