@@ -21,6 +21,9 @@ BOUNDED := --max-worker-restart 0
 # The tests start hundreds of processes: each would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Workers of tests with real servers, twice as many as cores: half of the time they wait for leases and for processes.
+WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+
 .DELETE_ON_ERROR:
 .PHONY: help demo shop test faults programs bench check simulate shrink torture lock clean
 
@@ -37,7 +40,7 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 # The tests simulate the 18 seeds before these.
 test: check programs ## run every check, every test that is not among the faults (real servers last), and a short simulation
 	@$(RUN) -m pytest -m "not servers and not faults" -n logical $(BOUNDED)
-	@$(RUN) -m pytest -m "servers and not faults" -n logical --dist loadgroup $(BOUNDED)
+	@$(RUN) -m pytest -m "servers and not faults" -n $(WAITERS) --dist loadgroup $(BOUNDED)
 	@$(RUN) -m stepward.testing.simulate --seeds 40 --from 18
 
 faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them

@@ -39,7 +39,7 @@ SHOWN_AT = {
     "messages_not_known_again": 7,
     "new_code_not_compared": 147,
     "newest_signal_first": 139,
-    "outcome_of_another_command_taken": 74,
+    "outcome_of_another_command_taken": 191,
     "overtaken_never_comes_back": 7,
     "replies_recorded_unread": 8,
     "rest_of_a_record_unnoticed": 100,
