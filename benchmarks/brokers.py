@@ -76,7 +76,9 @@ async def transport(
                 theirs.append(agents.cpu_seconds - used[1])
                 (seconds,) = await once(address, LAST.format(since=began))
                 rates.append(tasks * STEPS / float(seconds))
-        apart = await _alone(place, {"transport": between}, alone)
+        # That is another store: at a broker another prefix keeps it apart.
+        beside_it = between if between == "store" else f"{between}?prefix=alone"
+        apart = await _alone(place, {"transport": beside_it}, alone)
     beside = await _alone(place, {}, alone)
     return {
         "steps_per_s": median(rates),

@@ -231,8 +231,10 @@ class SyncQueues:
     It may be shared by threads: a web server opens it once.
     """
 
-    def __init__(self, address: str, *, app: str, payload_bytes: int = PAYLOAD_BYTES) -> None:
-        self._queues = Queues(address, app=app, payload_bytes=payload_bytes)
+    def __init__(
+        self, address: str, *, app: str, store_id: str | None = None, payload_bytes: int = PAYLOAD_BYTES
+    ) -> None:
+        self._queues = Queues(address, app=app, store_id=store_id, payload_bytes=payload_bytes)
         self._thread = LoopThread("SyncQueues", "with SyncQueues(…) as queues")
 
     def __enter__(self) -> SyncQueues:

@@ -7,11 +7,14 @@ import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from stepward.clock import Environment
 from stepward.events import Event, Observers
 from stepward.host.carrying import BATCH, MOST_REFUSALS, MOST_TOGETHER, TOGETHER_BYTES, Carrier, packs
+from stepward.model.records import Task
+from stepward.model.status import Told, status_event
 from stepward.store.contract import StoredMessage
 from stepward.store.sqlite import SqliteStore
 from tests.relay.outlet import Outlet
@@ -20,6 +23,7 @@ from tests.virtual import settle
 
 QUEUE = "replies.shop.web"
 POSTED = "submissions.shop.orders"
+STORE = "5d0c9be1a7f24e6083b1"
 
 
 def event(number: int, size: int = 0) -> bytes:
@@ -40,6 +44,7 @@ class Work:
             queue,
             self.store.messages,
             self.outlet,
+            store=STORE,
             is_ours=lambda: self.is_ours,
             environment=Environment(VirtualClock(), random.Random(1)),
             observers=Observers(self.events.append),
@@ -63,6 +68,15 @@ async def work(tmp_path: Path) -> AsyncIterator[Work]:
     await store.open()
     yield Work(store)
     await store.close()
+
+
+async def test_a_status_event_leaves_with_the_identity_of_its_store(work: Work) -> None:
+    task = Task(uid="uid-1", id="o1", workflow="fulfil", version="1", reply_to=QUEUE)
+    written = status_event(task, Told.STARTED, 2, 0.0)
+    await work.put(written)
+    await work.carrier().carry_events()
+    (told,) = work.outlet.told(QUEUE)
+    assert msgspec.json.decode(told) == {"store": STORE, **msgspec.json.decode(written)}
 
 
 async def test_events_go_in_order_in_few_messages_and_leave_the_store(work: Work) -> None:

@@ -38,6 +38,7 @@ BODIES = {
     "an id too long": (body(id="x" * 201), "id: expected 1 to 200 of A-Z"),
     "another app's response queue": (body(replyto="replies.bank.web"), "reply_to: expected replies.shop.NAME"),
     "no response queue": (body(replyto="submissions.shop.orders"), "reply_to: expected replies.shop.NAME"),
+    "another store": (body(store="0f1e2d3c4b5a69788796"), "expected one for the store"),
     "too deep": (body(data="X").replace(b'"X"', b"[" * 200 + b"]" * 200), "at most 100 nested levels"),
     "far too deep": (body(data="X").replace(b'"X"', b"[" * 100_000 + b"]" * 100_000), "expected"),
     "too large": (body(data="x" * 1_048_577), "expected at most 1,048,576 bytes of JSON, found 1,048,579"),

@@ -35,6 +35,8 @@ class StatusEvent(Struct, frozen=True, kw_only=True):
     """1, 2, 3, … within the task."""
     time: datetime
     data: dict[str, Any]
+    store: str | None = None
+    """The identity of the store that tells it; None where the queue stands in that store."""
 
 
 class StatusEvents:
@@ -151,4 +153,5 @@ def _read(stored: Stored) -> StatusEvent:
         sequence=sequence,
         time=event.time or datetime.fromtimestamp(0, UTC),
         data=data_of(event, dict[str, Any]),
+        store=event.store,
     )

@@ -12,7 +12,7 @@ from stepward.client.events import Readers, StatusEvents
 from stepward.client.places import place_of
 from stepward.clock import Environment
 from stepward.errors import Refused
-from stepward.model.cloudevents import CloudEvent, encode_event, instant
+from stepward.model.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
 from stepward.model.messages import submission_queue
 from stepward.payload import PAYLOAD_BYTES, encode
 from stepward.store.contract import Store
@@ -25,7 +25,8 @@ class Queues:
     """An application's queues by their address; use it as ``async with Queues(address, app=name)``.
 
     With a broker they are the broker's (``nats://…``, ``amqp://…``), and no store is needed; else they stand in the
-    state store, whose address this is. A store that is open already may be given in its place.
+    state store, whose address this is. A store that is open already may be given in its place. What is posted names
+    ``store_id``, the identity that ``stepward check`` shows, if one is given: another store refuses it.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Queues:
         address: str | Store,
         *,
         app: str,
+        store_id: str | None = None,
         environment: Environment | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
@@ -41,6 +43,9 @@ class Queues:
             raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
         self._missing = "not entered yet; enter it first" if isinstance(address, str) else None
         """What keeps it from being used, if anything."""
+        if store_id is not None and not (isinstance(store_id, str) and 0 < len(store_id) <= LONGEST_ATTRIBUTE):
+            raise Refused(f"Queues: expected the identity of a store, found {store_id!r:.80}; see stepward check")
+        self._store_id = store_id
         self._environment = environment or Environment()
         self._limit = payload_bytes
         self._place = place_of(address, app, self._environment)
@@ -75,6 +80,7 @@ class Queues:
             time=instant(self._place.now()),
             replyto=accept.reply_queue(reply_to, self._app),
             datacontenttype="application/json",
+            store=self._store_id,
             data=msgspec.Raw(encode(data, f"message {known}", limit=self._limit)),
             specversion="1.0",
         )

@@ -12,10 +12,12 @@ from hashlib import sha256
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, Refused, TransportError
 from stepward.events import Observers
+from stepward.model.cloudevents import stamped
 from stepward.policies import grown
 from stepward.store.contract import MessageStore, StoredMessage
 from stepward.transport.ledger import can_share, packed
@@ -52,7 +54,10 @@ class Pack(Struct, frozen=True, gc=False):
 
 
 class Carrier:
-    """Carries one queue over until nothing stands in it; ``is_ours`` says whether that is still this process's part."""
+    """Carries one queue over until nothing stands in it; ``is_ours`` says whether that is still this process's part.
+
+    Status events leave with ``store``, the identity of theirs.
+    """
 
     def __init__(
         self,
@@ -60,6 +65,7 @@ class Carrier:
         messages: MessageStore,
         outlet: Outlet,
         *,
+        store: str,
         is_ours: Callable[[], bool],
         environment: Environment,
         observers: Observers,
@@ -67,6 +73,7 @@ class Carrier:
         self._queue = queue
         self._messages = messages
         self._outlet = outlet
+        self._store = store
         self._is_ours = is_ours
         self._failpoint = environment.failpoint
         self._random = environment.random
@@ -78,7 +85,8 @@ class Carrier:
         after = count = 0
         while True:
             rows = await self._messages.read(self._queue, after, BATCH)
-            count += await self._carry(packs(rows))
+            named = [replace(row, body=stamped(row.body, self._store)) for row in rows]
+            count += await self._carry(packs(named))
             if len(rows) < BATCH or not self._is_ours():
                 return count
             after = rows[-1].token

@@ -49,6 +49,7 @@ class Relay:
         self._parts = parts
         self._messages = parts.store.messages
         self._queues = queues
+        self._store = seal.store
         self._returned = Returned(parts.transport, parts.app, seal)
         self._instance = instance
         self._letters = letters_queue(parts.app)
@@ -149,6 +150,7 @@ class Relay:
             queue,
             self._messages,
             outlet,
+            store=self._store,
             is_ours=lambda: is_ours(queue),
             environment=self._parts.environment,
             observers=self._parts.observers,

@@ -33,6 +33,7 @@ def submitter(parts: Parts, submission: Submission) -> Submitter:
         transaction=parts.store.transaction,
         prepare=prepare,
         plans=preparation.plans,
+        store=None if parts.seal is None else parts.seal.store,
         environment=parts.environment,
         observers=parts.observers,
         payload_bytes=parts.settings.payload_bytes,

@@ -13,6 +13,8 @@ from stepward.payload import cause
 
 SEQUENCE_DIGITS = 10
 LONGEST_ATTRIBUTE = 1_000
+OURS = b'{"specversion":'
+"""How a status event in the store begins."""
 
 
 class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -28,6 +30,8 @@ class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     replyto: str | None = None
     """The private response queue for word of what is asked."""
     datacontenttype: str | None = None
+    store: str | None = None
+    """The identity of the store that is meant, or that tells."""
     data: msgspec.Raw = msgspec.Raw(b"null")
     specversion: Literal["1.0"]
 
@@ -39,6 +43,11 @@ _decoder = msgspec.json.Decoder(CloudEvent)
 def encode_event(event: CloudEvent) -> bytes:
     """The event as JSON in structured mode."""
     return _encoder.encode(event)
+
+
+def stamped(event: bytes, store: str) -> bytes:
+    """A status event as it stands in the store, with the identity of that store."""
+    return b'{"store":"%b",%b' % (store.encode(), event[1:]) if event.startswith(OURS) else event
 
 
 def decode_event(body: bytes) -> CloudEvent:

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from stepward.clock import Environment
-from stepward.errors import Refused, StoreError, StoreUnusable, message_of, named
+from stepward.errors import Refused, StoreError, StoreUnusable, Unacceptable, message_of, named
 from stepward.events import Observers
-from stepward.model.cloudevents import decode_event
+from stepward.model.cloudevents import CloudEvent, decode_event
 from stepward.model.containment import failure_of
 from stepward.model.plan import Plans
 from stepward.model.records import Task
@@ -46,6 +46,7 @@ class Acceptance:
         transaction: Callable[[], AbstractAsyncContextManager[Transaction]],
         prepare: Prepare,
         plans: Plans,
+        store: str | None,
         environment: Environment,
         observers: Observers,
         payload_bytes: int,
@@ -55,6 +56,8 @@ class Acceptance:
         self._transaction = transaction
         self._prepare = prepare
         self._plans = plans
+        self._store = store
+        """The identity that a message may name; None in the simulation."""
         self._clock = environment.clock
         self._failpoint = environment.failpoint
         self._observers = observers
@@ -102,9 +105,17 @@ class Acceptance:
         try:
             event = decode_event(stored.body)
             check_size(bytes(event.data), f"message {event.id[:100]!r}", limit=self._limit)
+            self._check_store(event)
         except Refused as error:
             return error
         return Message(event, stored.tries)
+
+    def _check_store(self, event: CloudEvent) -> None:
+        if event.store is not None and self._store is not None and event.store != self._store:
+            raise Unacceptable(
+                f"message {event.id[:100]!r}: expected one for the store {self._store!r}, found one for "
+                f"{event.store!r:.60}; post it where that store's application reads"
+            )
 
     async def _judge(
         self, stored: Stored, message: Judged, transaction: Transaction, known: set[str], verdicts: Verdicts

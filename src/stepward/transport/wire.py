@@ -200,16 +200,15 @@ class Wire:
         """Sort a readable event in. Raises one of ``FOREIGN`` for one that cannot be read after all."""
         agent = event.agent if isinstance(event, RequestEvent) else self._agent_of(event.source)
         message = _message(event, agent)
-        if self._is_genuine(event, agent):
+        seal, proof = self._seal, event.proof
+        if (
+            proof is not None
+            and event.store == seal.store
+            and seal.is_genuine(proof, event.correlationid, event.run, event.step, event.attempt, agent)
+        ):
             read.messages.append(message)
         else:
-            read.rejected.append(rejection(event, self._seal.store))
-
-    def _is_genuine(self, event: Event, agent: str) -> bool:
-        if event.store != self._seal.store or event.proof is None:
-            return False
-        place = event.correlationid, event.run, event.step, event.attempt
-        return self._seal.is_genuine(event.proof, *place, agent)
+            read.rejected.append(rejection(event, seal.store))
 
     def _agent_of(self, source: str) -> str:
         return source[len(self._agents) :] if source.startswith(self._agents) else ""

@@ -12,6 +12,7 @@ from stepward import Agent, App, Queues, workflow
 from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.events import Observers
+from stepward.model.cloudevents import decode_event
 from stepward.transport.opening import broker_queues
 from tests.transport.apart.test_receipt import OTHER, PAYMENTS
 from tests.transport.brokers import brokered, clear, new_app, opened
@@ -88,7 +89,7 @@ async def test_front_ends_post_where_their_address_says(address: str) -> None:
     name = new_app()
     async with (
         Queues(prefixed(address, "staging"), app=name) as staging,
-        Queues(address, app=name) as production,
+        Queues(address, app=name, store_id=SEAL.store) as production,
     ):
         await staging.post("orders", 1, id="staging")
         await production.post("orders", 2, id="production")
@@ -96,7 +97,8 @@ async def test_front_ends_post_where_their_address_says(address: str) -> None:
         now = asyncio.get_running_loop().time
         queues = broker_queues(place, app=name, now=now, environment=Environment(), observers=Observers(), bury=None)
         (found,) = await queues.take(f"submissions.{name}.orders", 10, 5.0)
-        assert f'"{posted}"'.encode() in found.body
+        event = decode_event(found.body)
+        assert (event.id, event.store) == (posted, SEAL.store if posted == "production" else None)
         await queues.close()
     await clear(address, name)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.cloudevents import CloudEvent, encode_event, instant
+from stepward.model.cloudevents import CloudEvent, encode_event, instant, stamped
 from stepward.model.messages import Outcome
 from stepward.model.records import Task
 from stepward.model.status import Told, ended_with, status_event
@@ -55,7 +55,7 @@ def written() -> dict[str, bytes]:
         "revocation": encode_revocation(SOURCE, "agents.payments", ONE, 2, "payments.charge/1", 1),
         "loss": encode_loss("shop", "0192f3a1", "agents.payments"),
         "submission": _submission(),
-        "status-events": join(_status_events()),
+        "status-events": join([stamped(event, SEAL.store) for event in _status_events()]),
     }
 
 
@@ -67,6 +67,7 @@ def _submission() -> bytes:
             type="stepward.submission",
             time=instant(START),
             replyto="replies.shop.web",
+            store=SEAL.store,
             datacontenttype="application/json",
             data=msgspec.Raw(b'{"product":"teapot"}'),
             specversion="1.0",

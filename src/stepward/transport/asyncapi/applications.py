@@ -33,6 +33,8 @@ class Submission(Struct, omit_defaults=True):
     """When it was posted."""
     replyto: Annotated[str, Meta(pattern=r"^replies\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]{1,100}$")] | UnsetType = UNSET
     """The private response queue for word of the task: ``replies.``, the application's name, a dot and a name."""
+    store: Attribute | UnsetType = UNSET
+    """The identity of the store that is meant: another one refuses the message. Without it any takes it."""
     datacontenttype: str | UnsetType = UNSET
     """JSON, whatever is said here."""
     data: Any | UnsetType = UNSET
@@ -135,6 +137,8 @@ class StatusEvent(Struct):
     """When it was told, by the store's clock."""
     sequence: Annotated[str, Meta(pattern=r"^[0-9]{10}$")]
     """The place of the event among those of its task, from 1: of ten digits, so that texts sort like numbers."""
+    store: Text
+    """The identity of the store that tells it."""
     datacontenttype: Literal["application/json"]
     """Always JSON."""
     data: EventData
