@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -18,7 +19,8 @@ from urllib.error import URLError
 
 from servers.ports import free_port
 
-PROGRAM = Path(sys.executable).parent / "nats-server"
+PROGRAM = Path(os.environ.get("NATS_SERVER", Path(sys.executable).parent / "nats-server"))
+"""The newest, unless the variable names another version's."""
 START_SECONDS = 60
 LOOK_SECONDS = 0.01
 ASK_SECONDS = 2

@@ -19,7 +19,7 @@ from stepward import Queues
 from stepward.errors import QueueRefused
 from stepward.transport.rabbitmq import declarations, queues
 from tests.programs import program
-from tests.transport.brokers import SERVERS, Heard, new_app, opened
+from tests.transport.brokers import SERVERS, Heard, brokered, new_app, opened
 from tests.transport.messages import request
 from tests.transport.refused import alert, application, no_alert, pay, write
 
@@ -109,3 +109,20 @@ async def test_a_queue_without_permission_is_an_alert_and_stops_no_other_queue(t
             found = await alert(client, "agents.payments")
             assert "ACCESS_REFUSED" in found.message
             assert "transport.lost" not in {event.name for event in events}
+
+
+async def test_a_missing_exchange_is_a_refusal_and_is_made_again(address: str) -> None:
+    app, events, heard = new_app(), Heard(), asyncio.Event()
+    async with brokered(address, app=app, events=events) as one, beside(address) as operator:
+        await operator.exchange_delete(f"stepward.{app}.told")
+        with pytest.raises(QueueRefused, match="NOT_FOUND - no exchange"):
+            await one.revoke("agents.payments", "a", 1, "x/1", 1)
+        refused = await events.of("transport.refused")
+        assert (refused.fields["queue"], "no exchange" in refused.fields["reason"]) == ("told", True)
+        await events.of("transport.connected")
+        async with brokered(address, app=app) as other:
+            other.on_revoke("agents.payments", lambda *_: heard.set())
+            await one.revoke("agents.payments", "a", 1, "x/1", 1)
+            async with asyncio.timeout(30):
+                await heard.wait()
+        await events.of("transport.accepted")
