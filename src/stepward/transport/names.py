@@ -51,7 +51,7 @@ def names_at(address: str, app: str) -> tuple[str, BrokerNames]:
 def check_claim(broker: str, names: BrokerNames, store: str, owner: str, marker: str) -> None:
     """Raise SettingsError unless ``store`` is the one to which ``marker`` gives the application's name."""
     if owner != store:
-        found = f"the store {owner!r:.60}" if owner else "no store, and no right to claim the name"
+        found = f"the store {owner!r:.60}"
         raise SettingsError(
             f"transport: expected the application {names.app!r} of the store {store!r} at {broker}, found {found}; "
             "give one of the two a prefix (?prefix=NAME in its address), or delete the "

@@ -21,6 +21,7 @@ from nats.js.errors import APIError
 
 from servers import nats
 from stepward import Agent, App, Queues, workflow
+from stepward.errors import TransportError
 
 pytestmark = pytest.mark.servers
 
@@ -103,6 +104,13 @@ async def test_the_documented_users_can_do_their_part(node: nats.Node, tmp_path:
     async with beside(node, "shop:SECRET-1") as (connection, refused):
         assert (await connection.jetstream().stream_info("STEPWARD_shop")).state.messages == 0
         assert refused.empty()
+
+
+async def test_an_agent_that_comes_before_any_scheduler_may_try_again(node: nats.Node, tmp_path: Path) -> None:
+    agents = application(login_at(node, "payments:SECRET-2"), tmp_path)
+    with pytest.raises(TransportError, match="permissions violation"):
+        async with agents.running(scheduler=False, supervisor=False, agents=["payments"]):
+            pass
 
 
 @pytest.mark.parametrize(

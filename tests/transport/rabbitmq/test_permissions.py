@@ -19,6 +19,7 @@ from aiormq.exceptions import ChannelAccessRefused
 
 from servers import rabbitmq
 from stepward import Agent, App, workflow
+from stepward.errors import SettingsError, TransportError
 from tests.programs import program
 
 pytestmark = pytest.mark.servers
@@ -51,11 +52,19 @@ def _hash(password: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def guarded() -> Iterator[rabbitmq.Server]:
+def server() -> Iterator[rabbitmq.Server]:
     program("rabbitmq-server", "rabbitmq-server")
     settings = "load_definitions = {folder}/definitions.json\n"
     with rabbitmq.running(settings=settings, files={"definitions.json": definitions()}) as server:
         yield server
+
+
+@pytest.fixture
+async def guarded(server: rabbitmq.Server) -> AsyncIterator[rabbitmq.Server]:
+    """The server, on which no store has the application's name yet."""
+    yield server
+    async with channel_of(server, "guest") as channel:
+        await channel.exchange_delete("stepward.shop.store")
 
 
 def at(server: rabbitmq.Server, user: str) -> str:
@@ -93,6 +102,24 @@ async def channel_of(server: rabbitmq.Server, user: str) -> AsyncIterator[Abstra
         yield await connection.channel()
     finally:
         await connection.close()
+
+
+async def test_an_agent_that_comes_before_any_scheduler_may_try_again(guarded: rabbitmq.Server, tmp_path: Path) -> None:
+    agents = application(at(guarded, "payments"), tmp_path, asyncio.get_running_loop().create_future())
+    with pytest.raises(TransportError, match="start a Scheduler first"):
+        async with agents.running(scheduler=False, supervisor=False, agents=["payments"]):
+            pass
+
+
+async def test_an_agent_of_another_store_is_refused(guarded: rabbitmq.Server, tmp_path: Path) -> None:
+    sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    (tmp_path / "other").mkdir()
+    async with application(at(guarded, "shop"), tmp_path, sent).running(agents=False):
+        pass
+    agents = application(at(guarded, "payments"), tmp_path / "other", sent)
+    with pytest.raises(SettingsError, match="found the store 'unknown to this login'"):
+        async with agents.running(scheduler=False, supervisor=False, agents=["payments"]):
+            pass
 
 
 async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitmq.Server, tmp_path: Path) -> None:

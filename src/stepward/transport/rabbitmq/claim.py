@@ -12,11 +12,13 @@ from aio_pika import ExchangeType
 from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed
 from aiormq.exceptions import ChannelAccessRefused
 
+from stepward.errors import TransportError
 from stepward.transport.names import BrokerNames, check_claim
 from stepward.transport.rabbitmq.link import Link
 from stepward.transport.rabbitmq.publishing import own_channel
 
 ANSWER_SECONDS = 5.0
+ANOTHER = "unknown to this login"
 CURRENT = re.compile(r"current is '([^']*)'")
 
 
@@ -25,7 +27,12 @@ async def claim(link: Link, names: BrokerNames, store: str) -> None:
     name = f"{names.root}.store"
     owner = await _declared(link, name, store)
     if owner is None:
-        owner = store if await _is_there(link, f"{name}.{store}") else ""
+        owner = store if await _is_there(link, f"{name}.{store}") else ANOTHER
+        if owner is ANOTHER and not await _is_there(link, name):
+            raise TransportError(
+                f"exchange {name}: expected that a store has claimed the application's name at RabbitMQ, found none, "
+                "and no right to claim it; start a Scheduler first"
+            )
     check_claim(f"RabbitMQ at {link.shown}", names, store, owner, f"exchange {name}")
 
 
