@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stepward.cli.server import problems, warnings
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
-from stepward.store.contract import Server, ServerHost, Standby
+from stepward.store.contract import Bloat, Hold, Server, ServerHost, Standby
 
 SYNC = Standby(name="one", state="streaming", sync="sync", behind=0)
 QUORUM = replace(SYNC, sync="quorum")
@@ -121,3 +121,30 @@ def test_a_pooler_without_bounds_is_a_warning() -> None:
 def test_a_clock_that_is_off_is_a_warning(ahead: float) -> None:
     (line,) = hints(clock_ahead=ahead)
     assert f"found it {ahead:+.1f} s off" in line
+
+
+TRANSACTION = Hold(kind="transaction", name="7", by="pg_dump, user ada", seconds=3_725.4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"holds": [TRANSACTION]}, "found that of process 7 (pg_dump, user ada) open for 1h 2m: what is deleted"),
+        ({"holds": [TRANSACTION]}, "select pg_terminate_backend(7)"),
+        ({"holds": [replace(TRANSACTION, seconds=None)]}, "open for long: "),
+        ({"holds": [replace(TRANSACTION, kind="prepared", name="x", by="user ada")]}, "rollback prepared 'x'"),
+        (
+            {"holds": [Hold(kind="slot", name="old", by="physical", seconds=None, kept=16_777_216)]},
+            "found none of the physical slot old, which keeps 16,777,216 B of the log",
+        ),
+        (
+            {"bloat": [Bloat(table="message", dead=200_000, live=5)]},
+            "stepward_shop.message, found 200,000 dead rows beside 5 live ones",
+        ),
+        ({"autovacuum": False}, "found one of them off: deleted rows stay; turn it on"),
+    ],
+)
+def test_what_keeps_dead_rows_is_a_warning(fields: dict[str, Any], expected: str) -> None:
+    (line,) = hints(**fields)
+    assert expected in line
+    assert found(0, **fields) == []

@@ -11,9 +11,10 @@ from stepward.cli.cells import clean
 from stepward.cli.screen import print_table
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING
+from stepward.durations import text
 from stepward.model.records import Instance
 from stepward.settings import Settings
-from stepward.store.contract import Server, ServerHost, Standby
+from stepward.store.contract import Hold, Server, ServerHost, Standby
 
 CONNECTIONS = 15
 """That the store of one process makes at most: for turns, leases, hints, the rest, and what applications share."""
@@ -43,6 +44,8 @@ def warnings(server: Server, settings: Settings, instances: Sequence[Instance]) 
         *_room(server, instances),
         *_pooler(server),
         *_clock(server),
+        *[_hold(hold) for hold in server.holds],
+        *_vacuum(server),
     ]
 
 
@@ -165,3 +168,38 @@ def _clock(server: Server) -> list[str]:
         f"clock: expected the server's within {CLOCK_SECONDS:g} s of this host's, found it {server.clock_ahead:+.1f} s "
         "off; the server's decides, so look that all servers which may take over are synchronised"
     ]
+
+
+def _hold(hold: Hold) -> str:
+    since = "for long" if hold.seconds is None else f"for {text(round(hold.seconds))}"
+    if hold.kind == "slot":
+        return (
+            f"replication: expected a reader of each slot, found none of the {hold.by} slot {hold.name}, which keeps "
+            f"{hold.kept or 0:,} B of the log until the disk is full; start its reader, or drop it: "
+            f"select pg_drop_replication_slot('{hold.name}')"
+        )
+    if hold.kind == "prepared":
+        return (
+            f"vacuum: expected prepared transactions to end soon, found {hold.name!r} of {hold.by} open {since}: what "
+            f"is deleted stays in the tables meanwhile; run commit prepared or rollback prepared '{hold.name}'"
+        )
+    return (
+        f"vacuum: expected transactions to end soon, found that of process {hold.name} ({hold.by}) open {since}: what "
+        f"is deleted stays in the tables meanwhile, and queues grow slow; let it end, or end it: "
+        f"select pg_terminate_backend({hold.name})"
+    )
+
+
+def _vacuum(server: Server) -> list[str]:
+    found = [
+        f"vacuum: expected autovacuum to keep up with {server.schema}.{bloat.table}, found {bloat.dead:,} dead rows "
+        f"beside {bloat.live:,} live ones; end what keeps them, else raise autovacuum_vacuum_cost_limit, or run "
+        f"vacuum {server.schema}.{bloat.table}"
+        for bloat in server.bloat
+    ]
+    if not server.autovacuum:
+        found.append(
+            "vacuum: expected autovacuum and track_counts on for every table, found one of them off: deleted rows "
+            "stay; turn it on"
+        )
+    return found

@@ -14,6 +14,8 @@ from stepward.store.postgres.leadership import Leadership
 from tests.store.conformance.world import World
 from tests.store.postgres.worlds import Database, SchemaPlace
 
+pytestmark = pytest.mark.servers
+
 LEASE = 10.0
 MANY = 700_000
 FILL = """

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 
 from stepward import Accepted, App, Message, Queues, TaskUndone
@@ -81,7 +82,13 @@ async def _at_work(database: Database) -> AsyncIterator[None]:
 
 async def test_each_kind_works_with_the_rights_of_the_guide(guided: Database) -> None:
     log = guided.server.folder.parent / "data.log"
+    await guided.rows(f"alter database {guided.name} set log_min_messages = error")
+    stranger = await asyncpg.connect(_address(guided, "web"))
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await stranger.fetch("select * from stepward_shop.leadership")
+    await stranger.close()
     before = log.stat().st_size
+    assert "permission denied for table leadership" in log.read_text(errors="replace")
     async with _at_work(guided), _app(guided, "web").client() as client, asyncio.timeout(BOUND):
         await guided.rows("update stepward_shop.schedule set next_at = 1")
         paid = await client.submit(application.order, "pen")

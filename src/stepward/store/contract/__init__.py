@@ -12,7 +12,7 @@ from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
 from stepward.store.contract.scheduler import Least, SchedulerStore, StepTransaction, Submitted, Transaction
-from stepward.store.contract.server import Server, ServerHost, Standby
+from stepward.store.contract.server import Bloat, Hold, Server, ServerHost, Standby
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
 from stepward.store.contract.turn import (
@@ -34,6 +34,7 @@ from stepward.store.contract.turn import (
 __all__ = [
     "OVERTAKEN",
     "TRIM_ROWS",
+    "Bloat",
     "Borrowed",
     "Change",
     "ClientStore",
@@ -49,6 +50,7 @@ __all__ = [
     "ExpiredStep",
     "ExpiredTask",
     "Finish",
+    "Hold",
     "HostStore",
     "Identity",
     "Later",

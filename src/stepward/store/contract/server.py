@@ -31,6 +31,28 @@ class Standby(Struct, frozen=True, kw_only=True):
         return self.state == "streaming" and self.sync in ("sync", "quorum")
 
 
+class Hold(Struct, frozen=True, kw_only=True):
+    """What keeps the server from removing deleted rows, or its log."""
+
+    kind: str
+    """``transaction``, ``prepared`` or ``slot``."""
+    name: str
+    """The process, the transaction's identifier, or the slot's name."""
+    by: str
+    seconds: float | None
+    """For how long it is open; None where that is not to be seen, and of slots."""
+    kept: int | None = None
+    """Bytes of the log that a slot keeps."""
+
+
+class Bloat(Struct, frozen=True, kw_only=True):
+    """A table with more dead rows than live ones."""
+
+    table: str
+    dead: int
+    live: int
+
+
 class Server(Struct, frozen=True, kw_only=True):
     """A database server, as a store's user sees it."""
 
@@ -59,3 +81,7 @@ class Server(Struct, frozen=True, kw_only=True):
     full_page_writes: bool
     standbys: list[Standby] | None
     """None: there are some, and the user may not see how they are."""
+    autovacuum: bool = True
+    """Whether dead rows of all the schema's tables are removed by themselves."""
+    holds: list[Hold] = []
+    bloat: list[Bloat] = []

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from stepward.clock import SystemClock
 from stepward.store.address import PostgresPlace
 from stepward.store.contract import Server, ServerHost
+from stepward.store.postgres import vacuum
 from stepward.store.postgres.connecting import Connector, Host
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import BROKEN, translated
@@ -51,6 +52,9 @@ async def _inspected(connector: Connector, connection: Connection) -> Server:
         fsync=fsync,
         full_page_writes=pages,
         standbys=await standbys(connection),
+        autovacuum=await vacuum.is_automatic(connection),
+        holds=await vacuum.holds(connection),
+        bloat=await vacuum.bloat(connection),
     )
 
 
