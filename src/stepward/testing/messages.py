@@ -28,6 +28,7 @@ NONSENSE = (b"", b"{", b"[" * 3_000, b'"text"', b"\xff\xfe", b'{"amount":"much"}
 """What is no JSON, and what is no object with an amount."""
 HELD_SECONDS = 10.0
 """How long a reply waits for a Supervisor's judgement that it can cross."""
+LATE = "a request of an earlier owner left late"
 
 
 class Network:
@@ -146,6 +147,10 @@ class Network:
             return
         if request.agent == APPROVING and step.deferred_at is not None and step.attempt == request.attempt:
             self._check_asked_again(request)
+        meant = self._mirror.keys.get(request.idempotency_key)
+        if meant is not None and meant.set_aside_at is not None and not self._is_of_owner(request):
+            self.trace.reached(LATE)
+            return
         identity = (request.task, request.run, request.key, step.generation)
         if self._keys.setdefault(identity, request.idempotency_key) != request.idempotency_key:
             self.trace.violated(
@@ -164,11 +169,14 @@ class Network:
         """
         if request.complete_by == LONG_PAST:
             return
-        task = self._mirror.tasks.get(request.task)
-        if task is not None and task.locked_by is not None and request.reply_to == reply_queue(task.locked_by):
+        if self._is_of_owner(request):
             self.trace.violated("S8", f"{request.task}/{request.key} was asked again after its Agent had done its part")
         else:
-            self.trace.reached("a request of an earlier owner left late")
+            self.trace.reached(LATE)
+
+    def _is_of_owner(self, request: Request) -> bool:
+        task = self._mirror.tasks.get(request.task)
+        return task is not None and task.locked_by is not None and request.reply_to == reply_queue(task.locked_by)
 
 
 class FaultyTransport:
