@@ -140,6 +140,11 @@ class Network:
     def _check_request(self, request: Request) -> None:
         self.trace.note("request", request.task, request.run, request.key, request.attempt)
         step = self._mirror.steps.get((request.task, request.run, request.key))
+        meant = self._mirror.keys.get(request.idempotency_key)
+        is_of_before = meant is not None and (step is None or meant.set_aside_at is not None)
+        if is_of_before and not self._is_of_owner(request):
+            self.trace.reached(LATE)
+            return
         if step is None or step.attempt < request.attempt:
             self.trace.violated(
                 "S8", f"{request.task}/{request.key}: attempt {request.attempt} left and was not committed"
@@ -147,10 +152,6 @@ class Network:
             return
         if request.agent == APPROVING and step.deferred_at is not None and step.attempt == request.attempt:
             self._check_asked_again(request)
-        meant = self._mirror.keys.get(request.idempotency_key)
-        if meant is not None and meant.set_aside_at is not None and not self._is_of_owner(request):
-            self.trace.reached(LATE)
-            return
         identity = (request.task, request.run, request.key, step.generation)
         if self._keys.setdefault(identity, request.idempotency_key) != request.idempotency_key:
             self.trace.violated(
