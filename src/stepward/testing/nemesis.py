@@ -10,6 +10,7 @@ from stepward.testing.deployments import DEPLOYMENTS, FLAGS
 from stepward.testing.faults import HOUR
 from stepward.testing.process import Process
 from stepward.testing.services import Service
+from stepward.testing.trace import FLAG_TURNED
 from stepward.testing.world import World
 
 AWAY_SECONDS = (3.0, 8.0, 15.0)
@@ -136,7 +137,7 @@ class Nemesis:
         if self._world.faulty:
             flag = self._deploy_chance.choice(FLAGS)
             self._world.flags[flag] = not self._world.flags.get(flag, True)
-            self._world.trace.fault("flag turned", flag, self._world.flags[flag])
+            self._world.trace.fault(FLAG_TURNED, flag, self._world.flags[flag])
 
     def _jump(self) -> None:
         victim = self._victim()

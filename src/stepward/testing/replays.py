@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.testing.deployments import worlds_of
+from stepward.testing.trace import FLAG_TURNED
 from stepward.testing.world import World
 from stepward.workflow.decisions import Diverged
 from stepward.workflow.engine import Execution
@@ -50,7 +51,7 @@ class Replays:
     @property
     def _was_other(self) -> bool:
         """Whether other code was deployed, or read other flags; what that gave as an argument is no divergence."""
-        return not {"wrong deploy", "flag turned"}.isdisjoint(self._world.trace.faults)
+        return not {"wrong deploy", FLAG_TURNED}.isdisjoint(self._world.trace.faults)
 
 
 def _own(task: Task, steps: Sequence[Step]) -> list[Step]:

@@ -30,6 +30,7 @@ from stepward.testing.nemesis import Nemesis
 from stepward.testing.people import People
 from stepward.testing.posting import Posting
 from stepward.testing.replays import Replays
+from stepward.testing.trace import FLAG_TURNED
 from stepward.testing.verdict import Verdict
 from stepward.testing.workload import ENOUGH
 from stepward.testing.world import PROGRAMS, World
@@ -258,12 +259,19 @@ class Course:
         return any((row.task, row.name) == (task.uid, name) for row in self._world.mirror.inbox.values())
 
     async def _end_stopped(self, task: TaskRow) -> None:
-        """What no deployed code fits any more is undone; what the right code fits goes on by itself."""
+        """What no deployed code fits any more is undone; what the right code fits goes on by itself.
+
+        Of a flag that was turned back no process tells: there an operator has the task tried again.
+        """
         store = self._world.office.store
         record = await store.task(task.id)
-        if record is not None and not Replays(self._world).fits(record, await store.steps(task.id)):
+        if record is None:
+            return
+        if not Replays(self._world).fits(record, await store.steps(task.id)):
             self._world.trace.reached("a task that no code fits was undone")
             await self._people.act(task.id, "undo")
+        elif self._world.trace.faults[FLAG_TURNED]:
+            await self._people.act(task.id, "resubmit")
 
 
 def _drawn_roles(chance: random.Random) -> dict[str, Roles]:

@@ -10,6 +10,7 @@ from typing import Any
 TIMELINE = 60
 STALL = "stall at a failpoint"
 HANG = "workflow code hangs"
+FLAG_TURNED = "flag turned"
 STANDING = frozenset({f"fault {STALL}", f"fault {HANG}"})
 """Faults in which a process stands still; the third detail is for how many seconds."""
 
