@@ -12,7 +12,7 @@ import pytest
 
 from tests.store.postgres.server import SERVERS, Servers
 
-SHARED = ("rabbitmq", "nats3")
+SHARED = ("rabbitmq", "nats3", "pairs")
 """Servers that take long to start: one process runs all tests that need one, and starts it once."""
 PROGRAMS = ("postgres", "nats-server", "rabbitmq-server")
 SECOND_TIER = ("servers", "faults")
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> Generator[Non
     """Keep tests that need the same servers together."""
     for item in items:
         for server in SHARED:
-            if server in item.nodeid:
+            if server in item.nodeid or server in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(server))
     yield  # A wrapper goes first: this mark has to be there before any plugin acts on them.
 

@@ -24,7 +24,7 @@ BOOK = load_book("stepward_shop")
 SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert", "agent"}
 """Tables of a few rows."""
 CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
-MAY_WALK = {"client.tasks", "messages.dead_letters"}
+MAY_WALK = {"client.tasks", "messages.dead_letters", "messages.letters_of"}
 """Over a bounded number of rows in the order of their keys."""
 LARGE = {"task", "step", "inbox", "message"}
 BOUNDED = {
