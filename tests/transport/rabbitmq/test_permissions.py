@@ -181,7 +181,6 @@ def refused_acts(replies: str) -> list[Callable[[AbstractChannel], Awaitable[obj
         lambda channel: get(channel, MAIL),
         lambda channel: get(channel, replies),
         lambda channel: channel.queue_delete(MAIL),
-        lambda channel: channel.queue_delete(replies),
         lambda channel: channel.exchange_delete("stepward.shop.store"),
         declare,
     ]

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractQueue, FieldValue
 from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
-from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.clock import Environment
 from stepward.transport.names import BrokerNames
@@ -103,20 +102,12 @@ class Queues:
             self._declared.clear()
         if queue not in self._declared:
             is_lost = queue in self._known and not await is_there(line, self.name(queue))
-            await self._declare(queue, line)
+            async with own_channel(line.connection) as channel:
+                await self.declare(queue, channel)
             self._declared.add(queue)
             self._known.add(queue)
             if is_lost:
                 await self.tell_loss(queue)
-
-    async def _declare(self, queue: str, line: Line) -> None:
-        try:
-            async with own_channel(line.connection) as channel:
-                await self.declare(queue, channel)
-        except ChannelAccessRefused:
-            # An Agent's login need not make what its Schedulers have made.
-            if not await is_there(line, self.name(queue)):
-                raise
 
     async def _replace_if_stuck(self, queue: str, line: Line) -> None:
         """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.
