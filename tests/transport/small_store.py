@@ -23,6 +23,7 @@ class SmallStore:
         self.now = now
         self.rows: list[Row] = []
         self.takes = 0
+        self.looks = 0
         self.buried: list[tuple[bytes, str]] = []
         self.is_down = False
         self._token = 0
@@ -55,6 +56,11 @@ class SmallStore:
         for row in held.values():
             row.taken_until = self.now() + lease
         return [token for token in tokens if token not in held]
+
+    async def filled(self, queues: Sequence[str]) -> set[str]:
+        self._check()
+        self.looks += 1
+        return {row.queue for row in self.rows if row.queue in queues and row.taken_until <= self.now()}
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
         self._check()

@@ -131,8 +131,21 @@ async def test_an_idle_take_asks_the_store_only_each_poll() -> None:
     opened = Opened(lambda: False)
     taking = asyncio.create_task(opened.taken_at())
     await asyncio.sleep(95)
-    assert opened.store.takes == 10
+    assert (opened.store.takes, opened.store.looks) == (1, 9)
     taking.cancel()
+
+
+async def test_idle_takes_of_many_queues_ask_the_store_once_each_poll() -> None:
+    opened = Opened(lambda: False)
+    taking = [asyncio.create_task(opened.transport.take(f"agents.{number}", 9, 30)) for number in range(20)]
+    await asyncio.sleep(95)
+    assert (opened.store.takes, opened.store.looks) == (20, 9)
+    await opened.other.publish("agents.7", [request()])
+    await asyncio.sleep(10)
+    assert [task.done() for task in taking] == [number == 7 for number in range(20)]
+    assert (opened.store.takes, opened.store.looks) == (21, 10)
+    for task in taking:
+        task.cancel()
 
 
 @pytest.mark.parametrize(

@@ -21,34 +21,49 @@ class Bell:
         """Counts the rings, so that none between a look and the wait is missed."""
         self._poll = poll
         self._hint = hint
-        self._waiters: dict[asyncio.Future[None], None] = {}
+        self._waiters: dict[asyncio.Future[bool], None] = {}
         """In the order in which they came, which is the order in which they are woken."""
         self._timer: asyncio.TimerHandle | None = None
+        self._polling: asyncio.TimerHandle | None = None
+        """One for all who wait, so that they can ask together."""
 
     def ring(self) -> None:
         """Wake everyone."""
         self.rung += 1
-        waiters, self._waiters = self._waiters, {}
-        for waiter in waiters:
-            _settle(waiter)
+        self._wake(is_ring=True)
 
-    async def heard(self, rung: int) -> None:
-        """Wait for a ring after the ``rung``-th, or for ``poll`` seconds."""
+    async def heard(self, rung: int) -> bool:
+        """Wait for a ring after the ``rung``-th; False if there was none for ``poll`` seconds, or less."""
         if self.rung != rung:
-            return
+            return True
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
+        waiter: asyncio.Future[bool] = loop.create_future()
         self._waiters[waiter] = None
-        timer = loop.call_later(self._poll, _settle, waiter)
+        if self._polling is None:
+            self._polling = loop.call_later(self._poll, self._poll_is_due)
         self._listen(loop)
         try:
-            await waiter
+            return await waiter
         finally:
-            timer.cancel()
             self._waiters.pop(waiter, None)
-            if not self._waiters and self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            if not self._waiters:
+                self._rest()
+
+    def _poll_is_due(self) -> None:
+        self._polling = None
+        self._wake(is_ring=False)
+
+    def _wake(self, *, is_ring: bool) -> None:
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(is_ring)
+
+    def _rest(self) -> None:
+        for timer in (self._timer, self._polling):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._polling = None
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._hint is not None and self._timer is None:
@@ -65,8 +80,3 @@ class Bell:
             self.ring()
         elif self._waiters:
             self._listen(loop)
-
-
-def _settle(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

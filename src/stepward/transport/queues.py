@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -163,6 +165,10 @@ class Messages(Protocol):
         """Move messages to the dead letters."""
         ...
 
+    async def filled(self, queues: Sequence[str]) -> Collection[str]:
+        """Those of the queues from which something may be taken or read."""
+        ...
+
     async def standing(self, prefix: str, limit: int) -> Sequence[str]:
         """Queues in which something stands, by the beginning of their names."""
         ...
@@ -175,13 +181,18 @@ class Messages(Protocol):
 class StoreQueues:
     """``AppQueues`` in the state store.
 
-    Whoever waits looks when woken, when ``hint`` says that the store changed, and every ``poll`` seconds.
+    Whoever waits looks when woken and when ``hint`` says that the store changed. Every ``poll`` seconds one statement
+    asks for all of them which queues are filled.
     """
 
     def __init__(self, messages: Messages, *, poll: float, hint: Callable[[], bool] | None = None) -> None:
         self._messages = messages
         self._bell = Bell(poll, hint)
         self._closed = False
+        self._waited = Counter[str]()
+        """How many wait for something in each queue."""
+        self._asking: asyncio.Future[Collection[str]] | None = None
+        """Which of those are filled, as it is asked for at this moment."""
 
     def wake(self) -> None:
         """See ``AppQueues.wake``."""
@@ -256,15 +267,31 @@ class StoreQueues:
         """See ``AppQueues.close``; the store is its owner's to close."""
         self._closed = True
         self._bell.ring()
+        if self._asking is not None:
+            await asyncio.gather(self._asking, return_exceptions=True)
 
     async def _wait(self, queue: str, look: Callable[[], Awaitable[Sequence[Stored]]]) -> Sequence[Stored]:
-        while True:
-            rung = self._bell.rung
-            with self._reaching(queue):
-                stored = await look()
-            if stored:
-                return stored
-            await self._bell.heard(rung)
+        self._waited[queue] += 1
+        try:
+            while True:
+                rung = self._bell.rung
+                with self._reaching(queue):
+                    stored = await look()
+                if stored:
+                    return stored
+                while not await self._bell.heard(rung) and not await self._is_filled(queue):
+                    pass
+        finally:
+            self._waited[queue] -= 1
+            self._waited += Counter()
+
+    async def _is_filled(self, queue: str) -> bool:
+        """Asked once for all who wait."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.ensure_future(self._messages.filled(sorted(self._waited)))
+            self._asking.add_done_callback(_retrieve)
+        with self._reaching(queue):
+            return queue in await asyncio.shield(self._asking)
 
     @contextmanager
     def _reaching(self, queue: str) -> Iterator[None]:
@@ -275,6 +302,12 @@ class StoreQueues:
             raise TransportError(
                 f"queue {queue}: expected the store to take or give messages, found: {error}"
             ) from error
+
+
+def _retrieve(asking: asyncio.Future[Collection[str]]) -> None:
+    """Whoever asked may be gone."""
+    if not asking.cancelled():
+        asking.exception()
 
 
 class StoreWatching:

@@ -180,3 +180,18 @@ async def test_what_several_have_taken_is_not_withdrawn(world: World, store: Sto
     assert await withdraw(store, "t", "a/1") == []
     world.clock.advance(10)
     assert await take(store) == [asked("t", "a/1")]
+
+
+async def test_queues_are_filled_from_which_something_may_be_taken(world: World, store: Store) -> None:
+    for queue in ("fresh", "taken", "expired"):
+        await store.messages.put(queue, [(b"1", store.now() + 5 if queue == "expired" else None)])
+    await store.messages.take("taken", 1, 10)
+    names = ["fresh", "taken", "empty"]
+    assert set(await store.messages.filled(names)) == {"fresh"}
+    assert set(await store.messages.filled([])) == set()
+    world.clock.advance(10)
+    assert set(await store.messages.filled(names)) == {"fresh", "taken"}
+    # Who takes from it deletes what has expired.
+    assert set(await store.messages.filled(["expired"])) == {"expired"}
+    assert await store.messages.take("expired", 1, 10) == []
+    assert set(await store.messages.filled(["expired"])) == set()

@@ -74,6 +74,10 @@ class MessageStore(Protocol):
         """The same for what never stood in the store: bodies from a broker's queue, each with reason and tries."""
         ...
 
+    async def filled(self, queues: Sequence[str]) -> set[str]:
+        """Those of the queues from which something may be taken, or read."""
+        ...
+
     async def standing(self, prefix: str, limit: int) -> list[str]:
         """Up to ``limit`` queues whose name begins so and in which something stands, taken or not; by name."""
         ...

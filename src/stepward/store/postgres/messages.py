@@ -97,6 +97,11 @@ class PostgresMessages:
             if told:
                 self._bell.ring()
 
+    async def filled(self, queues: Sequence[str]) -> set[str]:
+        """See ``MessageStore.filled``."""
+        found = await self._lane.read(Connection.rows, "messages.filled", list(queues), self._clock.now())
+        return {queue for (queue,) in found}
+
     async def standing(self, prefix: str, limit: int) -> list[str]:
         """See ``MessageStore.standing``."""
         values = (prefix, rulings.behind(prefix), limit)

@@ -92,6 +92,11 @@ insert into {schema}.dead_letter (queue, body, reason, tries, buried_at)
 select $1, v.body, v.reason, v.tries, $5
 from unnest($2::bytea[], $3::text[], $4::integer[]) with ordinality as v (body, reason, tries, place) order by v.place
 
+-- name: filled
+-- Those of the queues in which something is not taken, or not any more.
+select q.queue from unnest($1::text[]) as q (queue)
+where exists (select 1 from {schema}.message as m where m.queue = q.queue and m.taken_until <= $2)
+
 -- name: standing
 -- Queues between two names in which something stands, found by leaps along the index.
 with recursive queues (queue) as (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from stepward.store import rulings
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
@@ -75,6 +77,11 @@ class SqliteMessages:
         """See ``MessageStore.bury_bodies``."""
         if letters:
             await self._database.write(_bury_bodies, queue, letters, told, self._clock.now())
+
+    async def filled(self, queues: Sequence[str]) -> set[str]:
+        """See ``MessageStore.filled``."""
+        values = (msgspec.json.encode(queues).decode(), self._clock.now())
+        return {queue for (queue,) in await self._database.read(Connection.rows, Q["filled"], values)}
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
         """See ``MessageStore.standing``."""

@@ -55,6 +55,11 @@ select queue, body, ?3, tries, ?4 from stepward_message where token = ?1 and que
 -- What came over a broker and nobody can use is a dead letter.
 insert into stepward_dead_letter (queue, body, reason, tries, buried_at) values (?1, ?2, ?3, ?4, ?5)
 
+-- name: filled
+-- Those of the queues in which something is not taken, or not any more.
+select value from json_each(?1)
+where exists (select 1 from stepward_message where queue = value and taken_until <= ?2)
+
 -- name: standing
 -- Queues between two names in which something stands, found by leaps along the index.
 with recursive queues (queue) as (
