@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from stepward.store import rulings
@@ -11,6 +12,7 @@ from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.floors import Floors
 from stepward.store.postgres.trail import Trail
 
 FORGET_LIMIT = 5_000
@@ -24,6 +26,7 @@ class PostgresMessages:
         self._clock = database.clock
         self._bell = bell
         self._trail = Trail()
+        self._floors = Floors(database)
 
     def now(self) -> float:
         """See ``MessageStore.now``."""
@@ -41,8 +44,12 @@ class PostgresMessages:
         until = now + lease
         taken: list[StoredMessage] = []
         while len(taken) < limit:
-            values = (queue, now, limit - len(taken), until)
+            floor = await self._floors.of(queue)
+            began = asyncio.get_running_loop().time()
+            values = (queue, now, limit - len(taken), until, *floor)
             found = await self._lane.single(Connection.rows, "messages.take", *values)
+            took = asyncio.get_running_loop().time() - began
+            self._floors.looked(queue, took, max((row[0] for row in found), default=0))
             taken += [StoredMessage(token, body, tries, until) for token, body, tries in found if tries is not None]
             if all(row[-1] is not None for row in found):
                 break  # None had expired: there is no more.

@@ -7,14 +7,15 @@ from unnest($2::bytea[], $3::float8[]) with ordinality as v (body, expires_at, p
 -- name: take
 -- Messages of a queue, past those that others are taking at this moment: the first whose taker let its lease run out,
 -- alone, for it may be what ended that one; else those that nobody has taken yet. Expired ones are deleted, and told
--- apart by tries null. The range of one value has the index of queues give the order, and no other.
+-- apart by tries null. The range of one value has the index of queues give the order, and no other. Below the floor ($5,
+-- $6) nothing stands.
 with returned as materialized (
     select token, taken_until from {schema}.message
-    where queue = $1 and taken_until > 0.0 and taken_until <= $2
+    where queue = $1 and taken_until > $6 and taken_until <= $2
     order by taken_until, token limit 1 for update skip locked),
 fresh as materialized (
     select token, taken_until from {schema}.message
-    where queue = $1 and taken_until between 0.0 and 0.0
+    where queue = $1 and (taken_until, token) > (0.0, $5) and taken_until <= 0.0
     order by taken_until, token limit case when exists (select 1 from returned) then 0 else $3 end for update skip locked),
 standing as (select * from returned union all select * from fresh),
 gone as (
@@ -26,6 +27,26 @@ held as (
     from standing as s where m.token = s.token and (m.expires_at is null or m.expires_at > $2)
     returning m.token, m.body, m.tries)
 select token, body, tries from held union all select token, body, tries from gone order by token
+
+-- name: last_token
+-- The highest token that was drawn so far, if this user may know.
+select case when has_sequence_privilege(s.name, 'select, usage') then pg_sequence_last_value(s.name::regclass) end
+from (select pg_get_serial_sequence(format('%I.message', $1::text), 'token') as name) as s
+
+-- name: writers
+-- The transactions of others that have written messages, or are about to, and have not ended.
+select l.virtualtransaction from pg_locks as l
+where l.locktype = 'relation' and l.granted and l.mode = 'RowExclusiveLock' and l.pid is distinct from pg_backend_pid()
+    and l.database = (select oid from pg_database where datname = current_database())
+    and l.relation = (select c.oid from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
+        where n.nspname = $1 and c.relname = 'message')
+
+-- name: lowest
+-- The first message above the floor that nobody has taken, and the first time above it until which one is taken.
+select (select token from {schema}.message
+        where queue = $1 and (taken_until, token) > (0.0, $2) and taken_until <= 0.0
+        order by taken_until, token limit 1),
+    (select taken_until from {schema}.message where queue = $1 and taken_until > $3 order by taken_until, token limit 1)
 
 -- name: are_there
 -- Those of the tokens that were not withdrawn meanwhile.
@@ -131,8 +152,8 @@ select {dead_letter} from {schema}.dead_letter order by number desc limit $1
 delete from {schema}.dead_letter where number = any($1::bigint[]) returning number, queue, body
 
 -- name: adopt
--- What stands in one queue stands in another, free to be taken.
-update {schema}.message as m set queue = $2, taken_until = 0.0, xid = pg_current_xact_id()
+-- What stands in one queue stands in another, free to be taken, under new tokens: it may be below the floor.
+update {schema}.message as m set token = default, queue = $2, taken_until = 0.0, xid = pg_current_xact_id()
 from (select token from {schema}.message where queue = $1 order by token + 0 for update) as v
 where m.token = v.token
 

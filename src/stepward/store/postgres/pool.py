@@ -24,6 +24,8 @@ class Pool:
         self._lent: set[Connection] = set()
         self._statements = 0
         self._closed = True
+        self.made = 0
+        """How many connections were made so far."""
 
     @property
     def statements(self) -> int:
@@ -80,6 +82,7 @@ class Pool:
             if connection.usable:
                 return connection
             self._drop(connection)
+        self.made += 1
         return await self._connect()
 
     def _take_back(self, connection: Connection) -> None:
