@@ -21,7 +21,7 @@ from stepward.errors import StepwardError, named
 from stepward.events import Observers
 from stepward.model.containment import failure_of
 from stepward.model.current import CURRENT, CurrentStep
-from stepward.model.failures import FailureConverter
+from stepward.model.failures import FailureConverter, stands_at
 from stepward.model.messages import Outcome, Reply, Request, request_queue
 from stepward.model.tokens import Sign
 from stepward.threads import Threads
@@ -237,7 +237,10 @@ class Calls:
 
     def _tell_overrun(self, call: Call) -> None:
         is_over = self._now() >= call.request.complete_by
-        self._tell("agent.overran", call, calls=call.calls, deadline="complete_by" if is_over else "lease")
+        # A thread's place is not known here; of a coroutine it is where the application's own code waits.
+        place = None if call.task is None else stands_at(call.task.get_coro())
+        at = {} if place is None else {"at": call.failures.text(place)}
+        self._tell("agent.overran", call, calls=call.calls, deadline="complete_by" if is_over else "lease", **at)
         if is_over and call.calls:
             self._performance.gate.failed()
 

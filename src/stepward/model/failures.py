@@ -12,7 +12,7 @@ import sysconfig
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePath
 from traceback import format_exception, walk_tb
-from types import CodeType, TracebackType
+from types import CodeType, CoroutineType, TracebackType
 from typing import Any
 
 import msgspec
@@ -196,9 +196,21 @@ def _raised(error: BaseException) -> BaseException:
     return error.raised if isinstance(error, RaisedInstead) else error
 
 
+def stands_at(coroutine: object) -> str | None:
+    """Where code that is suspended waits (file, line, function); None if only code of Stepward's does."""
+    frames: list[tuple[CodeType, int]] = []
+    while isinstance(coroutine, CoroutineType) and coroutine.cr_frame is not None:
+        frames.append((coroutine.cr_code, coroutine.cr_frame.f_lineno))
+        coroutine = coroutine.cr_await
+    return _place(frames) if any(not is_own(code) for code, _ in frames) else None
+
+
 def _innermost(traceback: TracebackType) -> str:
+    return _place([(frame.f_code, line) for frame, line in walk_tb(traceback)])
+
+
+def _place(frames: list[tuple[CodeType, int]]) -> str:
     """The innermost frame of the application's own code; where there is none, the innermost that is not ours."""
-    frames = [(frame.f_code, line) for frame, line in walk_tb(traceback)]
     foreign = [(code, line) for code, line in frames if not is_own(code)]
     own = [(code, line) for code, line in foreign if not code.co_filename.startswith(LIBRARIES)]
     code, line = (own or foreign)[-1]
