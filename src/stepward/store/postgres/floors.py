@@ -78,6 +78,10 @@ class Floors:
         self._highest = max(self._highest, token)
         self._of(queue).is_slow = seconds >= SLOW_SECONDS
 
+    def forget(self, queue: str) -> None:
+        """Messages with lower tokens may have come into the queue."""
+        self._known.pop(queue, None)
+
     def _of(self, queue: str) -> Known:
         epoch = (self._lane.pool.made, self._clock.jumped())
         if epoch != self._epoch:

@@ -116,7 +116,10 @@ class PostgresMessages:
 
     async def adopt(self, queue: str, heir: str) -> int:
         """See ``MessageStore.adopt``."""
-        count = await self._lane.single(Connection.change, "messages.adopt", queue, heir)
+        try:
+            count = await self._lane.single(Connection.change, "messages.adopt", queue, heir)
+        finally:
+            self._floors.forget(heir)
         if count:
             self._bell.ring()
         return count

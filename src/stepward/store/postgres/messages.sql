@@ -152,8 +152,8 @@ select {dead_letter} from {schema}.dead_letter order by number desc limit $1
 delete from {schema}.dead_letter where number = any($1::bigint[]) returning number, queue, body
 
 -- name: adopt
--- What stands in one queue stands in another, free to be taken, under new tokens: it may be below the floor.
-update {schema}.message as m set token = default, queue = $2, taken_until = 0.0, xid = pg_current_xact_id()
+-- What stands in one queue stands in another, free to be taken; it may be below the floor of its reader, who adopts it.
+update {schema}.message as m set queue = $2, taken_until = 0.0, xid = pg_current_xact_id()
 from (select token from {schema}.message where queue = $1 order by token + 0 for update) as v
 where m.token = v.token
 
