@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.processes import Process, done, running
+from stepward import Client, TaskFailed
+from tests.cli.processes import PATIENCE, Process, done, running
 from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
@@ -17,6 +20,7 @@ pytestmark = pytest.mark.servers
 APP = f"{Path(__file__).with_name('application.py')}:app"
 URL = "sqlite:///stepward.db"
 HASTY = {"STEPWARD_LEASE": "1s", "STEPWARD_HANG_LIMIT": "2s", "STEPWARD_POLL": "100ms"}
+ENDS = ("error", "processed")
 PLACES = {
     "spin": "in spin",
     "sleep": "in sleep",
@@ -30,7 +34,16 @@ def shown(folder: Path, task: str) -> dict[str, Any]:
     return read
 
 
+async def ended(folder: Path, task: str) -> None:
+    async with Client(f"sqlite:///{folder}/stepward.db", app="containment") as client:
+        with suppress(TaskFailed):
+            await client.task(task).result(timeout=PATIENCE)
+
+
 def in_state(folder: Path, task: str, state: str) -> dict[str, Any]:
+    if state in ENDS:
+        # Each look is a process of its own.
+        asyncio.run(ended(folder, task))
     for _ in range(60):
         read = shown(folder, task)
         if read["state"] == state:
