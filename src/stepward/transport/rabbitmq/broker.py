@@ -97,8 +97,10 @@ class RabbitBroker:
             if queue in self._sources:
                 source, intake = self._sources[queue]
                 await source.leave()
+                await self._adoption.adopt(queue, heir)
                 intake.stir()
-            await self._adoption.adopt(queue, heir)
+            else:
+                await self._adoption.adopt(queue, heir)
 
     async def release(self, queue: str) -> None:
         """See ``Broker.release``."""

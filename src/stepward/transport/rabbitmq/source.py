@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from aio_pika.exceptions import ChannelNotFoundEntity
 from aiormq.abc import AbstractChannel as Carrying
 
 from stepward.errors import TransportError
@@ -63,12 +64,11 @@ class RabbitSource:
             line = await self._link.line()
             self._lease = max(lease, self._lease)
             with self._link.reaching(f"queue {self._queue}"):
-                channel = self._channel
-                if line is not self._line or channel is None or channel.is_closed or self._is_deleted:
-                    channel = await self._open(line)
-                wanted = min(len(self._unsettled) + limit, MOST_PREFETCHED)
-                if self._tag is None or wanted > self._prefetch:
-                    await self._consume(channel, max(wanted, self._prefetch))
+                try:
+                    await self._ready(line, limit)
+                except ChannelNotFoundEntity:
+                    # Somebody deleted the queue behind its declaration: the channel is gone with that.
+                    await self._ready(line, limit)
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
         return LOOK_SECONDS
@@ -106,6 +106,15 @@ class RabbitSource:
             if channel is not None:
                 with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
                     await channel.close()
+
+    async def _ready(self, line: Line, limit: int) -> None:
+        """Have the broker send up to ``limit`` messages more."""
+        channel = self._channel
+        if line is not self._line or channel is None or channel.is_closed or self._is_deleted:
+            channel = await self._open(line)
+        wanted = min(len(self._unsettled) + limit, MOST_PREFETCHED)
+        if self._tag is None or wanted > self._prefetch:
+            await self._consume(channel, max(wanted, self._prefetch))
 
     async def _open(self, line: Line) -> AbstractChannel:
         if self._is_deleted and self._channel is not None:
