@@ -13,11 +13,12 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from stepward.errors import StoreError
+from stepward.errors import StoreError, TransportError
 from stepward.host.agents import AgentActors
 from stepward.host.leases import BEATS_PER_LEASE
 from stepward.host.parts import Parts
 from stepward.model.agents import AgentHealth, AgentStanding
+from stepward.model.messages import request_queue
 from stepward.model.records import Instance, Role
 from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.sharing import Room, room
@@ -53,6 +54,8 @@ class Routing:
         self._standings: dict[str, AgentStanding] = {}
         self._tells: dict[str, float | None] = {}
         """By Agent, what the store is still to be told: for how long its breaker opened, or None: that it closed."""
+        self._known: frozenset[str] = frozenset()
+        """The instances of Agents at the last look."""
         self._acts: Counter[str] = Counter()
         """By Agent, what was done here: a look that began before says nothing of it."""
         self._given: tuple[str, dict[str, Room]] = ("", {})
@@ -87,6 +90,16 @@ class Routing:
         for name in self._actors.names:
             if name not in ours:
                 self._have_heeded(name)
+        await self._remind()
+
+    async def _remind(self) -> None:
+        """Agents that have come since the last look do not know what was revoked before."""
+        agents = {each.id: each for each in self._instances if each.role is Role.AGENT}
+        came = {name for ident, each in agents.items() if ident not in self._known for name in each.serves}
+        self._known = frozenset(agents)
+        for name in sorted(came) if self._scheduler() is not None else ():
+            with contextlib.suppress(TransportError):  # a hint: without it the complete-by ends what was revoked
+                await self._parts.transport.remind(request_queue(name))
 
     async def keep(self) -> None:
         """Look and tell until cancelled."""

@@ -221,6 +221,10 @@ class FaultyTransport:
         self._admit("revoke")
         await self._transport.revoke(queue, task, run, key, attempt)
 
+    async def remind(self, queue: str) -> None:
+        """See ``Transport.remind``."""
+        await self._transport.remind(queue)
+
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """See ``Transport.on_revoke``; word comes to the process that listens, if it comes."""
 

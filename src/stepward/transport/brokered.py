@@ -16,7 +16,7 @@ from stepward.transport.losses import decode_loss
 from stepward.transport.outgoing import Packer, Parcel
 from stepward.transport.refusals import Refusals
 from stepward.transport.rejections import Rejections
-from stepward.transport.revocations import Revocations
+from stepward.transport.revocations import OwnRevocations, Revocations
 from stepward.transport.wire import Wire, decode_revocation, encode_revocation
 
 TOLD = "told"
@@ -83,6 +83,7 @@ class BrokerTransport:
         self._refusals = Refusals(broker.name, observers)
         self._rejections = Rejections(observers, now)
         self._revocations = Revocations()
+        self._own = OwnRevocations()
         self._wire = Wire(app, seal)
         self._packer = Packer(self._wire, broker.name)
         self._intakes: dict[str, Intake[Any]] = {}
@@ -126,8 +127,15 @@ class BrokerTransport:
         """See ``Transport.revoke``; the request stays where it is, its Agent drops it past its complete-by."""
         self._check_open(queue)
         self._revocations.note(task, run, key, attempt)
+        self._own.note(queue, task, run, key, attempt)
         self._tell(queue, task, run, key)
         with self._refusals.watching(TOLD):
+            await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
+
+    async def remind(self, queue: str) -> None:
+        """See ``Transport.remind``: every process is told again, as there is no other way to tell one."""
+        self._check_open(queue)
+        for (task, run, key), attempt in self._own.of(queue):
             await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:

@@ -57,6 +57,10 @@ class Transport(Protocol):
         """
         ...
 
+    async def remind(self, queue: str) -> None:
+        """An Agent has come to that queue: tell it what this process revoked there before, if it cannot know."""
+        ...
+
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """Tell ``listener`` of every revocation in that queue until the function returned is called."""
         ...

@@ -53,6 +53,9 @@ class MemoryTransport:
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
 
+    async def remind(self, queue: str) -> None:
+        """Nothing that was revoked waits."""
+
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """See ``Transport.on_revoke``."""
         listeners = self._listeners.setdefault(queue, [])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stepward.model.messages import Request
 
 MOST_REMEMBERED = 10_000
 """Steps whose revocation is remembered, the last ones; requests of others are done, and their outcome is undone."""
+MOST_OWN = 1_000
+"""Of one queue, those of this process that Agents which come later are told."""
 
 Step = tuple[str, int, str]
 """Task, run and key."""
@@ -27,3 +31,22 @@ class Revocations:
     def covers(self, request: Request) -> bool:
         """Whether nobody waits for that request any more."""
         return request.attempt <= self._attempts.get((request.task, request.run, request.key), 0)
+
+
+class OwnRevocations:
+    """What this process revoked, by queue, the last ones."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str, dict[Step, int]] = {}
+
+    def note(self, queue: str, task: str, run: int, key: str, attempt: int) -> None:
+        """That attempt of the step is revoked, and those before it."""
+        steps = self._steps.setdefault(queue, {})
+        steps.pop((task, run, key), None)
+        steps[task, run, key] = attempt
+        if len(steps) > MOST_OWN:
+            del steps[next(iter(steps))]
+
+    def of(self, queue: str) -> Sequence[tuple[Step, int]]:
+        """Those of a queue, the oldest first."""
+        return list(self._steps.get(queue, {}).items())

@@ -72,6 +72,9 @@ class StoreTransport:
             for stored in withdrawn:
                 await self._answer_unbegun(stored.body)
 
+    async def remind(self, queue: str) -> None:
+        """What was revoked is withdrawn."""
+
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         """See ``Transport.on_revoke``."""
         listeners = self._listeners.setdefault(queue, [])
