@@ -24,7 +24,7 @@ OFFICE = f"{Path(__file__).with_name('office.py')}:app"
 STORE = "sqlite:///stepward.db"
 REPLIES = "replies.office.web"
 LETTER = {"number", "queue", "body", "reason", "tries", "buried_at"}
-EVENT = {"id", "type", "subject", "sequence", "time", "data"}
+EVENT = {"id", "type", "subject", "sequence", "time", "data", "store"}
 ALONE = {"scheduler": False, "agents": False, "supervisor": False}
 
 
