@@ -12,6 +12,7 @@ from stepward.errors import StepwardError, StoreUnavailable
 from stepward.store.opening import missing
 from stepward.store.postgres import PostgresStore, migrating, schema
 from tests.store.conformance.world import World
+from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -202,3 +203,13 @@ async def test_the_printed_sql_does_what_a_migration_does(database: Database, ne
     await database.rows("drop schema stepward_shop cascade")
     await database.opened()
     assert by_hand == await database.rows(CATALOGUE)
+
+
+async def test_a_store_is_migrated_through_a_pooler(database: Database, next_versions: NextVersions) -> None:
+    next_versions.is_only(1)
+    await database.opened()
+    next_versions.are()
+    async with pooler(database.server.port) as port:
+        store = await database.opened(address=database.address.replace(str(database.server.port), str(port)))
+        await store.close()
+    assert await database.rows(VERSION) == [(str(newest),)]
