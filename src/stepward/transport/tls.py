@@ -19,6 +19,8 @@ HINTS = {
     "RECORD_LAYER_FAILURE": "the server speaks no TLS on that port",
 }
 """What people need to know of an alert, by the end of its name in OpenSSL."""
+BROKEN_OFF = "TLS: the server ended the connection in the handshake; it may demand another client certificate"
+"""What is told where the server's alert is lost with the connection: TLS 1.3 sends it behind the handshake."""
 DEPTH = 5
 LARGEST = 1024 * 1024
 
@@ -73,9 +75,14 @@ def secret_file(path: str, option: str) -> str:
         raise _unusable(option, "a readable file", path, error) from None
 
 
-def handshake_error(error: BaseException | None) -> str | None:
-    """What failed in TLS, in words; None for an error that is another's."""
+def handshake_error(error: BaseException | None, *, is_opening: bool = False) -> str | None:
+    """What failed in TLS, in words; None for an error that is another's.
+
+    While a connection is opened with TLS, the end of it is taken for the server's refusal.
+    """
     for _ in range(DEPTH):
+        if is_opening and isinstance(error, ConnectionResetError | BrokenPipeError):
+            return BROKEN_OFF
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"TLS: the server's certificate is not accepted: {error.verify_message.rstrip('.')}"
         if isinstance(error, ssl.SSLError):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import os
+import socket
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +143,20 @@ async def test_a_failed_handshake_says_what_failed(guarded: Guarded, options: li
     with pytest.raises(TransportError, match=rf"expected NATS at {host}:\d+ to answer, found: TLS: .*{found}") as told:
         await opened(guarded.address(*options, host=host), app="shop")
     assert "\n" not in str(told.value)
+
+
+async def test_a_server_that_breaks_a_handshake_off_may_demand_another_certificate() -> None:
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b'INFO {"server_id":"s","version":"2.12.0","max_payload":1048576,"tls_required":true}\r\n')
+        await reader.read(1)
+        reset = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(TransportError, match=r"found: TLS: .*may demand another client certificate"):
+            await opened(f"tls://127.0.0.1:{port}", app="shop")
 
 
 async def test_a_server_without_tls_is_named_so(address: str) -> None:

@@ -149,10 +149,13 @@ class Link:
         try:
             await self._connect_to(server, client, login)
         except BaseException as error:
-            alert = client.handshake_failure() if isinstance(client, EncryptedClient) else None
+            alert: BaseException | None = None
+            if isinstance(client, EncryptedClient) and isinstance(error, Exception):
+                alert = client.handshake_failure() or error
             await _close(client)
-            if handshake_error(alert) is not None:
-                raise TransportError(str(handshake_error(alert))) from alert
+            failed = handshake_error(alert, is_opening=True)
+            if failed is not None:
+                raise TransportError(failed) from alert
             if isinstance(error, NatsError) and self._erred is not None:
                 # The client tells the cause aside, and raises that no server is left.
                 raise self._erred from None

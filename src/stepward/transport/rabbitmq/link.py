@@ -20,6 +20,7 @@ from stepward.transport.lasting import Lasting
 from stepward.transport.rabbitmq.address import rabbit_address
 from stepward.transport.rabbitmq.publishing import Publishing
 from stepward.transport.rabbitmq.refusing import refusal
+from stepward.transport.tls import handshake_error
 
 CONNECT_SECONDS = 4.0
 HEARTBEAT_SECONDS = 3
@@ -125,8 +126,12 @@ class Link:
                 connection.close_callbacks.add(partial(self._closed, line))
                 line.channel.close_callbacks.add(partial(self._closed, line))
                 await self._opened(line)
-        except BaseException:
+        except BaseException as error:
             await _close(connection)
+            is_opening = tls is not None and isinstance(error, Exception)
+            failed = handshake_error(error, is_opening=True) if is_opening else None
+            if failed is not None:
+                raise TransportError(failed) from error
             raise
         return line
 
