@@ -16,9 +16,9 @@ def gone(row: InboxEntry) -> Entry:
     return Entry("inbox", row, None)
 
 
-def took(body: bytes) -> Entry:
-    empty = StepRow._make([None] * len(StepRow._fields))
-    return Entry("step", None, empty._replace(task="t", run=1, kind="signal", name="go", output=body))
+def took(body: bytes, *, set_aside_at: float | None = None) -> Entry:
+    step = StepRow._make([None] * len(StepRow._fields))._replace(task="t", run=1, kind="signal", name="go", output=body)
+    return Entry("step", None, step._replace(set_aside_at=set_aside_at))
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,7 @@ def took(body: bytes) -> Entry:
         ([gone(FIRST), took(b"1")], [SECOND], "processing", None),
         ([gone(FIRST), gone(SECOND), took(b"1"), took(b"2")], [], "processing", None),
         ([gone(FIRST), gone(SECOND)], [], "processed", None),
+        ([took(b"1", set_aside_at=7.0)], [FIRST], "pending", None),
         ([took(b"1")], [FIRST], "processing", "t took b'1' for signal go, which was not in its inbox"),
         ([gone(FIRST), took(b"3")], [], "processed", "t took b'3' for signal go, which was not in its inbox"),
         ([gone(FIRST)], [], "processing", "signal go b'1' left the inbox of t, and nothing took it"),

@@ -48,7 +48,9 @@ class SignalConservation:
 
 def _is_taking(entry: Entry) -> bool:
     _, before, after = entry
-    return entry.table == "step" and before is None and after is not None and after.kind == StepKind.SIGNAL
+    is_new = entry.table == "step" and before is None and after is not None
+    # What a repair sets aside was taken before; the signal is put back.
+    return is_new and after.kind == StepKind.SIGNAL and after.set_aside_at is None
 
 
 def _of_row(row: InboxEntry) -> Taken:

@@ -97,8 +97,9 @@ class Verdict:
                 self._trace.reached("a late effect at a service that keeps no tombstones")
 
     def _was_undone(self, step: StepRow) -> bool:
+        """Its own row says so too, which alone is known of a run that is deleted."""
         undo = self._mirror.steps.get((step.task, step.run, step.key + "~undo"))
-        return undo is not None and undo.state == "completed"
+        return step.state == "undone" or (undo is not None and undo.state == "completed")
 
     def _done(self, task: TaskRow, accounts: list[tuple[StepRow, Service, Account]]) -> None:
         for step in self._mirror.steps_of(task.uid):
