@@ -13,6 +13,7 @@ from itertools import count
 import apsw
 
 from stepward.agent.declaration import Agent
+from stepward.errors import StoreError
 from stepward.host import Roles
 from stepward.model.records import WorkflowRecord
 from stepward.settings import Settings
@@ -205,10 +206,15 @@ class World:
             self.office.run(self._counted(process, task))
 
     async def _counted(self, process: Process, task: str) -> None:
-        """What the thread does that watches a loop."""
+        """What the thread does that watches a loop; a hang that it cannot count is none for the task."""
         instances = process.instances
-        count = await self.office._real.count_hang(task, instances[0] if instances else "host", "simulated")
-        self.trace.note("hang counted", process.name, task, count)
+        try:
+            count = await self.office._real.count_hang(task, instances[0] if instances else "host", "simulated")
+        except StoreError as error:
+            self.hung[task] -= 1
+            self.trace.note("hang not counted", process.name, task, str(error))
+        else:
+            self.trace.note("hang counted", process.name, task, count)
 
     def escaped(self, lane: Lane, error: BaseException) -> None:
         """What is meant to end a process reached the loop of one."""
