@@ -24,12 +24,12 @@ def completed(request: Request, output: bytes, *, calls: int = 1) -> Reply:
 
 def failed(request: Request, error: bytes, *, maybe_done: bool, calls: int = 1) -> Reply:
     """Repeating is pointless."""
-    return _negative(request, Outcome.FAILED, error, maybe_done, calls)
+    return _without_output(request, Outcome.FAILED, error, maybe_done=maybe_done, calls=calls)
 
 
 def gave_up(request: Request, error: bytes, *, maybe_done: bool, calls: int = 1) -> Reply:
     """This attempt got nowhere; another may."""
-    return _negative(request, Outcome.GAVE_UP, error, maybe_done, calls)
+    return _without_output(request, Outcome.GAVE_UP, error, maybe_done=maybe_done, calls=calls)
 
 
 def never_began(request: Request) -> Reply:
@@ -39,16 +39,7 @@ def never_began(request: Request) -> Reply:
 
 def deferred(request: Request, *, calls: int = 1) -> Reply:
     """The function has done its part; somebody else finishes the step."""
-    return Reply(
-        task=request.task,
-        run=request.run,
-        key=request.key,
-        attempt=request.attempt,
-        outcome=Outcome.DEFERRED,
-        calls=calls,
-        agent=request.agent,
-        proof=request.proof,
-    )
+    return _without_output(request, Outcome.DEFERRED, calls=calls)
 
 
 def progress(request: Request, value: bytes, at: float) -> Progress:
@@ -65,7 +56,9 @@ def progress(request: Request, value: bytes, at: float) -> Progress:
     )
 
 
-def _negative(request: Request, outcome: Outcome, error: bytes, maybe_done: bool, calls: int) -> Reply:
+def _without_output(
+    request: Request, outcome: Outcome, error: bytes | None = None, *, maybe_done: bool = False, calls: int
+) -> Reply:
     return Reply(
         task=request.task,
         run=request.run,
