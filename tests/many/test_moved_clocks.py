@@ -10,12 +10,12 @@ import pytest
 from stepward import Queues
 from tests.many.floor import APP, Floor
 from tests.many.test_apart import APART, FIRST, ROLES
-from tests.store.postgres.moved import LIBRARIES, MovedClock
+from tests.store.postgres.moved import NEEDS_LIBRARY, MovedClock
 
 pytestmark = [
     pytest.mark.servers,
     pytest.mark.faults,
-    pytest.mark.skipif(not LIBRARIES, reason="expected libfaketime, found none; run tests/install-programs"),
+    NEEDS_LIBRARY,
 ]
 
 

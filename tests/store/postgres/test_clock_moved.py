@@ -8,14 +8,14 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tests.store.postgres.moved import LIBRARIES, MovedClock, moved_server
+from tests.store.postgres.moved import NEEDS_LIBRARY, MovedClock, moved_server
 from tests.store.postgres.server import Server
 from tests.store.postgres.test_clock_apart import ALL, LAYOUTS, WITHIN, Works, application
 from tests.store.postgres.worlds import Database
 
 pytestmark = [
     pytest.mark.servers,
-    pytest.mark.skipif(not LIBRARIES, reason="expected libfaketime, found none; run tests/install-programs"),
+    NEEDS_LIBRARY,
 ]
 QUIET = {"instance.fenced", "steps.judged", "step.failed"}
 """What would be told if a clock that moved had cost anybody anything."""
