@@ -7,6 +7,7 @@ FOLDER ?= build/shop
 STORE ?=
 TRANSPORT ?=
 MINUTES ?= 10
+JOBS ?= 1
 
 # An option with what somebody gave for it, whatever that is.
 given = --$(1)='$(subst ','\'',$(2))'
@@ -25,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs bench check simulate shrink torture lock clean
+.PHONY: help demo shop test faults programs bench check simulate shrink torture mutants lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +68,9 @@ shrink: .venv/ready.stamp ## find the smallest world in which SEED=… still bre
 torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=…)
 	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED)))
 
+mutants: .venv/ready.stamp programs ## change the code wrongly, one of mutants/catalogue at a time, and see that tests find it (AREA=… ONLY=… JOBS=1)
+	@$(RUN) -m mutants $(call given,jobs,$(JOBS)) $(if $(AREA),$(call given,area,$(AREA))) $(if $(ONLY),$(call given,only,$(ONLY)))
+
 lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(PYTHON) -m venv --clear build/lock
 	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
@@ -79,7 +83,7 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests servers examples benchmarks torture -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests servers examples benchmarks torture mutants -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A new lock makes a new environment; a changed pyproject.toml only installs the package again.
 .venv/packages.stamp: requirements/dev.txt
