@@ -20,16 +20,27 @@ REFUSED = "refused:"
 READ = "R.read"
 """The crash point at which an event was given to its reader and not settled."""
 PAUSES = (0.0, 0.0, 0.01, 0.5, 2.0)
+"""Seconds that a reader takes over an event while anything goes wrong; an endless task tells hundreds of them."""
 
 
 class Readership:
     """All readers of a world, and what each has heard so far."""
 
-    def __init__(self, mirror: Mirror, tellings: Tellings, trace: Trace, chance: random.Random, *, most: int) -> None:
+    def __init__(
+        self,
+        mirror: Mirror,
+        tellings: Tellings,
+        trace: Trace,
+        chance: random.Random,
+        *,
+        is_faulty: Callable[[], bool],
+        most: int,
+    ) -> None:
         self._mirror = mirror
         self._tellings = tellings
         self._trace = trace
         self._chance = chance
+        self._is_faulty = is_faulty
         self._names = [f"r{number}" for number in range(min(chance.choice([1, 2]), most))]
         self._heard: defaultdict[str, int] = defaultdict(int)
         """How far each task's events were heard, without a gap."""
@@ -70,7 +81,7 @@ class Readership:
             async for event in process.queues.events(queue):
                 self._hear(queue, event)
                 process.failpoint(READ)
-                await asyncio.sleep(self._chance.choice(PAUSES))
+                await asyncio.sleep(self._chance.choice(PAUSES) if self._is_faulty() else 0.0)
 
         return read
 
