@@ -13,9 +13,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from servers.postgres import paired
 from torture import report
-from torture.run import SERVER, Plan, torture
+from torture.cluster import clustered
+from torture.run import Plan, torture
 
 MINUTE = 60.0
 LONGEST_SEED = 18
@@ -33,8 +33,8 @@ def main() -> int:
     seed = plan.seed
     folder = Path(tempfile.mkdtemp(prefix="stepward-torture-"))
     print(f"torture for {plan.seconds / MINUTE:g} minutes, seed {seed}", flush=True)
-    with paired(settings=SERVER) as pair:
-        verdict = asyncio.run(torture(plan, pair, folder))
+    with clustered() as cluster:
+        verdict = asyncio.run(torture(plan, cluster, folder))
     print(f"\n{verdict.table}\n")
     if verdict.broken:
         print(report.broken(verdict.broken))

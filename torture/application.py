@@ -22,6 +22,7 @@ from stepward import (
     workflow,
 )
 from stepward.workflow.definition import Workflow
+from torture.clocks import mend_sleep
 
 NAME = "torture"
 QUEUE = "orders"
@@ -184,6 +185,7 @@ WORKFLOWS: list[Workflow[Any, Any]] = [
     *(plain, parallel, refused, broken, slow, unanswered, child, parent, booking, timed, asked, withdrawn),
     *(returned, stuck, tick),
 ]
+mend_sleep()
 app = App(NAME, workflows=WORKFLOWS, agents=[service], **SETTINGS)
 app.submission(QUEUE, accept=accept)
 app.schedule(SCHEDULE, tick, "* * * * *", args=(SCHEDULE,), catch_up="all")

@@ -15,6 +15,7 @@ from stepward.store.chain import FIRST_HASH, linked
 from torture.cluster import SCHEMA, Cluster
 from torture.ledger import Call, Entry
 from torture.load import Load
+from torture.snapshots import Snapshot
 
 T = TypeVar("T", bound=Struct)
 
@@ -105,6 +106,9 @@ class Books(Struct, kw_only=True):
     """Links of the audit's chain that do not hold."""
     schedule: tuple[float, float]
     """The nominal times of the first task of the schedule and of the next one after the last."""
+    times: list[tuple[float, float, float]] = []
+    """How the server's clock went: from when on, how many seconds ahead, and how fast."""
+    snapshots: list[Snapshot] = []
 
 
 TASKS = f"""
@@ -136,7 +140,9 @@ async def next_nominal(cluster: Cluster) -> float:
     return float((await cluster.rows(NEXT_AT))[0][0])
 
 
-async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], first: float) -> Books:
+async def gather(
+    cluster: Cluster, load: Load, ledger: dict[str, list[Any]], first: float, snapshots: list[Snapshot]
+) -> Books:
     """The books of a run that is over; ``first`` is the first nominal time of its schedule."""
     entry_fields, call_fields = Entry.__struct_fields__, Call.__struct_fields__
     return Books(
@@ -158,6 +164,8 @@ async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], fir
         alive=await _column(cluster, f"select id from {SCHEMA}.instance where alive"),
         unchained=await _unchained(cluster),
         schedule=(first, await next_nominal(cluster)),
+        times=cluster.times,
+        snapshots=snapshots,
     )
 
 

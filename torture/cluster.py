@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import asyncpg
 
-from servers.postgres import Pair
+from servers.postgres import Pair, paired
+from servers.postgres.server import Server
+from torture.clocks import RIGHT, Clock
 
+SETTINGS = {"max_connections": "250"}
 SCHEMA = "stepward_torture"
 TABLES = """
 create table booked (task text);
@@ -21,16 +26,25 @@ create table placed (id text, pid integer, at timestamptz not null default clock
 SESSIONS = "backend_type = 'client backend' and application_name ~ '^(shared )?stepward_'"
 
 
-class Cluster:
-    """A pair, and a connection to whichever server is the primary."""
+BEGAN = "select extract(epoch from pg_postmaster_start_time())"
 
-    def __init__(self, pair: Pair) -> None:
+
+class Cluster:
+    """A pair, a connection to whichever server is the primary, and the clocks of both."""
+
+    def __init__(self, pair: Pair, clocks: dict[int, Clock]) -> None:
         self.pair = pair
+        self.times: list[tuple[float, float, float]] = []
+        """How the primary's clock went: from when on, how far ahead, and how fast."""
+        self._clocks = clocks
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
         self._looking = asyncio.Lock()
 
     async def prepare(self) -> None:
         """The tables of the application."""
+        for server in (self.pair.primary, self.pair.standby):
+            await self._has_begun(server)
+        self._note()
         await self.pair.primary.execute(TABLES)
 
     async def rows(self, sql: str, *values: Any) -> list[asyncpg.Record]:
@@ -47,12 +61,34 @@ class Cluster:
     async def crash(self) -> None:
         """Let the primary die at once, and start it again."""
         await asyncio.to_thread(self.pair.primary.stop, immediate=True)
+        self.move_clock(self.clock.ahead)
         await asyncio.to_thread(self.pair.primary.start)
+        await self._has_begun(self.pair.primary)
 
-    async def fail_over(self) -> None:
-        """Let the primary die for good: the standby takes its place, and gets a new standby."""
+    async def fail_over(self, ahead: float = 0.0) -> None:
+        """Let the primary die for good: the standby takes its place, whose clock is ahead, and gets a new standby."""
+        clock = self._clocks[self.pair.standby.port]
+        clock.set(self.clock.ahead + ahead)
         await asyncio.to_thread(self.pair.fail_over)
+        self._clocks[self.pair.standby.port].set(clock.ahead)
+        self._note()
         await asyncio.to_thread(self.pair.attach)
+        await self._has_begun(self.pair.standby)
+
+    @property
+    def clock(self) -> Clock:
+        """The primary's."""
+        return self._clocks[self.pair.primary.port]
+
+    def move_clock(self, ahead: float, rate: float = RIGHT) -> None:
+        """Step the primary's clock, or have it drift."""
+        self._note()
+        self.clock.set(ahead, rate)
+        self._note()
+
+    async def ahead(self) -> float:
+        """Seconds by which the primary itself says that its clock is ahead."""
+        return float((await self.rows("select extract(epoch from clock_timestamp())"))[0][0]) - time.time()
 
     async def cut(self) -> int:
         """End every connection of the application; how many there were."""
@@ -72,6 +108,19 @@ class Cluster:
         found = await self.rows("select count(*) from pg_stat_activity where wait_event = 'SyncRep'")
         return int(found[0][0])
 
+    def _note(self) -> None:
+        self.times.append((time.time(), self.clock.ahead, self.clock.rate))
+
+    async def _has_begun(self, server: Server) -> None:
+        """Tell its clock since when its processes are there."""
+        connection = await asyncpg.connect(server.address())
+        try:
+            began = float(await connection.fetchval(BEGAN))
+        finally:
+            await connection.close()
+        clock = self._clocks[server.port]
+        clock.begin(began - clock.ahead)
+
     def _tell_standby(self, number: signal.Signals) -> None:
         # The process that answers the primary is a child, which a signal to its parent does not reach.
         for pid in [self.pair.standby.pid, *_children(self.pair.standby.pid)]:
@@ -82,3 +131,16 @@ class Cluster:
 def _children(pid: int) -> list[int]:
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(child) for child in found.split()]
+
+
+@contextmanager
+def clustered() -> Iterator[Cluster]:
+    """A new pair whose clocks can be moved, begun and gone with the block."""
+    clocks: dict[int, Clock] = {}
+
+    def give(server: Server) -> None:
+        clocks[server.port] = Clock(server.folder.parent / f"{server.folder.name}-clock")
+        server.environment = clocks[server.port].environment
+
+    with paired(settings=SETTINGS, prepare=give) as pair:
+        yield Cluster(pair, clocks)

@@ -6,7 +6,8 @@ import asyncio
 import random
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from torture.cluster import Cluster
 from torture.keeper import Actor
@@ -29,6 +30,16 @@ ON_SERVERS = frozenset({"crash of the primary", "failover", "standby held"})
 Strike = Callable[[], Awaitable[bool]]
 
 
+class Chaos(NamedTuple):
+    """One more kind of fault."""
+
+    weight: int
+    strike: Strike
+    """Brings it about; whether it hit somebody at work."""
+    lasts: bool = False
+    """Whether others strike meanwhile; one of the kind at a time."""
+
+
 class Faults:
     """Strikes, one or two at a time, until told to stop."""
 
@@ -37,22 +48,38 @@ class Faults:
         self._actors = actors
         self._witness = witness
         self._chance = chance
-        self._servers = asyncio.Lock()
         self._taken: set[str] = set()
         self._striking: asyncio.Future[list[None]] | None = None
+        self._chaos: dict[str, Chaos] = {}
+        self._lasting: dict[str, asyncio.Task[None]] = {}
+        self.weights: dict[str, int] = dict(WEIGHTS)
+        self.alone = asyncio.Lock()
+        """Held by what is done to both servers."""
         self.attempted: Counter[str] = Counter()
         self.delivered: Counter[str] = Counter()
         self.last = "none yet"
 
+    def add(self, chaos: Mapping[str, Chaos]) -> None:
+        """Have more kinds drawn."""
+        self._chaos.update(chaos)
+        self.weights.update({name: each.weight for name, each in chaos.items()})
+
+    @property
+    def missing(self) -> list[str]:
+        """The kinds of which none was delivered."""
+        return [name for name in self.weights if not self.delivered[name]]
+
     async def run(self, seconds: float) -> None:
-        """Strike for so long, at times two at once."""
+        """Strike for so long, at times two at once: every kind once, then as often as each weighs."""
+        kinds = sorted(self.weights)
+        first = self._chance.sample(kinds, len(kinds))
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    names = self._chance.sample(
-                        sorted(WEIGHTS), k=2, counts=[WEIGHTS[name] for name in sorted(WEIGHTS)]
-                    )
-                    if self._chance.random() < 0.7 or ON_SERVERS.issuperset(names):
+                    names = self._chance.sample(kinds, k=2, counts=[self.weights[name] for name in kinds])
+                    if first:
+                        names = [first.pop()]
+                    elif self._chance.random() < 0.7 or ON_SERVERS.issuperset(names):
                         names = names[:1]
                     self._striking = asyncio.gather(*(self.strike(name) for name in names))
                     await asyncio.shield(self._striking)
@@ -61,35 +88,20 @@ class Faults:
             return
 
     async def strike(self, name: str) -> None:
-        """Bring one fault about."""
-        verb, _, role = name.partition(" ")
-        strikes: dict[str, Strike] = {
-            "crash of the primary": self._crash,
-            "failover": self._fail_over,
-            "standby held": self._hold,
-            "connections cut": self._cut,
-        }
-        self.attempted[name] += 1
-        self.last = name
-        if name in strikes:
-            async with self._servers:
-                self.delivered[name] += await strikes[name]()
+        """Bring one fault about, or begin one that lasts."""
+        if name in self._chaos and self._chaos[name].lasts:
+            if name not in self._lasting or self._lasting[name].done():
+                self._lasting[name] = asyncio.create_task(self._bring_about(name))
             return
-        victim, works = await self._victim(role)
-        if victim is None:
-            return
-        self._taken.add(victim.name)
-        try:
-            self.delivered[name] += await self._on(verb, victim) and works
-        finally:
-            self._taken.discard(victim.name)
+        await self._bring_about(name)
 
     async def heal(self) -> None:
         """Wait until whatever still goes on is over."""
         if self._striking is not None:
             await self._striking
+        await asyncio.gather(*self._lasting.values())
 
-    async def _victim(self, role: str) -> tuple[Actor | None, bool]:
+    async def victim(self, role: str) -> tuple[Actor | None, bool]:
         """A process of that role, one at work if one is found in time."""
         able: Sequence[Actor] = []
         for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
@@ -99,6 +111,43 @@ class Faults:
                     return actor, True
             await asyncio.sleep(LOOK_SECONDS)
         return (self._chance.choice(able), False) if able else (None, False)
+
+    async def are_committing(self) -> bool:
+        """Whether steps begin or end, as soon as they do."""
+        for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
+            if await self._witness.are_committing():
+                return True
+            await asyncio.sleep(LOOK_SECONDS)
+        return False
+
+    async def _bring_about(self, name: str) -> None:
+        verb, _, role = name.partition(" ")
+        strikes: dict[str, Strike] = {
+            "crash of the primary": self._crash,
+            "failover": self._fail_over,
+            "standby held": self._hold,
+            "connections cut": self._cut,
+        }
+        self.attempted[name] += 1
+        self.last = name
+        if name in self._chaos:
+            self.delivered[name] += await self._chaos[name].strike()
+        elif name in strikes:
+            async with self.alone:
+                self.delivered[name] += await strikes[name]()
+        else:
+            self.delivered[name] += await self._on_one(verb, role)
+
+    async def _on_one(self, verb: str, role: str) -> bool:
+        """Strike one process of that role."""
+        victim, works = await self.victim(role)
+        if victim is None:
+            return False
+        self._taken.add(victim.name)
+        try:
+            return await self._on(verb, victim) and works
+        finally:
+            self._taken.discard(victim.name)
 
     async def _on(self, verb: str, victim: Actor) -> bool:
         if verb == "pause":
@@ -116,17 +165,17 @@ class Faults:
         return is_fenced
 
     async def _crash(self) -> bool:
-        works = await self._are_committing()
+        works = await self.are_committing()
         await self._cluster.crash()
         return works
 
     async def _fail_over(self) -> bool:
-        works = await self._are_committing()
+        works = await self.are_committing()
         await self._cluster.fail_over()
         return works
 
     async def _cut(self) -> bool:
-        works = await self._are_committing()
+        works = await self.are_committing()
         return await self._cluster.cut() > 0 and works
 
     async def _hold(self) -> bool:
@@ -137,10 +186,3 @@ class Faults:
             return await self._cluster.waiting() > 0
         finally:
             self._cluster.release()
-
-    async def _are_committing(self) -> bool:
-        for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
-            if await self._witness.are_committing():
-                return True
-            await asyncio.sleep(LOOK_SECONDS)
-        return False

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from servers.ports import free_port
+from torture.clocks import Clock
 
 ROOT = Path(__file__).parents[1]
 READY = b"Ready"
@@ -32,6 +33,8 @@ class Actor:
         self.lives = 0
         self._folder = folder
         self._variables = variables
+        self.clock = Clock(folder / f"{self.name}-clock")
+        """That of its host: others come after it dies, and find the clock as it was."""
         self._process: asyncio.subprocess.Process | None = None
         self._told_to_end = False
 
@@ -60,13 +63,14 @@ class Actor:
     async def start(self) -> None:
         self.lives += 1
         self._told_to_end = self.is_stopped = False
+        self.clock.begin()
         with self._out.open("wb") as out, self._errors.open("wb") as errors:
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "stepward", self.role, "torture.application:app"),
                 cwd=ROOT,
                 stdout=out,
                 stderr=errors,
-                env={**os.environ, **self._variables},
+                env={**os.environ, **self._variables, **self.clock.environment},
             )
 
     def signal(self, number: signal.Signals) -> None:

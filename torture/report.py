@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 
 from torture.books import Books
-from torture.faults import WEIGHTS, Faults
+from torture.faults import Faults
 
 MOST_SHOWN = 30
+LONG_SECONDS = 180.0
+"""A run of this length has time for every kind of fault."""
 
 
 def live(elapsed: float, open_tasks: int, ended: int, faults: Faults) -> str:
@@ -20,12 +23,14 @@ def live(elapsed: float, open_tasks: int, ended: int, faults: Faults) -> str:
     )
 
 
-def table(books: Books, faults: Faults, lives: Mapping[str, int]) -> str:
+def table(books: Books, faults: Faults, lives: Mapping[str, int], seconds: float) -> str:
     """What was done, and what became of it."""
     rows = [("fault", "attempted", "delivered")]
-    rows += [(name, str(faults.attempted[name]), str(faults.delivered[name])) for name in WEIGHTS]
+    rows += [(name, str(faults.attempted[name]), str(faults.delivered[name])) for name in faults.weights]
     rows.append(("all", str(faults.attempted.total()), str(faults.delivered.total())))
-    lines = [f"{name:<22}{attempted:>10}{delivered:>11}" for name, attempted, delivered in rows]
+    lines = [f"{name:<24}{attempted:>10}{delivered:>11}" for name, attempted, delivered in rows]
+    if seconds >= LONG_SECONDS and faults.missing:
+        lines.append(f"NOT ONCE DELIVERED: {', '.join(faults.missing)}")
     states = Counter(task.state for task in books.tasks)
     repeated = sum(step.attempt > 1 for step in books.steps)
     asked = sum(entry.calls for entry in books.entries)
@@ -38,9 +43,14 @@ def table(books: Books, faults: Faults, lives: Mapping[str, int]) -> str:
         f"{sum(not call.taken for call in books.calls):,} came after their undo and were refused",
         f"decisions  {len(books.decisions):,} by Supervisors",
         f"events     {len(books.heard):,} heard",
+        f"snapshots  {len(books.snapshots):,} held; the server's clock was moved {_moves(books):,} times",
         "processes  " + ", ".join(f"{count} of {role}" for role, count in lives.items()) + " were started",
     ]
     return "\n".join(lines)
+
+
+def _moves(books: Books) -> int:
+    return sum(before[1:] != after[1:] for before, after in pairwise(books.times))
 
 
 def broken(found: list[str]) -> str:

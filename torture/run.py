@@ -14,20 +14,20 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from servers.postgres import Pair
 from stepward import Client, Queues
 from torture import report
 from torture.application import NAME, SCHEDULE
 from torture.books import Books, gather, next_nominal
+from torture.clock_faults import ClockFaults
 from torture.cluster import SCHEMA, Cluster
 from torture.faults import Faults
 from torture.keeper import Keeper
 from torture.load import Load
 from torture.oracle import judge
+from torture.snapshots import Snapshots
 from torture.witness import Witness
 
 COUNTS = {"scheduler": 4, "supervisor": 2, "agent": 3, "submission": 1}
-SERVER = {"max_connections": "250"}
 LINE_SECONDS = 5.0
 LOOK_SECONDS = 0.5
 REST_SECONDS = 240.0
@@ -62,10 +62,10 @@ class Verdict:
     table: str
 
 
-async def torture(plan: Plan, pair: Pair, folder: Path) -> Verdict:
+async def torture(plan: Plan, cluster: Cluster, folder: Path) -> Verdict:
     """Run it on a pair that was just made; what is written stays in the folder."""
     async with AsyncExitStack() as stack:
-        run = Run(plan, pair, folder)
+        run = Run(plan, cluster, folder)
         stack.push_async_callback(run.close)
         return await run.verdict(stack)
 
@@ -73,15 +73,15 @@ async def torture(plan: Plan, pair: Pair, folder: Path) -> Verdict:
 class Run:
     """The parts of one run."""
 
-    def __init__(self, plan: Plan, pair: Pair, folder: Path) -> None:
+    def __init__(self, plan: Plan, cluster: Cluster, folder: Path) -> None:
         self._plan = plan
         self._folder = folder
-        self._cluster = Cluster(pair)
-        self._keeper = Keeper(folder, pair.address(), plan.counts)
+        self._cluster = cluster
+        self._keeper = Keeper(folder, cluster.pair.address(), plan.counts)
         self._witness = Witness(self._cluster, self._keeper.ledger_url)
         self._chance = random.Random(plan.seed)
         self._faults = Faults(self._cluster, self._keeper.actors, self._witness, random.Random(f"{plan.seed}/faults"))
-        self._address = pair.address()
+        self._address = cluster.pair.address()
         self._open = 0
         self._ended = 0
         self._began = time.monotonic()
@@ -93,6 +93,7 @@ class Run:
         client = await stack.enter_async_context(Client(self._address, app=NAME))
         queues = await stack.enter_async_context(Queues(self._address, app=NAME))
         load = Load(client, queues, random.Random(f"{self._plan.seed}/load"), pace=self._plan.pace)
+        snapshots = self._widen(load)
         first = await next_nominal(self._cluster)
         watching = [asyncio.create_task(work) for work in (self._look(), self._tell(), load.read())]
         await self._strike(load)
@@ -102,7 +103,7 @@ class Run:
         for task in watching:
             task.cancel()
         await asyncio.gather(*watching, return_exceptions=True)
-        books = await gather(self._cluster, load, await self._witness.book(), first)
+        books = await gather(self._cluster, load, await self._witness.book(), first, snapshots.taken)
         (self._folder / "books.json").write_bytes(msgspec.json.encode(books))
         broken += [*self._keeper.broke, *load.errors, *judge(books)]
         if not (self._faults.delivered.total() and books.heard):
@@ -113,6 +114,15 @@ class Run:
         await self._keeper.close()
         await self._witness.close()
         await self._cluster.close()
+
+    def _widen(self, load: Load) -> Snapshots:
+        """Have everything drawn that is done beside the processes and the servers themselves."""
+        chance = random.Random(f"{self._plan.seed}/clocks")
+        self._faults.add(ClockFaults(self._cluster, self._faults, self._witness, chance).chaos())
+        chance = random.Random(f"{self._plan.seed}/snapshots")
+        snapshots = Snapshots(self._cluster, self._faults, chance, self._folder, load.submitted)
+        self._faults.add(snapshots.chaos())
+        return snapshots
 
     async def _strike(self, load: Load) -> None:
         streaming = asyncio.create_task(load.run(lambda: self._open))
@@ -166,4 +176,4 @@ class Run:
         lives: Counter[str] = Counter()
         for actor in self._keeper.actors:
             lives[actor.role] += actor.lives
-        return report.table(books, self._faults, lives)
+        return report.table(books, self._faults, lives, self._plan.seconds)

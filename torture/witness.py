@@ -21,12 +21,17 @@ select count(*) from {SCHEMA}.leadership as l join {SCHEMA}.instance as i on i.i
 where i.alive and i.pid = $1 and l.expires_at > extract(epoch from clock_timestamp())
     and exists (select 1 from {SCHEMA}.task where finished_at is null)
 """
-PLACED = "select count(*) from placed where pid = $1 and at > clock_timestamp() - interval '1 second'"
+PLACED = """
+select count(*) from placed
+where pid = $1 and at between clock_timestamp() - interval '1 second' and clock_timestamp()
+"""
 ASKS = {"scheduler": HELD, "supervisor": LEADS, "submission": PLACED}
 COMMITTED = f"""
 select count(*) from {SCHEMA}.step
-where greatest(started_at, finished_at) > extract(epoch from clock_timestamp()) - {RECENT_SECONDS}
+where greatest(started_at, finished_at) between extract(epoch from clock_timestamp()) - {RECENT_SECONDS}
+    and extract(epoch from clock_timestamp())
 """
+AHEAD = f"select max(ahead) from {SCHEMA}.instance where alive and pid = $1"
 ALIVE = f"select count(*) from {SCHEMA}.instance where alive and pid = $1"
 BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, httpx.HTTPError)
 
@@ -62,6 +67,11 @@ class Witness:
             return await self._count(COMMITTED) > 0
         except BLIND:
             return False
+
+    async def ahead(self, pid: int) -> float | None:
+        """How far a process says that the clock of its host is ahead of the server's."""
+        found: float | None = (await self._cluster.rows(AHEAD, pid))[0][0]
+        return found
 
     async def book(self) -> dict[str, list[Any]]:
         """The ledger's book."""

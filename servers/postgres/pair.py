@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -77,12 +77,22 @@ class Pair:
 
 @contextmanager
 def paired(
-    programs: Path | None = None, settings: Mapping[str, str] | None = None, *, synchronous: bool = True
+    programs: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    synchronous: bool = True,
+    prepare: Callable[[Server], None] | None = None,
 ) -> Iterator[Pair]:
-    """A new pair, begun and gone with the block; of the newest version at hand unless told."""
+    """A new pair, begun and gone with the block; of the newest version at hand unless told.
+
+    ``prepare`` is called with each server before it starts.
+    """
     with home() as folder:
         found = reachable(programs or newest(), folder)
         first, second = (Server(found, cluster(folder, name), settings or {}) for name in ("first", "second"))
+        for server in (first, second):
+            if prepare is not None:
+                prepare(server)
         pair = Pair(first, second, synchronous=synchronous)
         try:
             pair.start()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from servers.clocks import MovedClock
 from stepward import Queues
 from tests.many.floor import APP, Floor
 from tests.many.test_apart import APART, FIRST, ROLES
-from tests.store.postgres.moved import NEEDS_LIBRARY, MovedClock
+from tests.store.postgres.moved import NEEDS_LIBRARY
 
 pytestmark = [
     pytest.mark.servers,

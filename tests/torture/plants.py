@@ -121,6 +121,19 @@ def a_step_answered_past_its_time(books: Books) -> None:
             call.at = call.complete_by + LATE_SECONDS
 
 
+def a_step_answered_past_its_time_on_a_clock_that_was_moved(books: Books) -> None:
+    """By the right time it was early enough; the server's clock had been ahead for long."""
+    books.times = [(0.0, 3600.0, 1.0)]
+
+
+def a_dump_without_what_was_acknowledged(books: Books) -> None:
+    books.snapshots[0].seen.remove(books.snapshots[0].acknowledged[0])
+
+
+def a_snapshot_that_changed(books: Books) -> None:
+    books.snapshots[0].again.append("plain-0")
+
+
 def a_step_deleted(books: Books) -> None:
     books.steps.remove(_steps(books, "plain")[1])
 
@@ -206,6 +219,9 @@ PLANTS: dict[Plant, str] = {
     something_undone_that_was_to_stand: "['c'] were undone",
     an_effect_of_nobody: "there is no such task",
     a_step_answered_past_its_time: "no attempt reached the service within its complete-by",
+    a_step_answered_past_its_time_on_a_clock_that_was_moved: "no attempt reached the service within its complete-by",
+    a_dump_without_what_was_acknowledged: "was acknowledged before snapshot 1 of pg_dump, and is not in it",
+    a_snapshot_that_changed: "changed while it was held",
     a_step_deleted: "without a gap",
     an_outcome_delivered_twice: "expected outcomes delivered as",
     a_step_left_running: "expected it over, found running",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
-from pathlib import Path
 
+import msgspec
 import pytest
 
-from torture import faults
+from tests.torture.test_oracle import RECORDED
+from torture import faults, report
+from torture.books import Books
 from torture.cluster import Cluster
-from torture.faults import Faults
+from torture.faults import Chaos, Faults
 from torture.keeper import Actor
 from torture.witness import Witness
 
@@ -21,8 +24,10 @@ class StandIn(Actor):
     pid = 1
     is_ready = True
 
-    def __init__(self, number: int) -> None:
-        super().__init__("scheduler", number, Path(), {})
+    def __init__(self, number: int, role: str = "scheduler") -> None:
+        self.role = role
+        self.name = f"{role}-{number}"
+        self.is_stopped = False
         self.told: list[signal.Signals] = []
 
     def signal(self, number: signal.Signals) -> None:
@@ -56,7 +61,7 @@ class Servers(Cluster):
 
     async def crash(self) -> None: ...
 
-    async def fail_over(self) -> None: ...
+    async def fail_over(self, ahead: float = 0.0) -> None: ...
 
     async def cut(self) -> int:
         return self._cut
@@ -78,6 +83,37 @@ def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _faults(witness: Witness, actors: list[StandIn], cluster: Cluster | None = None) -> Faults:
     return Faults(cluster or Servers(), actors, witness, random.Random(7))
+
+
+async def test_one_that_lasts_keeps_no_other_from_striking() -> None:
+    busy, over = StandIn(1), asyncio.Event()
+    struck = _faults(Says(working={busy.name}), [busy])
+    struck.add({"snapshot held": Chaos(1, over.wait, lasts=True)})
+    await struck.strike("snapshot held")
+    await struck.strike("kill scheduler")
+    assert (struck.delivered["kill scheduler"], struck.delivered["snapshot held"]) == (1, 0)
+    over.set()
+    await struck.heal()
+    assert struck.delivered["snapshot held"] == 1
+
+
+async def test_every_kind_is_drawn_once_before_any_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "PAUSE_SECONDS", (0.0, 0.0))
+    busy = [StandIn(number, role) for number, role in enumerate(("scheduler", "agent", "supervisor", "submission"))]
+    struck = _faults(Says(working={each.name for each in busy}), busy)
+    drawn = asyncio.create_task(struck.run(60))
+    while struck.missing:  # noqa: ASYNC110  nothing tells of a fault that was delivered
+        await asyncio.sleep(0)
+    drawn.cancel()
+    await asyncio.wait([drawn])
+    assert struck.attempted.total() <= len(struck.weights) + 1
+
+
+@pytest.mark.parametrize(("seconds", "is_said"), [(179.0, False), (180.0, True)])
+def test_what_a_long_run_never_delivered_is_said(seconds: float, is_said: bool) -> None:
+    books = msgspec.json.decode(RECORDED.read_bytes(), type=Books)
+    table = report.table(books, _faults(Says(working=set()), []), {}, seconds)
+    assert ("NOT ONCE DELIVERED: kill scheduler," in table) == is_said
 
 
 @pytest.mark.parametrize("verb", ["kill", "end", "pause"])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from servers.postgres import paired
-from torture.run import SERVER, Plan, torture
+from torture.cluster import clustered
+from torture.run import Plan, torture
 
 pytestmark = pytest.mark.servers
 
@@ -20,9 +20,9 @@ COUNTS = {"scheduler": 2, "supervisor": 2, "agent": 2, "submission": 1}
 @pytest.mark.timeout(180)
 def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
     """Rows 2-5, 11, 12, 34, 52: everything ends whole, and every fault hit somebody at work."""
-    with paired(settings=SERVER) as pair:
+    with clustered() as cluster:
         plan = Plan(seconds=10, seed=7, counts=COUNTS, pace=4, script=SCRIPT)
-        verdict = asyncio.run(torture(plan, pair, tmp_path))
+        verdict = asyncio.run(torture(plan, cluster, tmp_path))
     assert verdict.broken == []
     assert verdict.faults.delivered.total() == len(SCRIPT)
     assert len(verdict.books.tasks) > 20

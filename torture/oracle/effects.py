@@ -12,6 +12,8 @@ from torture.ledger import Entry
 
 SLACK_SECONDS = 0.25
 """What lies between an Agent's last look at the clock and the service's own."""
+OLD_SECONDS = 30.0
+"""How long after the server's clock was moved an attempt may be under way that began before."""
 
 
 def effects(books: Books) -> Iterator[str]:
@@ -39,11 +41,24 @@ def _keys(books: Books) -> Iterator[str]:
 
 def _in_time(books: Books) -> Iterator[str]:
     """A step that was acknowledged was asked for before its time was over."""
-    asked = {call.key for call in books.calls if call.at <= call.complete_by + SLACK_SECONDS}
+    asked = {call.key for call in books.calls if call.at + _ahead(books, call.at) <= call.complete_by + SLACK_SECONDS}
     for step in books.steps:
         key = _key(step.task, step.run, step.key, step.generation)
         if step.key.startswith("service.act/") and step.answered and key not in asked:
             yield f"{key}: was answered, and no attempt reached the service within its complete-by"
+
+
+def _ahead(books: Books, at: float) -> float:
+    """How far the server's clock was ahead at least, since an attempt that was made then can have begun."""
+    found, last = [], (0.0, 0.0, 1.0)
+    for since, ahead, rate in books.times:
+        if since > at:
+            break
+        if since > at - OLD_SECONDS:
+            found.append(ahead)
+        last = (since, ahead, rate)
+    since, ahead, rate = last
+    return min([*found, ahead, ahead + (rate - 1) * (at - since)])
 
 
 def _task(task: TaskRow, entries: Sequence[Entry]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from torture.oracle.ends import ends
 from torture.oracle.events import events
 from torture.oracle.history import history
 from torture.oracle.rest import rest
+from torture.oracle.snapshots import snapshots
 
 
 def judge(books: Books) -> list[str]:
@@ -18,5 +19,5 @@ def judge(books: Books) -> list[str]:
 
 
 def _broken(books: Books) -> Iterator[str]:
-    for rule in (ends, effects, history, events, rest):
+    for rule in (ends, effects, history, events, rest, snapshots):
         yield from rule(books)

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tests.store.postgres.moved import NEEDS_LIBRARY, MovedClock, moved_server
+from servers.clocks import MovedClock
+from tests.store.postgres.moved import NEEDS_LIBRARY, moved_server
 from tests.store.postgres.server import Server
 from tests.store.postgres.test_clock_apart import ALL, LAYOUTS, WITHIN, Works, application
 from tests.store.postgres.worlds import Database

@@ -1,0 +1,131 @@
+"""Snapshots that are held for long while everything works: by a reader, and by pg_dump on a slow disk."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import asyncpg
+from msgspec import Struct
+
+from torture.cluster import SCHEMA, Cluster
+from torture.faults import Chaos, Faults
+
+HOLD_SECONDS = (5.0, 15.0)
+SLOW_SECONDS = (5.0, 12.0)
+DUMP_SECONDS = 120.0
+LOOK_SECONDS = 0.02
+BEGIN = "begin isolation level repeatable read read only"
+IDS = f"select id from {SCHEMA}.task order by id"
+DUMPING = "select count(*) from pg_stat_activity where application_name = 'pg_dump' and backend_xmin is not null"
+HEAD = f"COPY {SCHEMA}.task ("
+END = "\\."
+BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+
+
+class Snapshot(Struct):
+    """What one of them saw."""
+
+    by: str
+    acknowledged: list[str]
+    """Tasks whose submission was acknowledged before it began."""
+    seen: list[str]
+    again: list[str]
+    """What it saw at its end."""
+
+
+class Snapshots:
+    """Holds them."""
+
+    def __init__(
+        self, cluster: Cluster, faults: Faults, chance: random.Random, folder: Path, acknowledged: Collection[str]
+    ) -> None:
+        self._cluster = cluster
+        self._faults = faults
+        self._chance = chance
+        self._file = folder / "dump.sql"
+        self._acknowledged = acknowledged
+        self.taken: list[Snapshot] = []
+
+    def chaos(self) -> Mapping[str, Chaos]:
+        """Its kinds; no dump where the program is missing."""
+        kinds = {"snapshot held": Chaos(3, self._hold, lasts=True), "dump": Chaos(2, self._dump, lasts=True)}
+        if not self._program.exists():
+            del kinds["dump"]
+        return kinds
+
+    async def _hold(self) -> bool:
+        """Delivered if work was done until its end, and its server lived."""
+        acknowledged = list(self._acknowledged)
+        try:
+            connection = await asyncpg.connect(self._cluster.pair.primary.address(), command_timeout=30)
+        except BLIND:
+            return False
+        try:
+            await connection.execute(BEGIN)
+            seen = [row[0] for row in await connection.fetch(IDS)]
+            await asyncio.sleep(self._chance.uniform(*HOLD_SECONDS))
+            works = await self._faults.are_committing()
+            again = [row[0] for row in await connection.fetch(IDS)]
+        except BLIND:
+            return False
+        finally:
+            connection.terminate()
+        self.taken.append(Snapshot("a reader", acknowledged, seen, again))
+        return works
+
+    async def _dump(self) -> bool:
+        """Delivered if work was done while it stood still, and it came to its end."""
+        acknowledged = list(self._acknowledged)
+        address = self._cluster.pair.primary.address()
+        command = [str(self._program), "--no-password", "--file", str(self._file), "--dbname", address]
+        with self._file.with_suffix(".log").open("ab") as errors:
+            dump = await asyncio.create_subprocess_exec(*command, stderr=errors)
+        try:
+            async with asyncio.timeout(DUMP_SECONDS):
+                works = await self._slow(dump)
+                code = await dump.wait()
+        except BLIND:
+            return False
+        finally:
+            with suppress(ProcessLookupError):
+                dump.kill()
+            await dump.wait()
+        if code:
+            return False
+        seen = sorted(_dumped(self._file))
+        self.taken.append(Snapshot("pg_dump", acknowledged, seen, seen))
+        return works
+
+    async def _slow(self, dump: asyncio.subprocess.Process) -> bool:
+        """Stop it once it has its snapshot, as a disk that is full or slow does; whether others worked meanwhile."""
+        while dump.returncode is None and not (await self._cluster.rows(DUMPING))[0][0]:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
+        if dump.returncode is not None:
+            return False
+        dump.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(self._chance.uniform(*SLOW_SECONDS))
+        works = await self._faults.are_committing()
+        dump.send_signal(signal.SIGCONT)
+        return works
+
+    @property
+    def _program(self) -> Path:
+        return self._cluster.pair.primary.programs / "pg_dump"
+
+
+def _dumped(file: Path) -> Iterator[str]:
+    """The ids of the tasks in a dump."""
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith(HEAD):
+                place = line.partition("(")[2].partition(")")[0].split(", ").index("id")
+                break
+        for line in lines:
+            if line.rstrip("\n") == END:
+                return
+            yield line.split("\t")[place]
