@@ -19,6 +19,7 @@ from servers.postgres.programs import give, user
 
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """Debian's own wrapper of it runs one server a host."""
+CONTROL = PROGRAM.with_name("rabbitmqctl")
 START_SECONDS = 120
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 LOOK_SECONDS = 0.05
@@ -112,9 +113,27 @@ class Server:
         shutil.rmtree(self._folder / "data", ignore_errors=True)
         self.start()
 
-    def _launch(self, command: list[str]) -> subprocess.Popen[bytes]:
+    def control(self, *arguments: str, typed: str = "") -> str:
+        """What ``rabbitmqctl`` prints that is given these arguments, and ``typed`` where it asks for a password."""
+        ran = subprocess.run(
+            [str(CONTROL), *arguments],
+            env=self._environment(),
+            cwd=self._folder,
+            user=user(),
+            input=typed,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+        if ran.returncode:
+            said = f"{ran.stdout}{ran.stderr}".strip()[-500:]
+            raise RuntimeError(f"rabbitmqctl {arguments[0]}: expected success, found {ran.returncode}: {said}")
+        return ran.stdout
+
+    def _environment(self) -> dict[str, str]:
         home = str(self._folder)
-        environment = {
+        return {
             "PATH": os.environ["PATH"],
             "HOME": home,
             "LANG": "C.UTF-8",
@@ -130,10 +149,12 @@ class Server:
             "RABBITMQ_LOG_BASE": f"{home}/log",
             "RABBITMQ_PID_FILE": f"{home}/pid",
         }
+
+    def _launch(self, command: list[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command,
-            env=environment,
-            cwd=home,
+            env=self._environment(),
+            cwd=self._folder,
             user=user(),
             start_new_session=True,
             stdout=subprocess.DEVNULL,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 
 import pytest
 
 from stepward.settings import Settings
 from tests.deploy.files import DEPLOY, ROOT, VERSION, misuse_of_stepward
-
-GUIDE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+from tests.deploy.guide import GUIDE, RIGHTS, TRY_IT, blocks, commands, files, section
 
 
 def test_the_files_it_names_are_there() -> None:
@@ -31,9 +29,23 @@ def test_its_versions_are_ours() -> None:
 
 
 def test_its_commands_are_commands() -> None:
-    [command] = re.findall(r"bin/stepward (.*)$", GUIDE, re.MULTILINE)
-    assert misuse_of_stepward(shlex.split(command)) is None
-    assert misuse_of_stepward(["run", "shop:app"]) is None
+    typed = [command for block in blocks("console", GUIDE) for command in commands(block)]
+    ours = [command for command in typed if re.search(r"\bstepward [a-z]", command.line.partition("enable")[0])]
+    assert len(ours) > len(blocks("console", section(TRY_IT)))
+    assert {command.line: misuse for command in ours if (misuse := misuse_of_stepward(command.arguments))} == {}
+
+
+def test_none_of_its_commands_holds_a_password() -> None:
+    typed = [command.line for block in blocks("console", GUIDE) for command in commands(block)]
+    assert [line for line in typed if re.search(r"://[^@\s]*:[^@\s]*@|SECRET|PGPASSWORD", line)] == []
+
+
+def test_each_kind_of_process_has_a_file_of_settings() -> None:
+    read = {
+        name for unit in (DEPLOY / "systemd").glob("*.service") for name in re.findall(r"%i-\w+\.env", unit.read_text())
+    }
+    named = set(files(section(RIGHTS)))
+    assert {name.replace("%i", "shop") for name in read} <= named
 
 
 @pytest.mark.parametrize("variable", sorted(set(re.findall(r"STEPWARD_[A-Z_]+", GUIDE))))

@@ -13,7 +13,6 @@ EXECUTABLE = "/opt/stepward/%i/bin/stepward"
 COMMON = "# The rest is alike"
 MARGIN_SECONDS = 10
 WANTED = {
-    "EnvironmentFile": ["/etc/stepward/%i.env"],
     "StateDirectory": ["stepward/%i"],
     "WorkingDirectory": ["%S/stepward/%i"],
     "NoNewPrivileges": ["yes"],
@@ -30,7 +29,15 @@ Unit = dict[str, list[str]]
 def complaints(text: str) -> list[str]:
     """What is wrong with a service, one line each."""
     unit = read(text)
-    return [*_unwanted(unit), *_user(unit), *_store(unit), *_command(unit), *_stop(unit), *_restart(unit)]
+    return [
+        *_unwanted(unit),
+        *_files(unit),
+        *_user(unit),
+        *_store(unit),
+        *_command(unit),
+        *_stop(unit),
+        *_restart(unit),
+    ]
 
 
 def read(text: str) -> Unit:
@@ -54,6 +61,14 @@ def _unwanted(unit: Unit) -> Iterator[str]:
             yield f"expected {name}={values[0]}, found {unit.get(name)}"
     if "ProcSubset" in unit:
         yield "expected no ProcSubset, which would hide the host's boot id from the store's clock"
+
+
+def _files(unit: Unit) -> Iterator[str]:
+    """The application's settings, and those of this kind of process where it runs one kind alone."""
+    kind = unit.get("ExecStart", [""])[0].partition(" ")[2].split(" ")[0]
+    own = [] if kind == "run" else [f"-/etc/stepward/%i-{kind}.env"]
+    if unit.get("EnvironmentFile") != (wanted := ["/etc/stepward/%i.env", *own]):
+        yield f"expected EnvironmentFile={' and '.join(wanted)}, found {unit.get('EnvironmentFile')}"
 
 
 def _user(unit: Unit) -> Iterator[str]:

@@ -1,0 +1,65 @@
+"""What docs/deployment.md prints: its settings, commands and SQL, as the tests of its layouts carry them out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import NamedTuple
+
+from tests.deploy.files import ROOT
+
+GUIDE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+RIGHTS = "Rights on PostgreSQL, for each kind of process"
+TRY_IT = "Try it"
+
+
+class Command(NamedTuple):
+    """A command of the page, and the lines that the page shows of what it prints."""
+
+    line: str
+    shown: list[str]
+
+    @property
+    def arguments(self) -> list[str]:
+        """What stands behind the program's name."""
+        return shlex.split(self.line.rpartition("stepward ")[2].rstrip(")"))
+
+
+def section(title: str) -> str:
+    """The text under that heading, up to the next of its kind."""
+    _, found, rest = GUIDE.partition(f"\n## {title}\n")
+    assert found, f"expected the heading {title!r} in the page, found none"
+    return rest.partition("\n## ")[0]
+
+
+def blocks(language: str, text: str) -> list[str]:
+    """The snippets in that language."""
+    return [body for name, body in FENCE.findall(text) if name == language]
+
+
+def application() -> str:
+    """The module ``shop`` of the page."""
+    return blocks("python", GUIDE)[0]
+
+
+def files(text: str) -> dict[str, str]:
+    """By name, the files in ``/etc/stepward`` that the section prints."""
+    printed = "".join(blocks("ini", text))
+    return dict(re.findall(r"^# /etc/stepward/(\S+)\n((?:[A-Z].*\n)+)", printed, re.MULTILINE))
+
+
+def commands(block: str) -> list[Command]:
+    """The commands of a console snippet."""
+    found: list[Command] = []
+    for line in block.splitlines():
+        if line.startswith(("$ ", "# ")):
+            found.append(Command(line[2:], []))
+        else:
+            found[-1].shown.append(line)
+    return found
+
+
+def units(text: str) -> list[str]:
+    """The units that the section enables."""
+    return re.findall(r"stepward[\w-]*(?=@shop)", "".join(re.findall(r"^# systemctl enable.*$", text, re.MULTILINE)))
