@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stepward.model.states import TaskState
-from stepward.store.contract import TaskFilter
+from stepward.store.contract import Store, TaskFilter
 from tests.store.changes import REPLIES
 from tests.store.differential import Act, Stream
 
@@ -36,10 +36,15 @@ async def settle(stream: Stream) -> Act | None:
     queue, tokens = known
     choice = stream.chance.randrange(3)
     if choice == 0:
-        return lambda store, number: store.messages.extend(queue, [tokens[number]], 10.0)
+        return lambda store, number: _extended(store, queue, tokens[number])
     if choice == 1:
         return lambda store, number: store.messages.bury(queue, [(tokens[number], "expected sense, found none")])
     return lambda store, number: store.messages.settle(queue, [tokens[number]])
+
+
+async def _extended(store: Store, queue: str, token: int) -> bool:
+    """Whether it is still held: what is answered are tokens, which each store draws itself."""
+    return bool(await store.messages.extend(queue, [token], 10.0))
 
 
 async def adopt(stream: Stream) -> Act | None:

@@ -61,7 +61,9 @@ def renew(
 
 def retire(connection: Connection, instance: str, now: float, *, in_order: bool) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
-    if connection.change(Q["retire"], (instance, now, in_order)):
+    role = connection.row(Q["retire"], (instance, now, in_order))
+    # Only a Scheduler holds tasks.
+    if role is not None and role[0] == Role.SCHEDULER:
         connection.change(Q["give_back"], (instance, now))
 
 

@@ -40,8 +40,8 @@ where me.id = said.id and me.alive = 1
 returning id
 
 -- name: retire
--- Dead by its own wish; ?3: in good order.
-update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1
+-- Dead by its own wish; ?3: in good order. Its role.
+update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1 returning role
 
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
