@@ -31,6 +31,7 @@ from stepward.store.sqlite import (
     leases,
     messages,
     progress,
+    pruning,
     scheduler,
     stray,
     submission,
@@ -57,6 +58,7 @@ MODULES = (
     leases,
     messages,
     progress,
+    pruning,
     scheduler,
     stray,
     submission,
@@ -80,6 +82,8 @@ MAY_WALK = {
     "messages.forget_letters",
     "messages.letters_of",
     "messages.standing",
+    "pruning.old_alerts",
+    "pruning.beginning",
 }
 """What walks a table of few rows, or its newest or oldest end."""
 SMALL = ("stepward_instance", "stepward_leadership", "json_each", "CONSTANT ROW", "first", "subquery", "VIRTUAL")

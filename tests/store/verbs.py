@@ -304,6 +304,20 @@ async def purge(stream: Stream) -> Act:
     return act
 
 
+async def prune(stream: Stream) -> Act:
+    before = stream.now() - stream.chance.choice((30, 300))
+    is_operator = stream.chance.random() < 0.5
+
+    async def act(store: Store, number: int) -> Any:
+        records = await store.old_records(before)
+        pruned = await (store.prune_as(records, "ada") if is_operator else store.prune(stream.term, records))
+        left = await store.acts(0)
+        # Numbers are each store's own, and so are the hashes, which follow from what names them.
+        return [pruned, *(act.audit.act for act in records.acts), len(records.alerts), *(act.audit.act for act in left)]
+
+    return act
+
+
 async def raise_alert(stream: Stream) -> Act:
     alert = Alert(kind=stream.chance.choice(("archive", "other")), message="no room")
     return lambda store, number: store.raise_alert(stream.term, alert)
@@ -369,6 +383,7 @@ MAKERS: Mapping[str, Maker] = {
                 expire_task,
                 unserved,
                 purge,
+                prune,
                 raise_alert,
                 schedule,
                 fire,

@@ -9,7 +9,19 @@ import msgspec
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Schedule, Step, Task
 from stepward.model.states import TaskState
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, SignalSeen, Standby
+from stepward.store.contract import (
+    Act,
+    Decision,
+    Due,
+    ExpiredStep,
+    ExpiredTask,
+    OldRecords,
+    Outlived,
+    Post,
+    Purged,
+    SignalSeen,
+    Standby,
+)
 
 
 class FakeStore:
@@ -34,6 +46,7 @@ class FakeStore:
         self.alerts: dict[int, Alert] = {}
         self.next_tries: dict[int, float] = {}
         self.ended_at: list[float] = []
+        self.acts: list[Act] = []
         self.left = 0
         """How many deletions it takes to be done with what was deleted."""
         self.decisions: list[Decision] = []
@@ -174,6 +187,16 @@ class FakeStore:
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
         return []
+
+    async def old_records(self, before: float) -> OldRecords:
+        return OldRecords([act for act in self.acts if act.audit.at < before], [])
+
+    async def prune(self, term: int, records: OldRecords) -> int:
+        self._call("prune")
+        if term != self.valid_term:
+            return 0
+        self.acts = self.acts[len(records.acts) :]
+        return len(records.acts)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         return {task.finished_at for task in batch} <= set(self.ended_at)

@@ -9,7 +9,8 @@ import pytest
 
 from stepward.clock import SystemClock
 from stepward.errors import ArchiveUnavailable
-from stepward.store.contract import Outlived, RetentionStore
+from stepward.model.records import Audit
+from stepward.store.contract import Act, OldRecords, Outlived, RetentionStore
 from stepward.supervisor import Supervisor
 from stepward.supervisor.retention import BATCH
 from tests.supervisor.conftest import Bench, FakeSink, beside
@@ -32,6 +33,7 @@ class FakeArchive:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self.kept: list[int] = []
+        self.kept_acts = 0
         self.error = ""
         self.changing = 0
 
@@ -45,6 +47,46 @@ class FakeArchive:
         # Nothing of it is gone before it is kept.
         assert await self._bench.store.unchanged(batch)
         return True
+
+    async def keep_records(self, records: OldRecords) -> None:
+        if self.error:
+            raise ArchiveUnavailable(self.error)
+        self.kept_acts += len(records.acts)
+        # Nothing of it is gone before it is kept.
+        assert self._bench.store.acts[: len(records.acts)] == records.acts
+
+
+def act(number: int, at: float) -> Act:
+    return Act(Audit(number=number, at=at, actor="supervisor", act="repeat"), b"")
+
+
+class TestAudit:
+    async def test_old_acts_are_archived_and_deleted_beside_the_tasks(self, bench: Bench) -> None:
+        bench.store.acts = [act(1, 850.0), act(2, 950.0)]
+        archive = FakeArchive(bench)
+        await bench.supervisor(archive=archive, retention="100s").once()
+        assert ([each.audit.number for each in bench.store.acts], archive.kept_acts) == ([2], 1)
+        assert [event.fields for event in bench.told if event.name == "records.pruned"] == [{"count": 1}]
+
+    @pytest.mark.parametrize(("is_archived", "retention"), [(False, "100s"), (True, "never")])
+    async def test_without_an_archive_or_an_age_the_audit_stays(
+        self, bench: Bench, is_archived: bool, retention: str
+    ) -> None:
+        bench.store.acts = [act(1, 0.0)]
+        await bench.supervisor(archive=FakeArchive(bench) if is_archived else None, retention=retention).once()
+        assert len(bench.store.acts) == 1
+
+    async def test_an_archive_that_cannot_be_written_keeps_the_audit(self, bench: Bench) -> None:
+        bench.store.acts = [act(1, 0.0)]
+        archive = FakeArchive(bench)
+        archive.error = FULL
+        await bench.supervisor(archive=archive, retention="100s").once()
+        assert len(bench.store.acts) == 1
+
+    async def test_who_leads_no_more_stops_pruning(self, bench: Bench) -> None:
+        bench.store.acts, bench.store.valid_term = [act(1, 0.0)], 2
+        await bench.supervisor(archive=FakeArchive(bench), retention="100s").once()
+        assert (bench.store.calls.count("prune"), len(bench.store.acts)) == (1, 1)
 
 
 class TestWhen:

@@ -9,6 +9,7 @@ from stepward.cli.plain import keys, plain, print_json
 from stepward.cli.screen import print_table, state_cell
 from stepward.cli.table import Cell, Column
 from stepward.cli.times import NOTHING, relative, span
+from stepward.cli.verifying import verified
 from stepward.client import Client
 from stepward.client.agents import is_apart, is_silent
 from stepward.model.agents import AgentHealth
@@ -52,10 +53,14 @@ async def instances(client: Client, as_json: bool) -> None:
 @click.command("audit", epilog=keys(Audit))
 @click.argument("id", required=False)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
+@click.option("--verify", is_flag=True, help="Follow the chain of hashes: whether acts were changed or removed.")
 @json_option
 @with_client
-async def audit(client: Client, id: str | None, limit: int, as_json: bool) -> None:
+async def audit(client: Client, id: str | None, limit: int, verify: bool, as_json: bool) -> None:
     """List who did what, to task ID or to all, newest first."""
+    if verify:
+        click.echo(await verified(client.store))
+        return
     if id is not None:
         await client.record(id)
     found = await client.audits(id, limit)

@@ -24,7 +24,7 @@ from stepward.store.address import shown
 from stepward.store.contract import Identity
 from stepward.store.opening import identify, missing
 from stepward.supervisor.archive import folder_archive
-from stepward.supervisor.retention import purging
+from stepward.supervisor.retention import pruning, purging
 
 
 @click.command("purge")
@@ -36,9 +36,11 @@ def purge(older_than: str | None, store: str | None) -> None:
     age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
     if age is None:
         raise SettingsError("retention: expected a duration, found never; name one with --older-than")
-    count = asyncio.run(_purge(settings, age))
+    count, records = asyncio.run(_purge(settings, age))
     where = f", and archived in {clean(settings.archive)}" if settings.archive is not None and count else ""
     click.echo(f"{count:,} tasks deleted that ended more than {text(age)} ago{where}")
+    if records:
+        click.echo(f"{records:,} of the acts of the audit and of the acknowledged alerts archived and deleted")
 
 
 @click.command("migrate")
@@ -102,13 +104,11 @@ async def _open(store: str, app: str) -> None:
         pass
 
 
-async def _purge(settings: Settings, age: float) -> int:
+async def _purge(settings: Settings, age: float) -> tuple[int, int]:
+    """How many tasks, and how many acts and alerts."""
     async with operator_client(settings) as client:
         store, before, who = client.store, client.store.now() - age, actor()
         archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
-        return sum(
-            [
-                count
-                async for count in purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
-            ]
-        )
+        tasks = purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
+        records = pruning(store, archive, before, lambda found: store.prune_as(found, who))
+        return sum([count async for count in tasks]), sum([count async for count in records])

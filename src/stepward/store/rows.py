@@ -23,7 +23,7 @@ from stepward.model.records import (
     WorkflowRecord,
 )
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store.contract import Tally
+from stepward.store.contract import Act, Tally
 
 Row = Sequence[Any]
 
@@ -174,6 +174,12 @@ def alert(row: Row) -> Alert:
 def audit(row: Row) -> Audit:
     """A row of ``{audit}``."""
     return Audit(**dict(zip(Audit.__struct_fields__, row, strict=True)))
+
+
+def act(row: Row) -> Act:
+    """A row of ``{audit}`` and the hash."""
+    *fields, hash = row  # noqa: A001
+    return Act(Audit(**dict(zip(Audit.__struct_fields__[:-1], fields, strict=True))), hash)
 
 
 def workflow(row: Row) -> WorkflowRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -14,7 +15,9 @@ from stepward.model.messages import Outcome, Reply
 from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, StepKind, StepState, TaskState
 from stepward.payload import is_json, readable
+from stepward.store.chain import PRUNED
 from stepward.store.contract import (
+    Act,
     Change,
     Decision,
     Directive,
@@ -535,6 +538,12 @@ def batch(found: Sequence[Any]) -> list[Outlived]:
             break
         chosen.append(task)
     return chosen
+
+
+def prunable(acts: Sequence[Act], before: float) -> Sequence[Act]:
+    """Those at the beginning that are older than ``before``; none if they tell of nothing but pruning."""
+    old = list(takewhile(lambda act: act.audit.at < before, acts))
+    return old if any(act.audit.act != PRUNED for act in old) else []
 
 
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:

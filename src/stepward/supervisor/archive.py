@@ -11,19 +11,22 @@ import hashlib
 import os
 import threading
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from stepward.errors import ArchiveUnavailable
-from stepward.store.contract import Outlived, RetentionStore
-from stepward.supervisor.lines import Item, Lines
+from stepward.store.contract import OldRecords, Outlived, RetentionStore
+from stepward.supervisor.lines import Lines, record_lines
 from stepward.supervisor.reading import pieces
 
 ENDING = ".jsonl.gz"
 UNFINISHED = ".part"
+RECORDS = "records"
+"""The folder of pruned acts and alerts."""
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 UNFINISHED_KEPT_SECONDS = 86_400.0
 COMPRESSION = 6
@@ -41,6 +44,10 @@ class Archive(Protocol):
         """
         ...
 
+    async def keep_records(self, records: OldRecords) -> None:
+        """Keep these acts of the audit and alerts. Raises ArchiveUnavailable."""
+        ...
+
 
 class FolderArchive:
     """An archive in a folder: a folder for each day, and in it a file for each batch whose first task ended then.
@@ -54,15 +61,30 @@ class FolderArchive:
 
     async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
         """See ``Archive.keep``; compressing and writing are done in a thread."""
+        lines = Lines()
+        async with self._file(_path(self._folder, batch)) as file:
+            async for piece in pieces(store, [task.uid for task in batch]):
+                await asyncio.to_thread(file.write, partial(lines.written, piece))
+            # What was read is whole only if nobody else deleted or reopened a task meanwhile.
+            if not await store.unchanged(batch):
+                return False
+            await asyncio.to_thread(file.write, lines.ended)
+            await asyncio.to_thread(file.finish)
+        return True
+
+    async def keep_records(self, records: OldRecords) -> None:
+        """See ``Archive.keep_records``."""
+        async with self._file(_records_path(self._folder, records)) as file:
+            await asyncio.to_thread(file.write, partial(record_lines, records))
+            await asyncio.to_thread(file.finish)
+
+    @asynccontextmanager
+    async def _file(self, path: Path) -> AsyncIterator[_File]:
+        """A file that gets its name once it is finished."""
         try:
-            file = await asyncio.to_thread(_File, self._folder, self._writer, batch)
+            file = await asyncio.to_thread(_File, self._folder, self._writer, path)
             try:
-                async for piece in pieces(store, [task.uid for task in batch]):
-                    await asyncio.to_thread(file.write, piece)
-                # What was read is whole only if nobody else deleted or reopened a task meanwhile.
-                if not await store.unchanged(batch):
-                    return False
-                await asyncio.to_thread(file.finish)
+                yield file
             finally:
                 await asyncio.to_thread(file.close)
         except OSError as error:
@@ -70,7 +92,6 @@ class FolderArchive:
                 f"archive {self._folder}: expected a folder that may be written, found: {error.strerror or error}; "
                 "create it, make room there or allow writing: nothing is deleted meanwhile"
             ) from error
-        return True
 
 
 def folder_archive(folder: str | None, writer: str) -> FolderArchive | None:
@@ -81,29 +102,31 @@ def folder_archive(folder: str | None, writer: str) -> FolderArchive | None:
 class _File:
     """A file of the archive while it is written. A thread that its caller no longer waits for is waited for here."""
 
-    def __init__(self, folder: Path, writer: str, batch: Sequence[Outlived]) -> None:
+    def __init__(self, folder: Path, writer: str, path: Path) -> None:
         self._lock = threading.Lock()
-        self._lines = Lines()
-        self._path = _path(folder, batch)
+        self._folder = folder
+        self._path = path
         self._unfinished = folder / f".{self._path.name}.{hashlib.sha256(writer.encode()).hexdigest()[:12]}{UNFINISHED}"
         self._compress = zlib.compressobj(COMPRESSION, zlib.DEFLATED, GZIP_WINDOW)
         self._file = os.fdopen(os.open(self._unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb")
         _forget_unfinished(folder, os.fstat(self._file.fileno()).st_mtime)
 
-    def write(self, items: Iterable[Item]) -> None:
-        """Write more records."""
+    def write(self, lines: Callable[[], bytes]) -> None:
+        """Write what is made here, in the thread."""
         with self._lock:
-            self._file.write(self._compress.compress(self._lines.written(items)))
+            self._file.write(self._compress.compress(lines()))
 
     def finish(self) -> None:
         """Bring all of it to the disk, and then give it its name."""
         with self._lock:
-            self._file.write(self._compress.compress(self._lines.ended()) + self._compress.flush())
+            self._file.write(self._compress.flush())
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._path.parent.mkdir(FOLDER_MODE, exist_ok=True)
+            folders = self._path.parents[: len(self._path.relative_to(self._folder).parts)]
+            for folder in reversed(folders[:-1]):
+                folder.mkdir(FOLDER_MODE, exist_ok=True)
             self._unfinished.replace(self._path)
-            for folder in (self._path.parent, self._path.parent.parent):
+            for folder in folders:
                 _sync(folder)
 
     def close(self) -> None:
@@ -117,7 +140,18 @@ class _File:
 
 def _path(folder: Path, batch: Sequence[Outlived]) -> Path:
     content = "\n".join(f"{task.uid} {task.finished_at!r}" for task in batch)
-    first = datetime.fromtimestamp(batch[0].finished_at, UTC)
+    return _named(folder, batch[0].finished_at, content)
+
+
+def _records_path(folder: Path, records: OldRecords) -> Path:
+    content = [*(act.hash.hex() for act in records.acts), *(f"{each.number} {each.at!r}" for each in records.alerts)]
+    first = min([*(act.audit.at for act in records.acts), *(alert.at for alert in records.alerts)])
+    return _named(folder / RECORDS, first, "\n".join(content))
+
+
+def _named(folder: Path, at: float, content: str) -> Path:
+    """A file for what began at an instant, named after its content."""
+    first = datetime.fromtimestamp(at, UTC)
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return folder / f"{first:%Y-%m-%d}" / f"{first:%H%M%S}-{digest}{ENDING}"
 

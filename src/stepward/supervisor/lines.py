@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from stepward.model.records import InboxRow, Step, Task
-from stepward.store.contract import SignalSeen
+from stepward.model.records import Alert, Audit, InboxRow, Step, Task
+from stepward.store.contract import OldRecords, SignalSeen
 
 FORMAT = 1
 """The first field of every line; a reader of another number's lines must look at the documentation again."""
@@ -59,6 +59,18 @@ class Lines:
         between = list(OPENINGS[self._section + 1 : section + 1])
         self._section = section
         return between
+
+
+def record_lines(records: OldRecords) -> bytes:
+    """A line for each act of the audit, with what its hash follows from, and for each alert."""
+    acts = [_line("act", act.audit, instant=act.audit.at, hash=act.hash.hex()) for act in records.acts]
+    return b"".join([*acts, *(_line("alert", alert) for alert in records.alerts)])
+
+
+def _line(kind: str, record: Audit | Alert, **more: Any) -> bytes:
+    fields = {name: _value(name, value) for name, value in structs.asdict(record).items()}
+    fields |= {"format": FORMAT, "record": kind, "at": _instant(record.at), **more}
+    return msgspec.json.encode(fields) + b"\n"
 
 
 def weight(item: Item) -> int:

@@ -15,7 +15,7 @@ from stepward.errors import ArchiveUnavailable, CommitUnknown, StoreUnavailable
 from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
-from stepward.store.contract import Outlived, Purged, RetentionStore, SupervisorStore
+from stepward.store.contract import OldRecords, Outlived, PruningStore, Purged, RetentionStore, SupervisorStore
 from stepward.supervisor.archive import Archive
 
 BATCH = 500
@@ -82,6 +82,11 @@ class Retention:
                 if rests:
                     await asyncio.sleep(min(self._clock.boot() - began, LONGEST_REST))
                 began = self._clock.boot()
+            async for count in pruning(self._store, self._archive, before, partial(self._store.prune, term)):
+                self._observers.tell("records.pruned", count=count)
+                if rests:
+                    await asyncio.sleep(min(self._clock.boot() - began, LONGEST_REST))
+                began = self._clock.boot()
             await self._settle(term)
         except ArchiveUnavailable as error:
             pause = PURGE_EVERY
@@ -133,4 +138,24 @@ async def purging(
         yield purged.tasks
         if not purged.more and not (batch and purged.tasks):
             # Nothing is left; or whoever purges leads no more, or everything is being moved by others.
+            return
+
+
+async def pruning(
+    store: PruningStore,
+    archive: Archive | None,
+    before: float | None,
+    prune: Callable[[OldRecords], Awaitable[int]],
+) -> AsyncIterator[int]:
+    """Archive and delete the audit's acts, and the alerts acknowledged, before ``before``; how many in each batch.
+
+    Without an archive they stay: nothing else tells who did what to a task. Raises ArchiveUnavailable.
+    """
+    if archive is None or before is None:
+        return
+    while (records := await store.old_records(before)).acts or records.alerts:
+        await archive.keep_records(records)
+        count = await prune(records)
+        yield count
+        if not count:
             return

@@ -10,6 +10,7 @@ from stepward.store.contract.client import ClientStore, Directive, Doubt, Later,
 from stepward.store.contract.completion import Completion, CompletionStore, Reason, Refusal
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
+from stepward.store.contract.pruning import Act, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
 from stepward.store.contract.scheduler import Least, SchedulerStore, StepTransaction, Submitted, Transaction
 from stepward.store.contract.server import Bloat, Hold, Server, ServerHost, Standby
@@ -34,6 +35,7 @@ from stepward.store.contract.turn import (
 __all__ = [
     "OVERTAKEN",
     "TRIM_ROWS",
+    "Act",
     "Bloat",
     "Borrowed",
     "Change",
@@ -56,8 +58,10 @@ __all__ = [
     "Later",
     "Least",
     "MessageStore",
+    "OldRecords",
     "Outlived",
     "Post",
+    "PruningStore",
     "Purged",
     "Reason",
     "Refusal",

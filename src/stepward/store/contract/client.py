@@ -15,6 +15,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.store.contract.borrowed import Borrowed
 from stepward.store.contract.completion import CompletionStore
+from stepward.store.contract.pruning import Act, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.scheduler import Submitted, Transaction
 
@@ -81,7 +82,7 @@ class Tally(Struct, frozen=True):
     """Keys that are completed."""
 
 
-class ClientStore(RetentionStore, CompletionStore, Protocol):
+class ClientStore(RetentionStore, PruningStore, CompletionStore, Protocol):
     """What applications and operators may do."""
 
     def now(self) -> float:
@@ -152,6 +153,14 @@ class ClientStore(RetentionStore, CompletionStore, Protocol):
     async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
         """Delete those of the tasks that stand as they were read, as ``actor``, who asked for all that ended before
         ``before``."""
+        ...
+
+    async def prune_as(self, records: OldRecords, actor: str) -> int:
+        """The same as ``SupervisorStore.prune``, as ``actor``."""
+        ...
+
+    async def acts(self, after: int) -> list[Act]:
+        """A page of the audit behind the act of that number, oldest first, with the hashes; an empty one is the end."""
         ...
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
+from stepward.store.contract.pruning import OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.server import Standby
 from stepward.store.contract.turn import Post
@@ -80,7 +81,7 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     """Seconds that its workflow gives a task, or its submission gave this one."""
 
 
-class SupervisorStore(RetentionStore, Protocol):
+class SupervisorStore(RetentionStore, PruningStore, Protocol):
     """What a Supervisor may do; ``term`` proves leadership in every changing statement.
 
     Once the store's clock was found set, nothing but ``forgive`` changes anything until ``lead`` is asked again.
@@ -185,4 +186,8 @@ class SupervisorStore(RetentionStore, Protocol):
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
         """Delete those of the tasks that stand as they were read, with all that is theirs; expired messages go too."""
+        ...
+
+    async def prune(self, term: int, records: OldRecords) -> int:
+        """Delete those of the acts and alerts that still stand as they were read, and audit it; how many rows."""
         ...

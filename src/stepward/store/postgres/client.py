@@ -10,8 +10,18 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import inboxes, rows, rulings
-from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, Tally, TaskFilter
-from stepward.store.postgres import agents, directives, inbox, journal, letters, recurring, retention, submission
+from stepward.store.contract import Act, Directive, OldRecords, Outlived, Post, Purged, Submitted, Tally, TaskFilter
+from stepward.store.postgres import (
+    agents,
+    directives,
+    inbox,
+    journal,
+    letters,
+    pruning,
+    recurring,
+    retention,
+    submission,
+)
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -100,6 +110,14 @@ class PostgresClient:
         """See ``ClientStore.audits``."""
         query, values = ("audits", (limit,)) if id is None else ("task_audits", (limit, id))
         return [rows.audit(row) for row in await self._lane.read(Connection.rows, f"client.{query}", *values)]
+
+    async def prune_as(self, records: OldRecords, actor: str) -> int:
+        """See ``ClientStore.prune_as``."""
+        return await self._lane.write(pruning.prune, records, actor, self._clock.now())
+
+    async def acts(self, after: int) -> list[Act]:
+        """See ``ClientStore.acts``."""
+        return await self._lane.read(pruning.acts, after)
 
     async def schedules(self) -> list[Schedule]:
         """See ``ClientStore.schedules``."""

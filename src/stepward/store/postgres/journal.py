@@ -41,7 +41,7 @@ async def write_audits(connection: Connection, audits: Sequence[Audit], now: flo
     so this comes last of all that locks."""
     if not audits:
         return
-    await connection.row("journal.lock_chain", connection.schema)
+    await lock_chain(connection)
     row = await connection.row("journal.last_hash")
     link = row[0] if row else FIRST_HASH
     many = []
@@ -50,6 +50,11 @@ async def write_audits(connection: Connection, audits: Sequence[Audit], now: flo
         link = linked(link, values)
         many.append((*values, link))
     await connection.change("journal.insert_audit", *columns_of(many))
+
+
+async def lock_chain(connection: Connection) -> None:
+    """Keep the chain for this transaction alone until its end."""
+    await connection.row("journal.lock_chain", connection.schema)
 
 
 def alert_columns(alerts: Sequence[Alert], now: float) -> list[Sequence[Any]]:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Outlived, Purged, SignalSeen
+from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from stepward.store.postgres import pruning
 from stepward.store.postgres.connection import Connection, Row
 from stepward.store.postgres.database import Database
 
@@ -47,6 +48,10 @@ class PostgresRetention:
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
         """See ``RetentionStore.outlived_signals``."""
         return [SignalSeen(*row) for row in await self._rows("retention.signals", list(uids), *after, PAGE_ROWS)]
+
+    async def old_records(self, before: float) -> OldRecords:
+        """See ``PruningStore.old_records``."""
+        return await self._lane.read(pruning.old_records, before)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         """See ``RetentionStore.unchanged``."""

@@ -64,8 +64,8 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "instance": "siud",
         "agent": "s",
         "leadership": "su",
-        "alert": "siu",
-        "audit": "si",
+        "alert": "siud",
+        "audit": "sid",
     },
 }
 

@@ -116,6 +116,7 @@ class PostgresStore:
         self.schedulers = supervisor.schedulers
         self.standbys = supervisor.standbys
         self.purge = supervisor.purge
+        self.prune = supervisor.prune
 
     def _give_retention_verbs(self, retention: PostgresRetention) -> None:
         self.outlived = retention.outlived
@@ -124,6 +125,7 @@ class PostgresStore:
         self.outlived_inbox = retention.outlived_inbox
         self.outlived_signals = retention.outlived_signals
         self.unchanged = retention.unchanged
+        self.old_records = retention.old_records
 
     def _give_client_verbs(self, client: PostgresClient) -> None:
         self.submit = client.submit
@@ -140,6 +142,8 @@ class PostgresStore:
         self.alerts = client.alerts
         self.acknowledge = client.acknowledge
         self.purge_ended = client.purge_ended
+        self.prune_as = client.prune_as
+        self.acts = client.acts
         self.audits = client.audits
         self.schedules = client.schedules
         self.pause = client.pause

@@ -8,8 +8,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, Standby
-from stepward.store.postgres import inbox, journal, messages, recurring, replication, retention
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
+from stepward.store.postgres import inbox, journal, messages, pruning, recurring, replication, retention
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.columns import columns_of
@@ -144,8 +144,12 @@ class PostgresSupervisor:
         return await self._lane.read(replication.standbys)
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
-        """See ``SupervisorStore.purge``; the audit and alerts stay."""
+        """See ``SupervisorStore.purge``."""
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
+
+    async def prune(self, term: int, records: OldRecords) -> int:
+        """See ``SupervisorStore.prune``."""
+        return await self._judged(term, 0, pruning.prune, records, rulings.ACTOR, self._clock.now())
 
     async def _judged(
         self,

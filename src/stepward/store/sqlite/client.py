@@ -11,9 +11,9 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import inboxes, rows, rulings
-from stepward.store.contract import Directive, Outlived, Post, Purged, Submitted, Tally, TaskFilter
+from stepward.store.contract import Act, Directive, OldRecords, Outlived, Post, Purged, Submitted, Tally, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import agents, directives, inbox, journal, letters, recurring, retention, submission
+from stepward.store.sqlite import agents, directives, inbox, journal, letters, pruning, recurring, retention, submission
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -105,6 +105,14 @@ class SqliteClient:
     async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
         """See ``ClientStore.purge_ended``."""
         return await self._database.write(_purge_ended, batch, before, actor, self._clock.now())
+
+    async def prune_as(self, records: OldRecords, actor: str) -> int:
+        """See ``ClientStore.prune_as``."""
+        return await self._database.write(pruning.prune, records, actor, self._clock.now())
+
+    async def acts(self, after: int) -> list[Act]:
+        """See ``ClientStore.acts``."""
+        return await self._database.read(pruning.acts, after)
 
     async def schedules(self) -> list[Schedule]:
         """See ``ClientStore.schedules``."""

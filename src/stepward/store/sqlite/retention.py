@@ -8,9 +8,10 @@ import msgspec
 
 from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Outlived, Purged, SignalSeen
+from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.store.queries import load_queries
+from stepward.store.sqlite import pruning
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -62,6 +63,10 @@ class SqliteRetention:
         """See ``RetentionStore.outlived_signals``."""
         values = (_json(uids), *after, PAGE_ROWS)
         return [SignalSeen(*row) for row in await self._database.read(Connection.rows, Q["signals"], values)]
+
+    async def old_records(self, before: float) -> OldRecords:
+        """See ``PruningStore.old_records``."""
+        return await self._database.read(pruning.old_records, before)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         """See ``RetentionStore.unchanged``."""

@@ -123,6 +123,7 @@ class SqliteStore:
         self.schedulers = supervisor.schedulers
         self.standbys = supervisor.standbys
         self.purge = supervisor.purge
+        self.prune = supervisor.prune
 
     def _give_retention_verbs(self, retention: SqliteRetention) -> None:
         self.outlived = retention.outlived
@@ -131,6 +132,7 @@ class SqliteStore:
         self.outlived_inbox = retention.outlived_inbox
         self.outlived_signals = retention.outlived_signals
         self.unchanged = retention.unchanged
+        self.old_records = retention.old_records
 
     def _give_client_verbs(self, client: SqliteClient) -> None:
         self.submit = client.submit
@@ -147,6 +149,8 @@ class SqliteStore:
         self.alerts = client.alerts
         self.acknowledge = client.acknowledge
         self.purge_ended = client.purge_ended
+        self.prune_as = client.prune_as
+        self.acts = client.acts
         self.audits = client.audits
         self.schedules = client.schedules
         self.pause = client.pause

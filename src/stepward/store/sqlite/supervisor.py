@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, Outlived, Post, Purged, Standby
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal, messages, recurring, retention
+from stepward.store.sqlite import inbox, journal, messages, pruning, recurring, retention
 from stepward.store.sqlite.claiming import wake
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
@@ -152,8 +152,12 @@ class SqliteSupervisor:
         return None
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
-        """See ``SupervisorStore.purge``; the audit and alerts stay."""
+        """See ``SupervisorStore.purge``."""
         return await self._database.write(_purge, term, batch, self._clock.now())
+
+    async def prune(self, term: int, records: OldRecords) -> int:
+        """See ``SupervisorStore.prune``."""
+        return await self._database.write(_prune, term, records, self._clock.now())
 
 
 def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
@@ -256,3 +260,7 @@ def _purge(connection: Connection, term: int, batch: Sequence[Outlived], now: fl
         return Purged(tasks=0, more=False)
     messages.forget_expired(connection, now)
     return retention.purge(connection, batch)
+
+
+def _prune(connection: Connection, term: int, records: OldRecords, now: float) -> int:
+    return pruning.prune(connection, records, rulings.ACTOR, now) if leads(connection, term) else 0
