@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from stepward import App, workflow
-from stepward.errors import TransportError
+from stepward.errors import StoreUnavailable, TransportError
 from stepward.model.messages import Request
+from stepward.model.states import TaskState
 from stepward.running import Running
 from stepward.transport.contract import Lost, Message
-from tests.scheduler.world import Service, World, take, until
+from tests.scheduler.world import Service, World, in_state, take, until
 
 
 class Queue:
@@ -50,7 +51,8 @@ def listeners(monkeypatch: pytest.MonkeyPatch) -> Listeners:
         listeners.append(listener)
         return lambda: listeners.remove(listener)
 
-    monkeypatch.setattr("stepward.transport.memory.MemoryTransport.on_lost", on_lost)
+    for transport in ("memory.MemoryTransport", "store.StoreTransport"):
+        monkeypatch.setattr(f"stepward.transport.{transport}.on_lost", on_lost)
     return listeners
 
 
@@ -158,6 +160,40 @@ async def test_where_replies_were_lost_everything_is_asked_for_again(
     assert await handle.result(timeout=1) == "a done"
 
 
+async def test_what_a_dead_scheduler_had_asked_when_it_was_lost_is_asked_for_again_by_its_successor(
+    world: World, service: Service, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the loss is noticed the dead one still counts as alive, so that its tasks are nobody else's."""
+
+    @workflow
+    async def order(what: str) -> str:
+        return await service.do(what)
+
+    def application() -> App:
+        return world.app([order], [service.agent], transport="store", lease="1s", supervisor_every="0.1s")
+
+    dying = await world.run(application(), agents=False, supervisor=False)
+    await world.run(application(), scheduler=False)
+    queue = Queue(dying, monkeypatch)
+    queue.loses = True
+    client = await world.client(application())
+    handle = await client.submit(order, "a")
+    await asyncio.sleep(2)
+    deaf = len(listeners)
+    await world.run(application(), agents=False)
+    with monkeypatch.context() as dead:
+        for verb in ("renew", "claim", "commit", "load"):
+            dead.setattr(dying.store, verb, unavailable)
+        for listener in listeners[deaf:]:
+            listener(None)
+        assert await handle.result(timeout=6) == "a done"
+    assert [step.attempt for step in await handle.steps()] == [1]
+
+
+async def unavailable(*_: Any, **__: Any) -> Any:
+    raise StoreUnavailable("expected a store, found none")
+
+
 async def test_what_is_under_way_is_asked_again_once_and_done_once(
     world: World, service: Service, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,3 +236,28 @@ async def test_an_ended_scheduler_hears_of_no_loss(world: World, service: Servic
 
 async def _failed(world: World) -> bool:
     return bool(world.told("scheduler.publish_failed"))
+
+
+async def test_a_request_of_a_suspended_task_that_was_lost_is_asked_for_again(
+    world: World, service: Service, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No Scheduler has the task in memory; its step's outcome is recorded long before its complete-by."""
+    app, order = simple(world, service)
+    queue = Queue(await world.run(app), monkeypatch)
+    client = await world.client(app)
+    queue.loses = True
+    handle = await client.submit(order, "a")
+    await asyncio.sleep(2)
+    await handle.suspend()
+    await in_state(handle, TaskState.SUSPENDED)
+    queue.loses = False
+    listeners.tell("agents.other")
+    await asyncio.sleep(1)
+    assert service.log == []
+    listeners.tell("agents.svc")
+    await asyncio.sleep(1)
+    assert [(step.state, step.attempt) for step in await handle.steps()] == [("completed", 1)]
+    assert len({(request.idempotency_key, request.attempt) for request in queue.asked}) == 1
+    await handle.resume()
+    assert await handle.result(timeout=1) == "a done"
+    assert service.log == ["do a"]

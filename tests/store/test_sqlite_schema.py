@@ -38,6 +38,7 @@ from stepward.store.sqlite import (
     supervisor,
     telling,
     turn,
+    unheld,
 )
 from stepward.store.sqlite.schema import migrations
 from tests.store.conformance.world import World
@@ -65,6 +66,7 @@ MODULES = (
     supervisor,
     telling,
     turn,
+    unheld,
 )
 QUERIES = {f"{module.__name__}.{name}": sql for module in MODULES for name, sql in module.Q.items()}
 

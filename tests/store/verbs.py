@@ -169,6 +169,18 @@ async def stray(stream: Stream) -> Act | None:
     return lambda store, number: store.stray([reply])
 
 
+async def unheld(stream: Stream) -> Act:
+    chance = stream.chance
+    agents, limit = chance.choice((None, ["pay"], ["other"])), chance.randrange(1, 5)
+    after = (stream.now() - chance.choice((0, 30)), "", 0, "")
+
+    async def act(store: Store, number: int) -> Any:
+        found = await store.unheld(after, agents, limit)
+        return sorted((each.task.uid, each.step.run, each.step.key) for each in found.steps), found.after
+
+    return act
+
+
 async def signal(stream: Stream) -> Act:
     id, known = stream.pick(stream.ids) or "nobody", stream.chance.choice((None, "x", "y"))
     return lambda store, number: store.signal(id, "paid", b"1", known)
@@ -373,7 +385,21 @@ MAKERS: Mapping[str, Maker] = {
     **{
         maker.__name__: maker
         for maker in (
-            *(submit, share, load, read_inbox, stray, signal, direct, register, renew, retire, describe, break_agent),
+            *(
+                submit,
+                share,
+                load,
+                read_inbox,
+                stray,
+                unheld,
+                signal,
+                direct,
+                register,
+                renew,
+                retire,
+                describe,
+                break_agent,
+            ),
             *(
                 lead,
                 forgive,

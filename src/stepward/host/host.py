@@ -16,6 +16,7 @@ from stepward.host.announced import Announced
 from stepward.host.digests import digests_of
 from stepward.host.hangs import Hangs
 from stepward.host.leases import Leases
+from stepward.host.lost_requests import LostRequests
 from stepward.host.pace import Pace
 from stepward.host.parts import Parts, Roles
 from stepward.host.queue_warnings import QueueWarnings
@@ -96,6 +97,7 @@ class Host:
         self._run(self._leases.keep)
         if self._roles.scheduler:
             self._run(self._adoption.keep)
+            self._run(LostRequests(parts, lambda: self._scheduler.instance if self._scheduler else None).keep)
         self._start_at_queues()
         if self._roles.scheduler or self._agents.names:
             self._run(self._routing.keep)

@@ -20,6 +20,7 @@ from stepward.transport.contract import Transport
 
 BESIDE = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
 ASKED = frozenset({StepKind.OPERATION, StepKind.UNDO})
+AGENTS = request_queue("")
 AGAIN_AFTER = 0.2
 """Seconds in which losses are gathered, so that what several queues lost is asked for once."""
 
@@ -58,6 +59,8 @@ class Dispatcher:
         self._sealed: list[tuple[Resident, Step]] = []
         self._revoked: list[Step] = []
         self._lost: set[str | None] = set()
+        self._lost_at: dict[str | None, float] = {}
+        """When a queue last lost messages, or all did."""
         self._asking: asyncio.TimerHandle | None = None
         self._hear_no_more = transport.on_lost(self._lose)
 
@@ -74,6 +77,12 @@ class Dispatcher:
     def is_beside(self, step: Step) -> bool:
         """Whether that attempt of a local step is under way, for whoever remembered the task before."""
         return self._local.is_running(step)
+
+    def was_lost(self, step: Step, within: float) -> bool:
+        """Whether the step's queue has lost messages since it started, no longer than ``within`` seconds ago."""
+        instants = (self._lost_at.get(None), self._lost_at.get(request_queue(step.agent or "")))
+        lost_at = max((instant for instant in instants if instant is not None), default=None)
+        return lost_at is not None and (step.started_at or 0.0) <= lost_at and self._now() - lost_at <= within
 
     def start(self, resident: Resident, step: Step) -> None:
         """Have the running step leave after the commit."""
@@ -152,7 +161,10 @@ class Dispatcher:
 
     def _lose(self, queue: str | None) -> None:
         """Messages are lost: those of a queue, or all."""
-        self._lost.add(None if queue == self._reply_to else queue)
+        lost = None if queue == self._reply_to else queue
+        self._lost.add(lost)
+        if lost is None or lost.startswith(AGENTS):
+            self._lost_at[lost] = self._now()
         if self._asking is None:
             self._asking = asyncio.get_running_loop().call_later(AGAIN_AFTER, self._ask_again)
 

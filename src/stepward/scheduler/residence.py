@@ -33,6 +33,10 @@ from stepward.settings import Settings
 from stepward.workflow.registry import Registry
 
 LOCAL_TRANSPORT = "local"
+READ_SECONDS = 1.0
+"""Within which a task that is read anew is back in memory."""
+LEASES_TO_TAKE_OVER = 2
+"""Within so many leases a dead owner's tasks are mostly claimed by others."""
 STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
 
 
@@ -66,6 +70,7 @@ class Residence:
         self._dies_with_us = settings.transport == LOCAL_TRANSPORT
         """Whether requests are gone with the process that sent them."""
         self._most = settings.tasks_in_memory
+        self._takeover = settings.lease * LEASES_TO_TAKE_OVER
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
         self._for_others: set[str] = set()
@@ -328,7 +333,10 @@ class Residence:
         """Whether what runs is asked for (again): nobody here has done so, or it is lost."""
         if step.kind in BESIDE:
             return not self._dispatcher.is_beside(step)
-        return not resident.has_sent(step) and (not step.watched or is_lost)
+        if resident.has_sent(step):
+            # The loss may have come while the task was read anew.
+            return self._dispatcher.was_lost(step, READ_SECONDS)
+        return not step.watched or is_lost or self._dispatcher.was_lost(step, self._takeover)
 
     def _due(self, resident: Resident, now: float) -> None:
         self._forward.due(resident, now)

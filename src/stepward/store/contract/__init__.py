@@ -12,7 +12,16 @@ from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.pruning import Act, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
-from stepward.store.contract.scheduler import Least, SchedulerStore, StepTransaction, Submitted, Transaction
+from stepward.store.contract.scheduler import (
+    Least,
+    SchedulerStore,
+    StepTransaction,
+    Submitted,
+    Transaction,
+    Unheld,
+    UnheldStep,
+    WatchedPlace,
+)
 from stepward.store.contract.server import Bloat, Hold, Server, ServerHost, Standby
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
@@ -83,6 +92,9 @@ __all__ = [
     "Telling",
     "Transaction",
     "Trim",
+    "Unheld",
+    "UnheldStep",
     "Wait",
     "Watch",
+    "WatchedPlace",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from stepward.model.messages import Progress, Reply
 from stepward.model.plan import NO_PLANS, Plans
-from stepward.model.records import History, InboxRow, Task
+from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store.contract.turn import Change, Committed, Finish
 
 
@@ -75,6 +75,11 @@ class SchedulerStore(Protocol):
         """
         ...
 
+    async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
+        """Of the next ``limit`` watched running steps behind a place in the order of their complete-by, those that are
+        asked of these Agents (None: of any) while no live instance holds their task."""
+        ...
+
     async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
         """Keep what Agents told of running attempts, whoever holds the tasks; older words than what is kept, and those
         of other attempts, change nothing.
@@ -86,6 +91,25 @@ class SchedulerStore(Protocol):
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction of its own; leaving it commits, an exception rolls back."""
         ...
+
+
+WatchedPlace = tuple[float, str, int, str]
+"""Complete-by, task, run and key of a running step."""
+
+
+class UnheldStep(Struct, frozen=True):
+    """A running step of a task that no live instance holds; ``undone`` is the step that an undo undoes."""
+
+    task: Task
+    step: Step
+    undone: Step | None
+
+
+class Unheld(Struct, frozen=True):
+    """What one look found; ``after`` is the last place that it read, None behind the last of all."""
+
+    steps: Sequence[UnheldStep]
+    after: WatchedPlace | None
 
 
 class Least(Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from stepward.errors import Refused
 from stepward.model.complete_by import of_claim
@@ -12,8 +12,8 @@ from stepward.model.records import PRIORITIES, History, InboxRow, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.status import Told
 from stepward.store import rows
-from stepward.store.contract import Change, Committed, Least
-from stepward.store.postgres import progress, stray, telling, turn
+from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
+from stepward.store.postgres import progress, stray, telling, turn, unheld
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
@@ -90,6 +90,10 @@ class PostgresScheduler:
         """See ``SchedulerStore.stray``."""
         await self._lane.write(stray.settle, replies, self._clock.now())
         self._bell.ring()
+
+    async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
+        """See ``SchedulerStore.unheld``."""
+        return await self._others.read(unheld.look, after, agents, limit)
 
     async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
         """See ``SchedulerStore.note_progress``."""

@@ -93,6 +93,7 @@ class PostgresStore:
         self.commit = scheduler.commit
         self.stray = scheduler.stray
         self.note_progress = scheduler.note_progress
+        self.unheld = scheduler.unheld
 
     def _give_supervisor_verbs(self, supervisor: PostgresSupervisor) -> None:
         self.lead = supervisor.lead

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -13,9 +13,9 @@ from stepward.model.agents import NO_REPORTS
 from stepward.model.messages import Progress, Reply
 from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store import rows, rulings
-from stepward.store.contract import Change, Committed, Least
+from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import claiming, leases, progress, stray, turn
+from stepward.store.sqlite import claiming, leases, progress, stray, turn, unheld
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -73,6 +73,10 @@ class SqliteScheduler:
     async def stray(self, replies: Sequence[Reply]) -> None:
         """See ``SchedulerStore.stray``."""
         await self._database.write(stray.settle, replies, self._clock.now())
+
+    async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
+        """See ``SchedulerStore.unheld``."""
+        return await self._database.snapshot(unheld.look, after, agents, limit)
 
     async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
         """See ``SchedulerStore.note_progress``; nobody else changes anything meanwhile."""

@@ -100,6 +100,7 @@ class SqliteStore:
         self.commit = scheduler.commit
         self.stray = scheduler.stray
         self.note_progress = scheduler.note_progress
+        self.unheld = scheduler.unheld
 
     def _give_supervisor_verbs(self, supervisor: SqliteSupervisor) -> None:
         self.lead = supervisor.lead

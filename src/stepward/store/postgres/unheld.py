@@ -1,0 +1,22 @@
+"""Steps that are asked of Agents while no live instance holds their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from stepward.store import rows
+from stepward.store.contract import Unheld, WatchedPlace
+from stepward.store.postgres.columns import columns_of
+from stepward.store.postgres.connection import Connection
+from stepward.store.unheld import collected, wanted_steps
+
+
+async def look(connection: Connection, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
+    """See ``SchedulerStore.unheld``; what changes between the statements is one request too many or too few."""
+    seen = await connection.rows("unheld.look", *after, None if agents is None else list(agents), limit)
+    wanted = wanted_steps(seen)
+    if not wanted:
+        return collected(seen, limit, [], [])
+    tasks = await connection.rows("unheld.tasks", list({task for task, _, _ in wanted}))
+    steps = await connection.rows("unheld.steps", *columns_of(wanted))
+    return collected(seen, limit, [rows.task(row) for row in tasks], [rows.step(row) for row in steps])
