@@ -103,11 +103,11 @@ class SupervisorStore(RetentionStore, PruningStore, Protocol):
         """What there is to do, in one statement over partial indexes; the store's clock is heard with the answer."""
         ...
 
-    async def forgive(self, term: int, grace: float) -> bool:
-        """After an outage in which no instance renewed: extend live leases and running deadlines by ``grace``, once.
+    async def forgive(self, term: int, seconds: float) -> bool:
+        """After an outage in which no instance renewed: extend live leases and running deadlines by so much, once.
 
-        After a jump of the clock live leases end ``grace`` from now, whichever way it went, and so do the deadlines of
-        tasks that are past their own. A large store gives it to leases and to some tasks; ``Due.grace`` says whether
+        After a jump of the clock live leases end ``seconds`` from now, whichever way it went, and so do the deadlines
+        of tasks that are past their own. A large store gives it to leases and to some tasks; ``Due.grace`` says whether
         some are left.
         """
         ...

@@ -9,13 +9,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
+from stepward.store.expiry import Expiry, Place, Seen
 from stepward.store.postgres import inbox, journal, messages, pruning, recurring, replication, retention
 from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connection import Connection, Row
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.expiry import Expiry
 from stepward.store.postgres.grace import Grace
 from stepward.store.postgres.leadership import Leadership
 from stepward.store.postgres.scheduler import WAKE_LIMIT
@@ -41,7 +41,7 @@ class PostgresSupervisor:
         self._bell = bell
         self._leadership = Leadership(database)
         self._grace = Grace(database, self._leadership)
-        self._expiry = Expiry(database.others)
+        self._expiry = Expiry(self._look, (float("-inf"), "", 0, ""))
         self._forgiven = self._clock.jumped()
         """The jumps of the clock for which grace was given, or who led then has seen to it."""
 
@@ -53,10 +53,10 @@ class PostgresSupervisor:
         """See ``SupervisorStore.due``; no count goes beyond 1,000."""
         return await self._lane.read(_due, self._clock)
 
-    async def forgive(self, term: int, grace: float) -> bool:
+    async def forgive(self, term: int, seconds: float) -> bool:
         """See ``SupervisorStore.forgive``."""
         jumped = self._clock.jumped()
-        forgave = await self._grace.begin(term, grace, jumped=jumped != self._forgiven)
+        forgave = await self._grace.begin(term, seconds, jumped=jumped != self._forgiven)
         self._forgiven = jumped
         return forgave
 
@@ -151,6 +151,10 @@ class PostgresSupervisor:
         """See ``SupervisorStore.prune``."""
         return await self._judged(term, 0, pruning.prune, records, rulings.ACTOR, self._clock.now())
 
+    async def _look(self, place: Place, now: float, limit: int) -> list[Seen]:
+        found = await self._lane.read(Connection.rows, "supervisor.expired_steps", now, *place, limit)
+        return [(tuple(row[:4]), None if row[4] is None else _expired_step(row)) for row in found]
+
     async def _judged(
         self,
         term: int,
@@ -167,6 +171,11 @@ class PostgresSupervisor:
             return await work(connection, *args, **kwargs)
 
         return await self._lane.write(proven)
+
+
+def _expired_step(row: Row) -> ExpiredStep:
+    complete_by, task, run, key, task_id, attempt, failures, kind, *rest = row
+    return rulings.expired_step((task, task_id, run, key, attempt, failures, kind, complete_by, *rest))
 
 
 async def _due(connection: Connection, clock: StoreClock) -> Due:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows, rulings
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
+from stepward.store.expiry import Expiry, Place, Seen
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import inbox, journal, messages, pruning, recurring, retention
+from stepward.store.sqlite import grace, inbox, journal, messages, pruning, recurring, retention
 from stepward.store.sqlite.claiming import wake
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
@@ -64,6 +65,7 @@ class SqliteSupervisor:
         self._database = database
         self._clock = clock
         self._leadership = Leadership(database, clock)
+        self._expiry = Expiry(self._look, (float("-inf"), 0))
 
     async def lead(self, instance: str, lease: float) -> int | None:
         """See ``SupervisorStore.lead``."""
@@ -76,13 +78,13 @@ class SqliteSupervisor:
         row = await self._database.read(Connection.row, Q["due"], values)
         return Due(**dict(zip(Due.__struct_fields__, row or (), strict=True)))
 
-    async def forgive(self, term: int, grace: float) -> bool:
+    async def forgive(self, term: int, seconds: float) -> bool:
         """See ``SupervisorStore.forgive``."""
-        return await self._database.write(_forgive, term, grace, self._clock.now())
+        return await self._database.write(grace.begin, term, seconds, self._clock.now())
 
     async def go_on_forgiving(self, term: int) -> int:
-        """See ``SupervisorStore.go_on_forgiving``; here all have it at once."""
-        return 0
+        """See ``SupervisorStore.go_on_forgiving``."""
+        return await self._database.write(grace.go_on, term, self._clock.now())
 
     async def fence(self, term: int) -> list[Instance]:
         """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
@@ -94,8 +96,7 @@ class SqliteSupervisor:
 
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
         """See ``SupervisorStore.expired_steps``."""
-        found = await self._database.read(Connection.rows, Q["expired_steps"], (self._clock.now(), limit))
-        return [rulings.expired_step(row) for row in found]
+        return await self._expiry.steps(self._clock.now(), limit)
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
         """See ``SupervisorStore.decide``."""
@@ -159,18 +160,9 @@ class SqliteSupervisor:
         """See ``SupervisorStore.prune``."""
         return await self._database.write(_prune, term, records, self._clock.now())
 
-
-def _forgive(connection: Connection, term: int, grace: float, now: float) -> bool:
-    if not leads(connection, term):
-        return False
-    forgiven_at = connection.rows(Q["forgiven_at"])[0][0]
-    if not connection.rows(Q["silence"], (now, forgiven_at))[0][0]:
-        return False
-    connection.change(Q["write_forgiven_at"], (now,))
-    connection.change(Q["extend_leases"], (now, grace))
-    connection.change(Q["extend_steps"], (now, grace))
-    connection.change(Q["extend_tasks"], (now, grace))
-    return True
+    async def _look(self, place: Place, now: float, limit: int) -> list[Seen]:
+        found = await self._database.read(Connection.rows, Q["expired_steps"], (now, *place, limit))
+        return [(row[:2], None if row[3] is None else rulings.expired_step(row[2:])) for row in found]
 
 
 def _fence(connection: Connection, term: int, now: float) -> list[Instance]:

@@ -18,38 +18,7 @@ select
     (select count(*) from (
         select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2)),
     (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1),
-    0
-
--- name: silence
--- Whether all fell silent since the last grace: noted by the first to renew, or the leases of all who were there are
--- past; who came after the silence says nothing of it.
-select max(
-    exists (select 1 from stepward_instance where alive = 1 and silent_at > ?2),
-    exists (select 1 from stepward_instance where alive = 1 and renewed_at > ?2 and expires_at <= ?1)
-        and not exists (select 1 from stepward_instance where alive = 1 and expires_at > ?1 and started_at < (
-            select max(expires_at) from stepward_instance where alive = 1 and expires_at <= ?1)))
-
--- name: forgiven_at
--- When grace was last given.
-select coalesce((select value from stepward_meta where key = 'forgiven_at'), 0.0)
-
--- name: write_forgiven_at
--- Grace is given once for each silence.
-insert into stepward_meta values ('forgiven_at', ?1) on conflict (key) do update set value = excluded.value
-
--- name: extend_leases
--- Grace for instances.
-update stepward_instance set expires_at = max(expires_at, ?1) + ?2 where alive = 1
-
--- name: extend_steps
--- Grace for the running steps of held tasks; the rest has no owner to have been kept from it.
-update stepward_step set complete_by = max(complete_by, ?1) + ?2
-where state = 'running' and complete_by is not null
-    and task in (select uid from stepward_task where locked_by is not null)
-
--- name: extend_tasks
--- Grace for what owners do now.
-update stepward_task set complete_by = max(complete_by, ?1) + ?2 where locked_by is not null and complete_by is not null
+    (select count(*) from stepward_meta where key = 'grace')
 
 -- name: fence
 -- Declare instances past their lease dead.
@@ -72,16 +41,24 @@ where rowid in (
 returning uid, recovery_count
 
 -- name: expired_steps
--- Watched running steps past their complete-by, of live owners, oldest first.
-select s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state, t.workflow,
-    t.version, w.policy, s.error
-from stepward_step as s indexed by stepward_step_watched
-cross join stepward_task as t on t.uid = s.task
-cross join stepward_instance as i on i.id = t.locked_by
+-- Watched running steps past their complete-by, the first ?4 behind a place; those alone of live owners with what the
+-- judge needs.
+select s.complete_by, s.id, s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state,
+    t.workflow, t.version, w.policy, s.error
+from (
+    select rowid as id, * from (
+        select rowid, * from stepward_step indexed by stepward_step_watched
+        where watched = 1 and state = 'running' and complete_by = ?2 and rowid > ?3 order by rowid limit ?4)
+    union all
+    select rowid as id, * from (
+        select rowid, * from stepward_step indexed by stepward_step_watched
+        where watched = 1 and state = 'running' and complete_by > ?2 and complete_by <= ?1
+        order by complete_by, rowid limit ?4)
+    limit ?4) as s
+left join stepward_task as t on t.uid = s.task and t.state in ('processing', 'waiting', 'undoing')
+    and exists (select 1 from stepward_instance where id = t.locked_by and alive = 1)
 left join stepward_workflow as w on w.name = t.workflow and w.version = t.version
-where s.watched = 1 and s.state = 'running' and s.complete_by <= ?1
-    and t.state in ('processing', 'waiting', 'undoing') and i.alive = 1
-order by s.complete_by limit ?2
+order by s.complete_by, s.id
 
 -- name: decide
 -- The one decision on an attempt; what is in doubt already stays so.
