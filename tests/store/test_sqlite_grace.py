@@ -26,7 +26,8 @@ from numbers;
 with recursive numbers (n) as (select {first} union all select n + 1 from numbers where n < {last})
 insert into stepward_step (task, run, key, number, name, kind, state, agent, attempt, failure_count, complete_by,
     input, has_undo, irreversible, in_doubt, watched, generation)
-select printf('t%07d', n), 1, 'pay/1', 1, 'pay', 'operation', 'running', 'bank', 1, 0, {by}, x'5b5d', 0, 0, 0, {watched}, 0
+select printf('t%07d', n), 1,
+    'pay/1', 1, 'pay', 'operation', 'running', 'bank', 1, 0, {by}, x'5b5d', 0, 0, 0, {watched}, 0
 from numbers;
 """
 
