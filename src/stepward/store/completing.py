@@ -12,9 +12,13 @@ from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Completion, Post, Reason, Refusal
 
+UNPROVEN = frozenset({Reason.FORGED, Reason.FOREIGN, Reason.UNREADABLE})
+"""What such a token says of itself may be of any task."""
 NOBODY_WAITS = frozenset({StepState.ABANDONED, StepState.SKIPPED})
 MOST_REFUSALS = 100
 """Refused completions of one hour that are audited; more are counted by an alert."""
+MOST_REFUSALS_EACH = 10
+"""Of these, those of one task; a token that is not genuine is of none, and such ones share this many."""
 LONGEST_NAME = 300
 """Characters of what a refused completion says of itself: nobody has checked it."""
 REFUSALS_SECONDS = 3_600.0
@@ -73,28 +77,32 @@ def told(completion: Completion, now: float) -> Post:
 
 
 class Refusals(msgspec.Struct, frozen=True):
-    """How many completions were refused since the hour began that is counted."""
+    """The refused completions that were audited in the present hour, by the tasks of their tokens."""
 
     since: float = float("-inf")
-    count: int = 0
+    audited: dict[str, int] = {}
 
-    @property
-    def are_too_many(self) -> bool:
-        """Whether the last one has no room in the audit."""
-        return self.count > MOST_REFUSALS
+    def one_more(self, whose: str, now: float) -> Refusals | None:
+        """With another one; None if it has no room in the audit. The next hour, or a clock that went back, has room."""
+        if not 0 <= now - self.since < REFUSALS_SECONDS:
+            return Refusals(now, {whose: 1})
+        count = self.audited.get(whose, 0)
+        if count >= MOST_REFUSALS_EACH or sum(self.audited.values()) >= MOST_REFUSALS:
+            return None
+        return Refusals(self.since, {**self.audited, whose: count + 1})
 
-    def one_more(self, now: float) -> Refusals:
-        """With another one; after an hour, or where the clock went back, the count begins anew."""
-        if 0 <= now - self.since < REFUSALS_SECONDS:
-            return Refusals(self.since, self.count + 1)
-        return Refusals(now, 1)
+
+def principal(task: Task | None, refused: Refusal) -> str:
+    """Whose a refused completion is: the task's, if the token proves it; else that of all who prove nothing."""
+    return "" if task is None or refused.reason in UNPROVEN else task.uid
 
 
 def many_refused(completion: Completion, now: float, before: bytes = b"{}") -> Alert:
     """The one alert on completions that are refused and have no room in the audit; ``before``: its details."""
     count = msgspec.json.decode(before, type=dict[str, int]).get("count", 0) + 1
     message = (
-        f"completions are refused: {count:,} beyond the {MOST_REFUSALS} of an hour that are audited, the last of "
+        f"completions are refused: {count:,} beyond the {MOST_REFUSALS} of an hour, and {MOST_REFUSALS_EACH} of one "
+        f"task, that are audited, the last of "
         f"{completion.key[:LONGEST_NAME]} by {completion.actor[:LONGEST_NAME]}; see stepward audit"
     )
     return Alert(at=now, kind=MANY_REFUSED, message=message, details=msgspec.json.encode({"count": count}))

@@ -314,6 +314,34 @@ async def test_the_step_of_a_completion_is_found_by_its_place(world: World, stor
     assert await store.completed_step(task.uid, 2, "charge/1") is None
 
 
+async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
+    world: World, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completing, "MOST_REFUSALS", 6)
+    monkeypatch.setattr(completing, "MOST_REFUSALS_EACH", 2)
+    loud, quiet = await claimed(world, store), await claimed(world, store)
+
+    async def refuse(task: Task, reason: Reason, times: int) -> None:
+        for _ in range(times):
+            await store.refuse_completion(completion(task), Refusal(reason, "no"))
+
+    await refuse(loud, Reason.USED, 9)
+    await refuse(quiet, Reason.UNFIT, 1)
+    # Who forges a token may name any task: none of them loses its room by it.
+    await refuse(quiet, Reason.FORGED, 9)
+    await refuse(quiet, Reason.USED, 1)
+    await refuse(loud, Reason.USED, 1)
+    reasons = [(entry.task, msgspec.json.decode(entry.details)["reason"]) for entry in await store.audits(None, 99)]
+    assert reasons[::-1] == [
+        *[(loud.uid, "used")] * 2,
+        (quiet.uid, "unfit"),
+        *[(quiet.uid, "forged")] * 2,
+        (quiet.uid, "used"),
+    ]
+    (alert,) = await store.alerts(9, True)
+    assert msgspec.json.decode(alert.details) == {"count": 15}
+
+
 async def test_refused_completions_are_audited_within_bounds_and_one_alert_counts_the_rest(
     world: World, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

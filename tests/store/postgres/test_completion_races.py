@@ -126,6 +126,7 @@ async def test_whoever_is_first_finishes_or_moves_the_step(
 ) -> None:
     # Each order of statements refuses one, and the audit has room for so many in an hour.
     monkeypatch.setattr(completing, "MOST_REFUSALS", 10_000)
+    monkeypatch.setattr(completing, "MOST_REFUSALS_EACH", 10_000)
     async with staged(database) as stage:
         await stage.meeting.every_order(lambda: scene(stage))
         assert stage.meeting.orders > 3

@@ -86,7 +86,7 @@ async def _note(
     connection: Connection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
 ) -> None:
     """Audit it; refusals that are too many are only counted."""
-    if refused is not None and await _are_too_many(connection, now):
+    if refused is not None and await _are_too_many(connection, completing.principal(task, refused), now):
         known = await connection.row("completing.open_alert")
         alert = completing.many_refused(completion, now, b"{}" if known is None else known[1])
         await journal.count_on(connection, known, alert, now)
@@ -94,9 +94,11 @@ async def _note(
         await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
 
 
-async def _are_too_many(connection: Connection, now: float) -> bool:
+async def _are_too_many(connection: Connection, whose: str, now: float) -> bool:
     row = await connection.row("completing.refusals")
     known = completing.Refusals() if row is None else msgspec.json.decode(row[0], type=completing.Refusals)
-    refusals = known.one_more(now)
+    refusals = known.one_more(whose, now)
+    if refusals is None:
+        return True
     await connection.change("completing.keep_refusals", msgspec.json.encode(refusals).decode())
-    return refusals.are_too_many
+    return False

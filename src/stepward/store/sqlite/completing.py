@@ -77,7 +77,7 @@ def _note(
     connection: Connection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
 ) -> None:
     """Audit it; refusals that are too many are only counted."""
-    if refused is not None and _are_too_many(connection, now):
+    if refused is not None and _are_too_many(connection, completing.principal(task, refused), now):
         known = connection.row(Q["open_alert"])
         alert = completing.many_refused(completion, now, b"{}" if known is None else known[1])
         journal.count_on(connection, known, alert, now)
@@ -85,12 +85,14 @@ def _note(
         journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
 
 
-def _are_too_many(connection: Connection, now: float) -> bool:
+def _are_too_many(connection: Connection, whose: str, now: float) -> bool:
     row = connection.row(Q["refusals"])
     known = completing.Refusals() if row is None else msgspec.json.decode(row[0], type=completing.Refusals)
-    refusals = known.one_more(now)
+    refusals = known.one_more(whose, now)
+    if refusals is None:
+        return True
     connection.change(Q["keep_refusals"], (msgspec.json.encode(refusals).decode(),))
-    return refusals.are_too_many
+    return False
 
 
 def _step(connection: Connection, completion: Completion) -> Step | None:
