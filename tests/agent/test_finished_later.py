@@ -195,3 +195,14 @@ def test_a_step_beside_the_agents_has_neither_token_nor_end_from_outside() -> No
     with pytest.raises(StepwardError, match="expected that somebody was given"):
         step.finish_later()
     assert not issubclass(FinishedLater, Exception)
+
+
+def test_the_whole_of_a_long_token_is_signed() -> None:
+    """However long the names are: the attempt, which stands last, is signed as well."""
+    long = {"task": "u" * 500, "key": f"{'approvals' * 50}.ask/1"}
+    body, _, signature = SIGN(asked(**long)).partition(".")
+    other, _, _ = SIGN(asked(**long, attempt=2)).partition(".")
+    assert body != other
+    forged = read_token(f"{other}.{signature}", KEY)
+    assert forged is not None
+    assert not forged.is_genuine

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from stepward.client import accept
-from stepward.errors import Refused
+from stepward.errors import InvalidDuration, Refused
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\nb", "\x1b[31m", "\x85", "\ud800"])
@@ -29,3 +30,13 @@ def test_other_texts_are_taken_as_they_are() -> None:
 def test_a_priority_is_a_number(value: Any) -> None:
     with pytest.raises(Refused, match=r"^priority: expected 0 \(last\) to 9 \(first\), found .{1,60}; give a number$"):
         accept.priority(value)
+
+
+def test_a_deadline_is_an_instant_to_come() -> None:
+    now = 1_800_000_000.0
+    assert accept.deadline(datetime.fromtimestamp(now + 1, UTC), None, now) == now + 1
+    for past in (now, now - 90):
+        with pytest.raises(InvalidDuration, match="expected an instant to come, found 2027-01-15T"):
+            accept.deadline(datetime.fromtimestamp(past, UTC), None, now)
+    assert accept.deadline("5m", 10.0, now) == now + 300
+    assert accept.deadline(None, 10.0, now) == now + 10

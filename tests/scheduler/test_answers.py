@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from stepward import StepFailed, Supervision, TaskUndone, Unrecoverable, workflow
+from stepward import Backoff, StepFailed, Supervision, TaskUndone, Unrecoverable, workflow
 from stepward.model.messages import Outcome, Reply, reply_queue
 from stepward.model.records import Role
 from stepward.model.states import TaskState
@@ -161,3 +161,61 @@ async def _tell(
     assert scheduler is not None
     reply = Reply(task=task, run=1, key=key, attempt=1, outcome=outcome, output=output)
     await running.transport.publish(reply_queue(scheduler.instance), [reply])
+
+
+async def test_a_late_refusal_after_the_steps_undo_is_no_alert(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=0, then="undo"))
+    async def order() -> None:
+        await service.do("a")
+        await service.do("b")
+
+    gate = asyncio.Event()
+    service.plan("do b", hang())
+    service.plan("undo a", until_set(gate))
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    handle = await client.submit(order)
+
+    async def is_undone() -> bool:
+        return (await states(handle)).get("svc.do/2") == "undone"
+
+    await until(is_undone)
+    await _tell(running, (await handle.status()).uid, "svc.do/2", None, Outcome.FAILED)
+    await asyncio.sleep(1)
+    gate.set()
+    with pytest.raises(TaskUndone):
+        await handle.result(timeout=30)
+    assert await client.alerts() == []
+
+
+@pytest.mark.parametrize("way", ["queue", "inbox"])
+async def test_the_answer_to_an_attempt_that_was_given_up_is_no_answer_to_the_next(
+    world: World, service: Service, way: str
+) -> None:
+    @workflow(supervision=Supervision(backoff=Backoff("1s")))
+    async def order() -> str:
+        return await service.do("a")
+
+    gate = asyncio.Event()
+    service.plan("do a", hang(), until_set(gate))
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    handle = await client.submit(order)
+
+    async def runs_again() -> bool:
+        (step,) = await handle.steps()
+        return (step.attempt, step.state) == (2, "running")
+
+    await until(runs_again)
+    uid = (await handle.status()).uid
+    if way == "queue":
+        await _tell(running, uid, "svc.do/1", b'"too late"')
+    else:
+        late = Reply(task=uid, run=1, key="svc.do/1", attempt=1, outcome=Outcome.COMPLETED, output=b'"too late"')
+        await running.store.stray([late])
+    await asyncio.sleep(3)
+    assert await runs_again()
+    gate.set()
+    assert await handle.result(timeout=10) == "a done"

@@ -11,9 +11,11 @@ import pytest
 from stepward import App, workflow
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.model.messages import Request
+from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.running import Running
 from stepward.transport.contract import Lost, Message
+from tests.scheduler.test_instances import declare_dead
 from tests.scheduler.world import Service, World, in_state, take, until
 
 
@@ -261,3 +263,24 @@ async def test_a_request_of_a_suspended_task_that_was_lost_is_asked_for_again(
     await handle.resume()
     assert await handle.result(timeout=1) == "a done"
     assert service.log == ["do a"]
+
+
+async def test_a_new_owner_leaves_what_is_watched_to_the_supervisor(
+    world: World, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where requests outlive the process that sent them, one that was shown to the Supervisor is not sent again."""
+
+    @workflow
+    async def order() -> str:
+        return await service.do("a")
+
+    service.plan("do a", take(8))
+    app = world.app([order], [service.agent], transport="store")
+    running = await world.run(app)
+    queue = Queue(running, monkeypatch)
+    client = await world.client(app)
+    handle = await client.submit(order)
+    await asyncio.sleep(3)
+    await declare_dead(client, Role.SCHEDULER)
+    assert await handle.result(timeout=30) == "a done"
+    assert [request.attempt for request in queue.asked].count(1) == 1

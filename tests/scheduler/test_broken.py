@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from stepward import TaskFailed, workflow
+from stepward import Supervision, TaskFailed, workflow
+from stepward.model.states import TaskState
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World
 
@@ -89,3 +90,17 @@ async def test_a_workflow_that_uses_a_client_is_broken_off_and_starts_nothing(wo
     with pytest.raises(TaskFailed, match=r"the workflow called client.submit\(\); a workflow does no I/O"):
         await (await client.submit(submitting)).result(timeout=10)
     assert [task.workflow for task in await client.tasks()] == ["submitting"]
+
+
+async def test_a_bug_is_never_undone_whatever_the_policy_says(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(then="undo"))
+    async def order() -> str:
+        done = {"what": await service.do("a")}
+        return done["waht"]
+
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed, match="waht"):
+        await handle.result(timeout=10)
+    assert service.log == ["do a"]
+    assert (await handle.status()).state is TaskState.ERROR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -268,3 +269,38 @@ async def _there(world: World, client: Any, id: str) -> None:
         return any(task.id == id for task in await client.tasks())
 
     await until(look)
+
+
+async def test_a_child_has_no_longer_than_its_parent(world: World) -> None:
+    @workflow(complete_by="1h")
+    async def child() -> None:
+        await wait_for("never")
+
+    @workflow(complete_by="20s")
+    async def parent() -> None:
+        await child()
+
+    client = await world.start([parent, child])
+    handle = await client.submit(parent, id="p")
+    await in_state(handle, TaskState.WAITING)
+    assert (await client.task("p/child/1").status()).deadline == (await handle.status()).deadline
+
+
+async def test_a_child_that_is_given_up_is_cancelled_while_its_parent_goes_on(world: World, service: Service) -> None:
+    @workflow
+    async def child() -> None:
+        await service.do("inner")
+        await wait_for("never")
+
+    @workflow
+    async def parent() -> object:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(3):
+                await child()
+        return await wait_for("go")
+
+    client = await world.start([parent, child], [service.agent])
+    handle = await client.submit(parent, id="p")
+    await in_state(client.task("p/child/1"), TaskState.WAITING)
+    await in_state(client.task("p/child/1"), TaskState.CANCELLED, within=30)
+    assert (await handle.status()).state is TaskState.WAITING

@@ -196,6 +196,14 @@ async def test_a_revocation_follows_what_it_withdraws(wharf: Wharf) -> None:
     assert wharf.door.tasks == ["a", "not a"]
 
 
+async def test_a_revocation_follows_all_that_is_before_it(wharf: Wharf) -> None:
+    wharf.departures.put(BANK, [request(str(number)) for number in range(MOST_AT_ONCE)])
+    wharf.put("a")
+    wharf.departures.revoke(STEP)
+    await settle()
+    assert wharf.door.tasks[-2:] == ["a", "not a"]
+
+
 async def test_no_more_leaves_at_once_than_may_fail_at_once(wharf: Wharf) -> None:
     wharf.departures.put(BANK, [request(str(number)) for number in range(MOST_AT_ONCE + 1)])
     await settle()

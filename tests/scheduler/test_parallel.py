@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from stepward import Supervision, TaskUndone, step, workflow
+from stepward.store.contract import Change, Committed
 from tests.scheduler.world import Act, Service, World, hang, refuse, states, take
 
 
@@ -172,3 +174,27 @@ def _refuse_after(seconds: float) -> Act:
         await refuse("b")()
 
     return act
+
+
+async def test_many_steps_are_begun_in_commits_of_a_thousand(world: World) -> None:
+    @step()
+    async def double(number: int) -> int:
+        return number * 2
+
+    @workflow
+    async def wide(count: int) -> int:
+        return sum(await asyncio.gather(*[double(number) for number in range(count)]))
+
+    app = world.app([wide])
+    running = await world.run(app)
+    begun: list[int] = []
+    commit = running.store.commit
+
+    async def counted(instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        begun.extend(len(change.inserts) for change in changes)
+        return await commit(instance, changes, renew)
+
+    running.store.commit = counted  # type: ignore[method-assign]
+    handle = await (await world.client(app)).submit(wide, 2500)
+    assert await handle.result(timeout=600) == 2499 * 2500
+    assert (sum(begun), max(begun)) == (2500, 1000)

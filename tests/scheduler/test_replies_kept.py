@@ -107,3 +107,67 @@ async def test_so_are_those_that_came_after_what_ended_the_task(world: World, se
         return await states(handle) == {"svc.do/1": "failed", "svc.do/2": "completed"}
 
     await until(look, within=5)
+
+
+async def test_a_task_whose_changes_never_fit_is_an_operators(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> str:
+        return await service.do("a")
+
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app), misses=100)
+    client = await world.client(app)
+    with pytest.raises(TaskFailed, match="its changes were refused again and again: somebody was there first"):
+        await (await client.submit(order)).result(timeout=5)
+    assert len(witness.missed) == 3
+    assert [alert.kind for alert in await client.alerts()] == ["change_refused"]
+
+
+async def test_what_was_begun_in_the_turn_that_ends_its_task_has_no_row(world: World, service: Service) -> None:
+    """It never left, so no undo and no operator need fear that it acted."""
+
+    async def twice() -> None:
+        await service.do("a")
+        await service.do("next")
+
+    @workflow
+    async def order() -> None:
+        await asyncio.gather(twice(), service.do("bad"))
+
+    both = asyncio.Event()
+
+    async def refuse_then() -> None:
+        await both.wait()
+        await refuse()()
+
+    service.plan("do a", until_set(both))
+    service.plan("do bad", refuse_then)
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    both.set()
+    with pytest.raises(TaskFailed):
+        await handle.result(timeout=5)
+    assert await states(handle) == {"svc.do/1": "completed", "svc.do/2": "failed"}
+    assert sorted(service.keys) == sorted(set(service.keys))
+    assert service.log == ["do a"]
+
+
+async def test_a_busy_scheduler_renews_its_lease_with_few_of_its_commits(world: World, service: Service) -> None:
+    @workflow
+    async def order() -> None:
+        for number in range(30):
+            await service.do(str(number))
+
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    renewed: list[bool] = []
+    commit = running.store.commit
+
+    async def counted(instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        renewed.append(renew is not None)
+        return await commit(instance, changes, renew)
+
+    running.store.commit = counted  # type: ignore[method-assign]
+    client = await world.client(app)
+    await (await client.submit(order)).result(timeout=5)
+    assert sum(renewed) <= 2 < 25 < len(renewed)

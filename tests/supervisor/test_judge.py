@@ -119,6 +119,11 @@ def test_an_attempt_that_failed_by_itself_keeps_its_own_error() -> None:
     assert (error["data"], error["attempt"], error["failures"]) == ({"status": 503}, 2, 2)
 
 
+def test_what_is_repeated_keeps_the_error_that_its_attempt_told() -> None:
+    assert judge(expired(LADDER, error=OWN, attempt=2, failure_count=1), NOW).error == OWN
+    assert error_of(judge(expired(LADDER, error=OWN, attempt=3, failure_count=1), NOW))["type"] == "StepExpired"
+
+
 def test_only_attempts_that_ran_out_of_time_are_said_to_have() -> None:
     error = error_of(judge(expired(Supervision(threshold=0), error=OWN, attempt=3, failure_count=2), NOW))
     assert error["message"] == (

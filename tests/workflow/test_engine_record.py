@@ -328,3 +328,14 @@ def test_nothing_is_delivered_after_the_end() -> None:
     play.execution.signal(1, "s", b"1", play.now)
     play.execution.fire(play.now + 100)
     assert play.execution.take().delivered == []
+
+
+def test_what_a_repair_set_aside_is_no_part_of_the_replay() -> None:
+    play = Play(sequential, "o")
+    play.finish("charge/1", "c1")
+    aside = play.rows.pop("charge/1")
+    aside.key, aside.set_aside_at = "charge/1~1", play.now
+    play.rows = {"charge/1~1": aside}
+    assert [call.key for call in play.restart().calls] == ["charge/1"]
+    play.finish("charge/1", "again")
+    assert [delivered.ordinal for delivered in play.decisions.delivered] == [2]

@@ -8,6 +8,7 @@ from typing import Any
 from stepward.errors import InvalidPayload
 from stepward.workflow.definition import workflow
 from stepward.workflow.functions import wait_for
+from stepward.workflow.signals import Signal, Signals, Wait
 from tests.workflow.declared import charge
 from tests.workflow.play import Play
 
@@ -174,3 +175,16 @@ def test_a_wait_that_is_cancelled_takes_nothing() -> None:
     assert play.result == 3
     assert "signal:go/1" not in play.rows
     assert play.verified() is None
+
+
+def test_of_several_waits_the_one_that_began_first_is_served_first() -> None:
+    loop = asyncio.new_event_loop()
+    signals = Signals()
+    waits = [Wait(f"signal:{name}/1", number, name, loop.create_future()) for number, name in enumerate("cab", 1)]
+    for wait in waits:
+        signals.add(wait)
+    for wait in reversed(waits):
+        signals.put(wait.name, Signal(1, b"1", 0.0))
+    served = list(iter(signals.take, None))
+    assert [wait.number for wait, _ in served] == [1, 2, 3]
+    loop.close()

@@ -251,3 +251,17 @@ def test_workflow_code_sees_and_leaves_no_context_variables() -> None:
     assert variable.get() == "outside"
     variable.reset(token)
     assert play.result == ["unset", "inside"]
+
+
+def test_each_run_draws_its_own_chance() -> None:
+    @workflow
+    async def drawing(drawn: list[float]) -> list[float]:
+        drawn.append(random())
+        if len(drawn) < 3:
+            continue_as_new(drawn)
+        return drawn
+
+    play = Play(drawing, [])
+    for _ in range(2):
+        play.next_run()
+    assert len(set(play.result)) == 3

@@ -6,6 +6,7 @@ import random
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from stepward.model.effects import undo_step
 from stepward.model.records import Step
@@ -90,3 +91,14 @@ def test_steps_that_never_began_are_named_once() -> None:
     waiting = [step for step in steps if step.state is StepState.NOT_STARTED]
     assert waiting and order.unstarted() == waiting
     assert order.unstarted() == []
+
+
+def test_a_row_that_was_added_since_is_undone_in_its_place() -> None:
+    template = made(random.Random(1), 1)
+    done = {"run": 1, "kind": StepKind.OPERATION, "state": StepState.COMPLETED, "has_undo": True, "irreversible": False}
+    ran = {"attempt": 1, "started_at": NOW - 5, "complete_by": NOW - 3, "finished_at": NOW - 1, "set_aside_at": None}
+    steps = [replace(template, key=f"s.do/{n}", number=n, ordinal=n, **done, **ran) for n in range(1, 4)]
+    order = UndoOrder(steps)
+    assert order.plan(NOW) == StartUndo(steps[-1])
+    steps.append(newer := replace(steps[-1], key="s.do/4", number=4, ordinal=4))
+    assert order.plan(NOW) == plan(steps, NOW) == StartUndo(newer)

@@ -1,0 +1,27 @@
+"""The proof that a reply answers a request of this store."""
+
+from __future__ import annotations
+
+from stepward.model.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
+
+OURS = Seal(StoreIdentity.drawn(bytes(range(KEY_BYTES + STORE_BYTES))))
+OTHER = Seal(StoreIdentity.drawn(bytes(range(1, KEY_BYTES + STORE_BYTES + 1))))
+ATTEMPT = ("uid-1", 1, "svc.do/1", 2, "svc")
+
+
+def test_a_proof_holds_for_its_own_attempt_and_agent_alone() -> None:
+    proof = OURS.proof(*ATTEMPT)
+    assert OURS.is_genuine(proof, *ATTEMPT)
+    for other in (
+        ("uid-2", 1, "svc.do/1", 2, "svc"),
+        ("uid-1", 2, "svc.do/1", 2, "svc"),
+        ("uid-1", 1, "svc.do/2", 2, "svc"),
+        ("uid-1", 1, "svc.do/1", 1, "svc"),
+        ("uid-1", 1, "svc.do/1", 2, "bank"),
+    ):
+        assert not OURS.is_genuine(proof, *other)
+
+
+def test_what_another_key_made_or_nobody_is_no_proof() -> None:
+    for proof in (OTHER.proof(*ATTEMPT), "", "0" * 32, "ä" * 32, OURS.proof(*ATTEMPT)[:-1]):
+        assert not OURS.is_genuine(proof, *ATTEMPT)
