@@ -17,6 +17,9 @@ from tests.transport.brokers import SERVERS, clear
 APP = "crash"
 NAMES = ("agents.bank", "submissions.orders", "responses.web", "letters.store")
 
+CLAIM = f"stepward.{APP}.store"
+"""The exchange that says which store has the application's name: the next test has another store."""
+
 
 class BrokerScene(Scene):
     """Posts go to the broker, and the reader knows nothing else."""
@@ -57,4 +60,5 @@ async def emptied(address: str) -> None:
             await channel.queue_delete(f"stepward.{APP}.{name}")
         except ChannelNotFoundEntity:
             continue
+    await (await connection.channel()).exchange_delete(CLAIM)
     await connection.close()
