@@ -23,6 +23,7 @@ class Channel:
     def __init__(self) -> None:
         self.answers = True
         self.deleted: list[str] = []
+        self.name = "any"
         self.connection = self.channel = self.publishing = self.default_exchange = self
 
     async def __call__(self, **_: Any) -> Channel:
@@ -33,7 +34,16 @@ class Channel:
             await asyncio.sleep(timeout)
             raise TimeoutError
 
-    async def declare_queue(self, *_: Any, **__: Any) -> None:
+    async def declare_queue(self, *_: Any, **__: Any) -> Channel:
+        return self
+
+    async def declare_exchange(self, *_: Any, **__: Any) -> Channel:
+        return self
+
+    async def get_queue(self, *_: Any, **__: Any) -> Channel:
+        return self
+
+    async def bind(self, *_: Any, **__: Any) -> None:
         return
 
     async def queue_delete(self, name: str, **_: Any) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from servers import rabbitmq
 from stepward import Agent, App, workflow
 from stepward.errors import SettingsError, TransportError
 from tests.programs import program
+from tests.transport.brokers import brokered
+from tests.transport.messages import reply
 
 pytestmark = pytest.mark.servers
 
@@ -36,6 +39,13 @@ def documented() -> dict[str, tuple[str, str, str]]:
     return {user: (configure, write, read) for user, configure, write, read in found}
 
 
+def documented_topics() -> list[tuple[str, str, str, str]]:
+    """The user, the exchange, and the routing keys that it may write and read."""
+    found = re.findall(r"rabbitmqctl set_topic_permissions (\w+) (\S+) '(.*?)' '(.*?)'", PAGE.read_text())
+    assert len(found) == 1
+    return [(user, exchange, write, read) for user, exchange, write, read in found]
+
+
 def definitions() -> str:
     """Those users, each with its name as the password."""
     rights = {"guest": (".*", ".*", ".*"), **documented()}
@@ -44,7 +54,13 @@ def definitions() -> str:
         {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}
         for user, (configure, write, read) in rights.items()
     ]
-    return json.dumps({"users": users, "vhosts": [{"name": "/"}], "permissions": permissions})
+    topics = [
+        {"user": user, "vhost": "/", "exchange": exchange, "write": write, "read": read}
+        for user, exchange, write, read in documented_topics()
+    ]
+    return json.dumps(
+        {"users": users, "vhosts": [{"name": "/"}], "permissions": permissions, "topic_permissions": topics}
+    )
 
 
 def _hash(password: str) -> str:
@@ -160,12 +176,28 @@ async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitm
         }
         async with channel_of(guarded, "payments") as channel:
             body = json.dumps([forged]).encode()
-            await channel.default_exchange.publish(aio_pika.Message(body), replies)
+            through = await channel.get_exchange("stepward.shop.queues", ensure=False)
+            await through.publish(aio_pika.Message(body), replies.removeprefix("stepward.shop."))
         while not (alerts := await orders.alerts(10)):  # noqa: ASYNC110  another actor raises it
             await asyncio.sleep(0.01)
         assert [alert.kind for alert in alerts] == ["old_wire"]
         sent.set_result(None)
         assert await mailed.result(timeout="30s") == "mail-m"
+
+
+async def test_a_reply_to_a_scheduler_that_has_ended_reaches_the_next(guarded: rabbitmq.Server) -> None:
+    """The Agent's user may not make the queue again, and need not."""
+    async with brokered(at(guarded, "shop"), app="shop") as transport:
+        await transport.publish("replies.dead", [reply("first")])
+        async with brokered(at(guarded, "payments"), app="shop") as agent:
+            await agent.publish("replies.dead", [reply("second")])
+            await transport.adopt(["replies.dead"], "replies.heir")
+            taken = await transport.take("replies.heir", 2, 10.0)
+            assert {each.message.task for each in taken} == {"first", "second"}
+            await agent.publish("replies.dead", [reply("late")])
+        await transport.settle("replies.heir", taken)
+        await transport.adopt(["replies.dead"], "replies.heir")
+        assert [each.message.task for each in await transport.take("replies.heir", 1, 10.0)] == ["late"]
 
 
 def refused_acts(replies: str) -> list[Callable[[AbstractChannel], Awaitable[object]]]:
@@ -177,7 +209,21 @@ def refused_acts(replies: str) -> list[Callable[[AbstractChannel], Awaitable[obj
     async def declare(channel: AbstractChannel) -> None:
         await channel.declare_exchange("stepward.shop.store", durable=True)
 
+    async def fill(channel: AbstractChannel, exchange: str, key: str) -> None:
+        named = await channel.get_exchange(exchange, ensure=False) if exchange else channel.default_exchange
+        await named.publish(aio_pika.Message(b"[]"), key)
+
+    others = ("agents.mail", "submissions.orders", "responses.web")
     return [
+        *[partial(fill, exchange="", key=f"stepward.shop.{queue}") for queue in (*others, replies[14:])],
+        *[partial(fill, exchange="stepward.shop.queues", key=queue) for queue in others],
+        partial(fill, exchange="stepward.shop.told", key=""),
+        lambda channel: channel.queue_delete(replies),
+        lambda channel: channel.queue_delete(OWN),
+        lambda channel: channel.queue_delete("stepward.shop.replies.unclaimed"),
+        lambda channel: channel.exchange_delete("stepward.shop.told"),
+        lambda channel: channel.exchange_delete("stepward.shop.queues"),
+        lambda channel: channel.queue_delete("stepward.shop.told.shop.1"),
         lambda channel: get(channel, MAIL),
         lambda channel: get(channel, replies),
         lambda channel: channel.queue_delete(MAIL),

@@ -49,7 +49,8 @@ ROUTES = (
     Route(
         key="replies",
         title="Replies to a Scheduler",
-        text="Each Scheduler instance takes from a queue of its own; who takes over from a dead one adopts its queue.",
+        text="Each Scheduler instance takes from a queue of its own; who takes over from a dead one adopts its queue. "
+        "At RabbitMQ the exchange `stepward.{app}.queues` reaches it, too, with `replyto` as routing key.",
         messages=("Replies",),
         subject="stepward.{app}.queue.replies.{instance}",
         stream="STEPWARD_{app}",

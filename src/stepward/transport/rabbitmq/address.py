@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from stepward.errors import SettingsError
 from stepward.transport.tls import TlsFiles, tls_files
@@ -20,6 +20,8 @@ class RabbitAddress:
     servers: Sequence[str]
     tls: TlsFiles | None
     """None for a connection that is not encrypted."""
+    user: str
+    """The login's name; empty where the address names none."""
     shown: str
     """The hosts alone: the address may hold a password."""
 
@@ -45,7 +47,8 @@ def rabbit_address(address: str) -> RabbitAddress:
         raise _refused("files for TLS beside amqp://")
     netlocs = [f"{_bracketed(host)}:{port}" for host, port in named]
     servers = [f"{parts.scheme}://{login}{at}{netloc}{parts.path}" for netloc in netlocs]
-    return RabbitAddress(servers, tls if parts.scheme == "amqps" else None, ",".join(netlocs))
+    user = unquote(login.partition(":")[0])
+    return RabbitAddress(servers, tls if parts.scheme == "amqps" else None, user, ",".join(netlocs))
 
 
 def _bracketed(host: str | None) -> str:

@@ -10,7 +10,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.link import Link
 from stepward.transport.rabbitmq.publishing import own_channel
-from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, DELETE_SECONDS, Queues
+from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, DELETE_SECONDS, UNCLAIMED, Queues
 
 MOST_ADOPTED = 10_000
 """Messages of one queue that are moved at once."""
@@ -45,6 +45,16 @@ class Adoption:
                 async with own_channel(line.connection) as channel:
                     await self._move(queue, heir, channel)
                     await self._delete(queue, channel)
+            except ChannelNotFoundEntity:
+                return
+
+    async def adopt_unclaimed(self, heir: str) -> None:
+        """Move the replies whose Scheduler's queue is gone; that queue stays."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {UNCLAIMED}"):
+            try:
+                async with own_channel(line.connection) as channel:
+                    await self._move(UNCLAIMED, heir, channel)
             except ChannelNotFoundEntity:
                 return
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from aio_pika import ExchangeType, Message
 from aio_pika.abc import AbstractExchange, AbstractIncomingMessage, FieldValue
+from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -19,6 +20,7 @@ from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.adoption import Adoption
 from stepward.transport.rabbitmq.claim import claim
 from stepward.transport.rabbitmq.link import Line, Link
+from stepward.transport.rabbitmq.publishing import exchange_is_there, own_channel
 from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
 from stepward.transport.rabbitmq.source import Handle, RabbitSource
 from stepward.transport.wire import SINGLE
@@ -47,13 +49,13 @@ class RabbitBroker:
         self._names = names
         self._exchange = f"{names.root}.told"
         self._environment = environment
-        self._own = self._new_name()
-        """The queue in which this process is told: that it is gone tells that the broker has lost its data."""
         self._tag = ""
         self._was_here = False
         self._link = Link(
             address, name=f"stepward {names.app}", opened=self._listen, environment=environment, observers=observers
         )
+        self._own = self._new_name()
+        """The queue in which this process is told: that it is gone tells that the broker has lost its data."""
         self._queues = Queues(self._link, names, now, environment, self._tell_loss)
         self._adoption = Adoption(self._link, self._queues)
         self._now = now
@@ -101,6 +103,7 @@ class RabbitBroker:
                 intake.stir()
             else:
                 await self._adoption.adopt(queue, heir)
+        await self._adoption.adopt_unclaimed(heir)
 
     async def release(self, queue: str) -> None:
         """See ``Broker.release``."""
@@ -118,7 +121,8 @@ class RabbitBroker:
         is_lost = self._was_here and not await is_there(line, self._own)
         # A cluster keeps the old name for a member that is away, and lets nobody declare it meanwhile.
         name = self._new_name() if is_lost else self._own
-        exchange = await line.channel.declare_exchange(self._exchange, ExchangeType.FANOUT, durable=True)
+        await self._make_exchange(line)
+        exchange = await line.channel.get_exchange(self._exchange, ensure=False)
         own = await line.channel.declare_queue(name, durable=True, arguments=OWN)
         await own.bind(exchange)
         await self._link.follow(line)
@@ -127,8 +131,21 @@ class RabbitBroker:
         if is_lost and self._lost is not None:
             self._lost(None)
 
+    async def _make_exchange(self, line: Line) -> None:
+        if await exchange_is_there(line.connection, self._exchange):
+            return
+        try:
+            async with own_channel(line.connection) as channel:
+                await channel.declare_exchange(self._exchange, ExchangeType.FANOUT, durable=True)
+        except ChannelAccessRefused:
+            raise TransportError(
+                f"exchange {self._exchange}: expected it at RabbitMQ, found none, and no right to make it; "
+                "start a Scheduler first"
+            ) from None
+
     def _new_name(self) -> str:
-        return f"{self._exchange}.{self._environment.new_uid()}"
+        """The login's name is in it, so that the broker's permissions keep it from the other logins."""
+        return ".".join(filter(None, (self._exchange, self._link.user, self._environment.new_uid())))
 
     async def _forget_own(self) -> None:
         line = self._link.now

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 from aio_pika import ExchangeType
-from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed
+from aio_pika.exceptions import ChannelPreconditionFailed
 from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.errors import TransportError
 from stepward.transport.names import BrokerNames, check_claim
 from stepward.transport.rabbitmq.link import Link
-from stepward.transport.rabbitmq.publishing import own_channel
+from stepward.transport.rabbitmq.publishing import exchange_is_there, own_channel
 
 ANSWER_SECONDS = 5.0
 ANOTHER = "unknown to this login"
@@ -63,9 +63,4 @@ async def _declared(link: Link, name: str, store: str) -> str | None:
 async def _is_there(link: Link, name: str) -> bool:
     line = await link.line()
     with link.reaching(f"exchange {name}"):
-        try:
-            async with own_channel(line.connection) as channel:
-                await channel.get_exchange(name, ensure=True)
-        except ChannelNotFoundEntity:
-            return False
-    return True
+        return await exchange_is_there(line.connection, name)

@@ -66,6 +66,7 @@ class Link:
         self.open = self._lasting.open
         self.line = self._lasting.connection
         self.shown = self._address.shown
+        self.user = self._address.user
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:

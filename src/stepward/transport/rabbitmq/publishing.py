@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import ChannelNotFoundEntity
 
 
 class Publishing:
@@ -33,3 +34,13 @@ async def own_channel(connection: AbstractConnection) -> AsyncIterator[AbstractC
         yield channel
     finally:
         await channel.close()
+
+
+async def exchange_is_there(connection: AbstractConnection, name: str) -> bool:
+    """Whether the server knows that exchange; no login needs a right to ask."""
+    try:
+        async with own_channel(connection) as channel:
+            await channel.get_exchange(name, ensure=True)
+    except ChannelNotFoundEntity:
+        return False
+    return True

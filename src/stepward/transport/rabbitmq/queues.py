@@ -6,9 +6,10 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 
-from aio_pika import DeliveryMode, Message
+from aio_pika import DeliveryMode, ExchangeType, Message
 from aio_pika.abc import AbstractChannel, AbstractQueue, FieldValue
 from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
+from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.clock import Environment
 from stepward.transport.names import BrokerNames
@@ -21,6 +22,8 @@ DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MILLISECONDS = 1000
 ANSWER_SECONDS = 5.0
+UNCLAIMED = "replies.unclaimed"
+"""Where replies stand whose Scheduler's queue is gone."""
 RETURNED = "stepward-returned"
 """A header: somebody may have had the message before, though the queue has it anew."""
 STUCK_SECONDS = 20.0
@@ -51,14 +54,18 @@ class Queues:
         environment: Environment,
         tell_loss: Callable[[str], Awaitable[None]],
     ) -> None:
-        self.tell_loss = tell_loss
-        """Tells every process that a queue was deleted."""
+        self._tell_loss = tell_loss
         self._root = names.root
+        self._exchange = f"{names.root}.queues"
+        """Through it a login reaches the queues that its topic permission names, and no others."""
         self._link = link
         self._now = now
         self._environment = environment
         self._line: Line | None = None
         self._declared: set[str] = set()
+        self._others: set[str] = set()
+        """Queues that this login may not make: what is for them goes through the exchange."""
+        self._has_exchange = False
         self._known: set[str] = set()
         """Declared over this connection or one before."""
         self._silences: dict[str, tuple[float, float]] = {}
@@ -72,11 +79,21 @@ class Queues:
         """Make a queue unless it is there."""
         return await channel.declare_queue(self.name(queue), durable=True, arguments=ARGUMENTS, timeout=ANSWER_SECONDS)
 
+    async def tell_loss(self, queue: str) -> None:
+        """Tell every process that a queue was deleted; a login that may not make it may not tell either."""
+        if queue not in self._others:
+            await self._tell_loss(queue)
+
     async def ensure(self, queue: str) -> None:
         """Make a queue unless it is there, as this process knows it."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             await self._ensure(queue, line)
+
+    async def renew(self, queue: str, line: Line) -> None:
+        """Make a queue unless it is there, whatever this process knows, or this login may not make it."""
+        self._declared.discard(queue)
+        await self._ensure(queue, line)
 
     async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
         """Append messages, all at once; each is confirmed."""
@@ -100,14 +117,43 @@ class Queues:
         if line is not self._line:
             self._line = line
             self._declared.clear()
-        if queue not in self._declared:
+            self._others.clear()
+            self._has_exchange = False
+        if queue not in self._declared and queue not in self._others:
             is_lost = queue in self._known and not await is_there(line, self.name(queue))
-            async with own_channel(line.connection) as channel:
-                await self.declare(queue, channel)
+            try:
+                async with own_channel(line.connection) as channel:
+                    await self.declare(queue, channel)
+                    await self._bind(queue, channel)
+            except ChannelAccessRefused:
+                self._others.add(queue)
+                return
             self._declared.add(queue)
             self._known.add(queue)
             if is_lost:
                 await self.tell_loss(queue)
+
+    async def _bind(self, queue: str, channel: AbstractChannel) -> None:
+        """Let the exchange reach a queue that was just declared."""
+        if not self._has_exchange:
+            await self._declare_exchange(channel)
+            self._has_exchange = True
+        bound = await channel.get_queue(self.name(queue), ensure=False)
+        await bound.bind(self._exchange, routing_key=queue, timeout=ANSWER_SECONDS)
+
+    async def _declare_exchange(self, channel: AbstractChannel) -> None:
+        """What has no queue there any more, a reply to a Scheduler that has ended, waits for an heir."""
+        unclaimed = await channel.declare_exchange(
+            f"{self._exchange}.unclaimed", ExchangeType.FANOUT, durable=True, timeout=ANSWER_SECONDS
+        )
+        await (await self.declare(UNCLAIMED, channel)).bind(unclaimed, timeout=ANSWER_SECONDS)
+        await channel.declare_exchange(
+            self._exchange,
+            ExchangeType.TOPIC,
+            durable=True,
+            arguments={"alternate-exchange": unclaimed.name},
+            timeout=ANSWER_SECONDS,
+        )
 
     async def _replace_if_stuck(self, queue: str, line: Line) -> None:
         """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.
@@ -135,11 +181,11 @@ class Queues:
 
     async def _append(self, queue: str, parcels: Sequence[Parcel], line: Line) -> None:
         channel = await line.publishing.channel()
+        exchange, key = channel.default_exchange, self.name(queue)
+        if queue in self._others:
+            exchange, key = await channel.get_exchange(self._exchange, ensure=False), queue
         ended = await asyncio.gather(
-            *(
-                channel.default_exchange.publish(self._message(parcel), self.name(queue), timeout=ANSWER_SECONDS)
-                for parcel in parcels
-            ),
+            *(exchange.publish(self._message(parcel), key, timeout=ANSWER_SECONDS) for parcel in parcels),
             return_exceptions=True,
         )
         for outcome in ended:

@@ -15,7 +15,7 @@ from aiormq.abc import AbstractChannel as Carrying
 from stepward.errors import TransportError
 from stepward.transport.intake import Intake
 from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, RETURNED, Queues, is_there
+from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, RETURNED, Queues
 
 LOOK_SECONDS = 5.0
 LOOKS_PER_LEASE = 4
@@ -119,17 +119,14 @@ class RabbitSource:
     async def _open(self, line: Line) -> AbstractChannel:
         if self._is_deleted and self._channel is not None:
             await self._channel.close()
-        was_open = self._line is not None
+        await self._queues.renew(self._queue, line)
         channel = await line.connection.channel(publisher_confirms=False)
         self._carrying = await channel.get_underlay_channel()
         self._carrying.on_consumer_cancel_callbacks.add(self._deleted)
         self._line, self._channel, self._tag, self._prefetch = line, channel, None, 0
         self._unsettled.clear()
         self._is_deleted = False
-        is_lost = was_open and not await is_there(line, self._queues.name(self._queue))
-        self._consumed = await self._queues.declare(self._queue, channel)
-        if is_lost:
-            await self._queues.tell_loss(self._queue)
+        self._consumed = await channel.get_queue(self._queues.name(self._queue), ensure=False)
         return channel
 
     async def _consume(self, channel: AbstractChannel, prefetch: int) -> None:
