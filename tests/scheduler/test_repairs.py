@@ -266,6 +266,24 @@ async def test_an_undo_before_going_on_that_fails_is_repeated_by_a_resubmission(
     assert service.log == ["do a", "do fallback", "undo fallback", "do b", "do c"]
 
 
+@pytest.mark.parametrize("verb", ["undo", "cancel"])
+async def test_an_undo_before_going_on_that_fails_is_repeated_by_an_undo_of_the_task(
+    world: World, service: Service, verb: str
+) -> None:
+    order = with_fallback(service)
+    service.plan("do b", refuse())
+    service.plan("undo fallback", refuse("not now"))
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.ERROR)
+    await handle.resubmit(later="undo")
+    with pytest.raises(TaskFailed, match="the undo of svc"):
+        await handle.result(timeout=30)
+    await getattr(handle, verb)()
+    await in_state(handle, TaskState.UNDONE if verb == "undo" else TaskState.CANCELLED)
+    assert service.log == ["do a", "do fallback", "undo fallback", "undo a"]
+
+
 async def test_a_child_that_was_undone_is_begun_anew_with_its_parent(world: World, service: Service) -> None:
     @workflow
     async def child(what: str) -> str:

@@ -1,4 +1,4 @@
-"""What resubmission and mark_done make of a task's rows: pure rules, the same in every store.
+"""What directives make of a task's rows: pure rules, the same in every store.
 
 A step whose failure the workflow caught cannot be repeated while the record goes on behind that failure: the record is
 rewound to it. What was asked for after its outcome was delivered is set aside: the row stays, under another key, and
@@ -120,6 +120,15 @@ def marking(task: Task, steps: Sequence[Step], directive: Directive, now: float)
     )
     work.write(step, done)
     work.repair.step = step.key
+    return work.repair
+
+
+def undoing(task: Task, steps: Sequence[Step], directive: Directive, now: float) -> Repair:
+    """What undo and cancel do to the rows of a task in error: an undo that failed is repeated."""
+    work = _Work(task, steps, directive, {}, now)
+    for step in steps:
+        if step.kind is StepKind.UNDO and step.state is StepState.FAILED:
+            work.repeat_too(step)
     return work.repair
 
 

@@ -93,6 +93,15 @@ async def test_a_generation_in_doubt_is_kept_and_undone_first(world: World, stor
     assert found["charge/1~1~undo"].state is StepState.NOT_STARTED
 
 
+@pytest.mark.parametrize("verb", ["undo", "cancel"])
+async def test_an_undo_that_failed_is_repeated_with_the_task(world: World, store: Store, verb: str) -> None:
+    undo = {"kind": StepKind.UNDO, "state": StepState.FAILED, "error": FAILED, "finished_at": 7.0, "attempt": 1}
+    task = await in_error(world, store, failed(), lambda task: step(task, "charge/1~undo", 0, **undo))
+    found = (await repair(store, task, verb))["charge/1~undo"]
+    assert (found.state, found.repeat_at, found.finished_at) == (StepState.TO_REPEAT, store.now(), None)
+    assert (await read(store, task)).state is TaskState.UNDOING
+
+
 async def test_a_generation_that_did_not_happen_is_not_in_doubt_any_more(world: World, store: Store) -> None:
     task = await in_error(world, store, failed(in_doubt=True, input=b"[1]"))
     with pytest.raises(IllegalTransition, match="expected an edited input of as many arguments as the step was asked"):

@@ -21,7 +21,8 @@ REPAIRS = frozenset({Verb.RESUBMIT, Verb.MARK_DONE})
 async def direct(connection: Connection, task: Task, directive: Directive, now: float) -> TaskState:
     """Carry out a directive on a locked task, or leave it to the task's owner; the state after."""
     verdict = judge(directive.verb, task)
-    repair = await _repair(connection, task, directive, now) if directive.verb in REPAIRS else Repair()
+    has_rows = directive.verb in REPAIRS or task.state is TaskState.ERROR
+    repair = await _repair(connection, task, directive, now) if has_rows else Repair()
     if verdict.by_owner:
         post = Post(task=task.uid, kind=InboxKind(directive.verb), sender=directive.actor)
         await inbox.insert(connection, [post], now)
@@ -36,9 +37,11 @@ async def _repair(connection: Connection, task: Task, directive: Directive, now:
     steps = [rows.step(row) for row in await connection.rows("directives.steps", task.uid)]
     if directive.verb == Verb.MARK_DONE:
         repair = repairs.marking(task, steps, directive, now)
-    else:
+    elif directive.verb == Verb.RESUBMIT:
         children = await inbox.lock(connection, rewinding.concerned_children(steps))
         repair = repairs.resubmission(task, steps, directive, children, now)
+    else:
+        repair = repairs.undoing(task, steps, directive, now)
     if repair.gone:
         await connection.change("directives.delete_steps", task.uid, *columns_of(repair.gone))
     if repair.inserted:

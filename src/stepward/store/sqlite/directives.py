@@ -23,7 +23,8 @@ REPAIRS = frozenset({Verb.RESUBMIT, Verb.MARK_DONE})
 def direct(connection: Connection, task: Task, directive: Directive, now: float) -> TaskState:
     """Carry out a directive, or leave it to the task's owner; the state after."""
     verdict = judge(directive.verb, task)
-    repair = _repair(connection, task, directive, now) if directive.verb in REPAIRS else Repair()
+    has_rows = directive.verb in REPAIRS or task.state is TaskState.ERROR
+    repair = _repair(connection, task, directive, now) if has_rows else Repair()
     if verdict.by_owner:
         post = Post(task=task.uid, kind=InboxKind(directive.verb), sender=directive.actor)
         inbox.insert(connection, post, now)
@@ -38,10 +39,12 @@ def _repair(connection: Connection, task: Task, directive: Directive, now: float
     steps = [rows.step(row) for row in connection.rows(Q["steps"], (task.uid,))]
     if directive.verb == Verb.MARK_DONE:
         repair = repairs.marking(task, steps, directive, now)
-    else:
+    elif directive.verb == Verb.RESUBMIT:
         found = (inbox.find(connection, uid) for uid in rewinding.concerned_children(steps))
         children = {child.uid: child for child in found if child is not None}
         repair = repairs.resubmission(task, steps, directive, children, now)
+    else:
+        repair = repairs.undoing(task, steps, directive, now)
     connection.change_many(Q["delete_step"], [(task.uid, run, key) for run, key in repair.gone])
     connection.change_many(Q["insert_step"], map(astuple, repair.inserted))
     for child in repair.begun:
