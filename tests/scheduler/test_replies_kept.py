@@ -81,6 +81,25 @@ async def test_the_replies_of_a_change_that_missed_are_heard_again(world: World,
     assert sorted(service.log) == ["do a", "do b"]
 
 
+async def test_what_was_answered_is_not_asked_for_again_though_the_change_missed_that_said_so(
+    world: World, service: Service
+) -> None:
+    """A signal may come in at any time, and costs no second call of a service that keeps no keys."""
+
+    @workflow
+    async def order() -> str:
+        done = await service.do("a")
+        await asyncio.sleep(5)
+        return done
+
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app), misses=1)
+    client = await world.client(app)
+    assert await (await client.submit(order)).result(timeout=10) == "a done"
+    assert len(witness.missed) == 1
+    assert service.keys == service.keys[:1]
+
+
 async def test_so_are_those_that_came_after_what_ended_the_task(world: World, service: Service) -> None:
     @workflow
     async def order() -> None:

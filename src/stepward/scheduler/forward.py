@@ -92,7 +92,6 @@ class Forward:
         if execution is None:
             return
         del resident.open[(step.run, step.key)]
-        resident.sent.pop((step.run, step.key), None)
         if resident.change is not None:
             resident.withdraw(step)
         self._desk.free(step)

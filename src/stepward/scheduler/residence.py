@@ -252,6 +252,9 @@ class Residence:
         resident.mended = False
         if change is None:
             return
+        # Not before: read anew after a change that missed, an answered step runs, and is not to be asked for again.
+        for finish in change.finishes:
+            resident.sent.pop((finish.run, finish.key), None)
         if change.telling is not None:
             resident.task.events += len(change.telling.bodies)
         if self._rehearsal.is_enabled:
