@@ -43,3 +43,19 @@ async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_
         assert message.startswith("queue submissions.shop.orders: expected a submission process, found none for 0 s")
         async with serving.running(scheduler=False, supervisor=False):
             await alerts(client, 0)
+
+
+async def test_the_alert_of_a_process_that_is_gone_is_ended_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queue_watch.UNSERVED_SECONDS", 0.1)
+    store = f"sqlite:///{tmp_path}/shop.db"
+    serving = App("shop", workflows=[fulfil], store=store)
+    serving.submission("orders", accept=accept)
+    async with serving.client() as client, Queues(store, app="shop") as queues:
+        async with App("shop", workflows=[fulfil], store=store).running():
+            await queues.post("orders", "tea", id="o1")
+            await alerts(client, 1)
+        async with serving.running():
+            await alerts(client, 0)

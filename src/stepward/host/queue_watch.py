@@ -55,21 +55,23 @@ class QueueWatch:
         if instance is None or instance != carrier_of(SHARE, instances, now, self._parts.settings.lease):
             self._since.clear()
             return
-        unserved = await self._unserved(instances)
-        self._since = {queue: self._since.get(queue, now) for queue in unserved}
         raised = await self._raised()
+        unserved = await self._unserved(instances, raised)
+        self._since = {queue: self._since.get(queue, now) for queue in unserved}
         for queue in raised - unserved.keys():
             await store.end_warning(KIND, _details(queue), instance)
         for queue, patience in unserved.items():
             if queue not in raised and now - self._since[queue] >= patience:
                 await store.warn(unserved_alert(queue, now - self._since[queue]))
 
-    async def _unserved(self, instances: Sequence[Instance]) -> Mapping[str, float]:
-        """By queue, for how long that may go on."""
+    async def _unserved(self, instances: Sequence[Instance], raised: Collection[str]) -> Mapping[str, float]:
+        """By queue, for how long that may go on; ``raised`` are queues that an open alert is about."""
         app, queues = self._parts.app, self._parts.queues
         known = [submission_queue(app, submission.queue) for submission in self._parts.submissions]
         posted = await queues.standing(f"submissions.{app}.", known)
-        responses = await queues.standing(f"replies.{app}.", self._carried)
+        # A process that was restarted knows of those alone that it has carried to since.
+        told = {queue for queue in raised if queue.startswith(f"replies.{app}.")}
+        responses = await queues.standing(f"replies.{app}.", told.union(self._carried))
         serving = [each.serves for each in instances if each.alive and each.role is Role.SUBMISSION]
         served = {submission_queue(app, queue) for serves in serving for queue in serves}
         found = {queue: UNSERVED_SECONDS for queue, is_read in posted.items() if not is_read and queue not in served}

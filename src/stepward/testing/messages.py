@@ -247,6 +247,10 @@ class FaultyTransport:
         """See ``Transport.on_lost``; of what is lost here nobody hears."""
         return self._transport.on_lost(listener)
 
+    def expect(self, queue: str) -> None:
+        """See ``Transport.expect``."""
+        self._transport.expect(queue)
+
     def on_announced(self, listener: Announced) -> Callable[[], None]:
         """See ``Transport.on_announced``."""
         return self._transport.on_announced(listener)

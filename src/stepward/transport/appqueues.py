@@ -121,6 +121,7 @@ class BrokerQueues:
     ) -> None:
         self._depot = depot
         self._refusals = Refusals(depot.name, observers)
+        self.expect = self._refusals.expect
         self._new_uid = new_uid
         self._letters = letters_queue(app)
         self._bury_in_store = bury

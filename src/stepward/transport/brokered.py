@@ -149,6 +149,10 @@ class BrokerTransport:
         self._losers.append(listener)
         return lambda: self._losers.remove(listener)
 
+    def expect(self, queue: str) -> None:
+        """See ``Transport.expect``."""
+        self._refusals.expect(queue)
+
     def on_announced(self, listener: Announced) -> Callable[[], None]:
         """See ``Transport.on_announced``."""
         self._hearers.append(listener)

@@ -70,6 +70,10 @@ class Transport(Protocol):
         called."""
         ...
 
+    def expect(self, queue: str) -> None:
+        """Report, once, when the queue works the next time, if that is not always so: ``transport.accepted``."""
+        ...
+
     def on_announced(self, listener: Announced) -> Callable[[], None]:
         """Tell ``listener`` of Agents in other languages, again and again, until the function returned is called."""
         ...

@@ -66,6 +66,9 @@ class MemoryTransport:
         """Nothing is lost but with the process."""
         return lambda: None
 
+    def expect(self, queue: str) -> None:
+        """These queues always work."""
+
     def on_announced(self, listener: Announced) -> Callable[[], None]:
         """Nobody announces himself: all are in this process."""
         return lambda: None

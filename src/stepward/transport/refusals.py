@@ -31,6 +31,10 @@ class Refusals:
         if self._reasons.pop(queue, None) is not None:
             self._observers.tell(ACCEPTED, broker=self._broker, queue=queue)
 
+    def expect(self, queue: str) -> None:
+        """Tell ``transport.accepted`` when the queue works the next time, though it was not refused here."""
+        self._reasons.setdefault(queue, "")
+
     def _refused(self, queue: str, reason: str) -> None:
         if self._reasons.get(queue) != reason:
             self._reasons[queue] = reason

@@ -85,6 +85,9 @@ class StoreTransport:
         """Nothing is lost that the store does not lose with the steps themselves."""
         return lambda: None
 
+    def expect(self, queue: str) -> None:
+        """What the store refuses is no queue's."""
+
     def on_announced(self, listener: Announced) -> Callable[[], None]:
         """Nobody announces himself: who reaches the queues registers beside them."""
         return lambda: None

@@ -17,6 +17,7 @@ from aio_pika.abc import AbstractChannel
 from servers import rabbitmq
 from stepward import Queues
 from stepward.errors import QueueRefused
+from stepward.host import queue_warnings
 from stepward.transport.rabbitmq import declarations, queues
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app, opened
@@ -58,6 +59,26 @@ async def test_a_queue_with_other_arguments_is_an_alert_and_drops_no_connection(
             await operator.queue_delete(name)
         assert await task.result(timeout="20s") == "charge-o1"
         await no_alert(client)
+
+
+async def test_an_alert_of_a_process_that_is_gone_ends_when_the_queue_works_again(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue_warnings, "LOOK_SECONDS", 0.2)
+    app = new_app()
+    name = f"stepward.{app}.agents.payments"
+    async with beside(address) as operator:
+        await operator.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum"})
+    shop = application(app, address, tmp_path)
+    async with shop.running(), shop.client() as client:
+        await alert(client, "agents.payments")
+    async with beside(address) as operator:
+        await operator.queue_delete(name)
+    async with application(app, address, tmp_path).running(), shop.client() as client:
+        async with asyncio.timeout(30):
+            while await client.alerts():
+                assert await (await client.submit(pay, "o2")).result(timeout="20s") == "charge-o2"
+                await asyncio.sleep(0.1)
 
 
 async def test_a_full_queue_is_a_refusal_that_closes_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

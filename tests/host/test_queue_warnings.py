@@ -1,0 +1,118 @@
+"""Alerts of queues that a broker refuses: one for all processes, and one for a process that alone is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepward import App, Client, workflow
+from stepward.host.queue_warnings import QueueWarnings
+from stepward.model.records import Alert
+from stepward.running import Running
+from stepward.transport.refusals import ACCEPTED, REFUSED
+
+
+@workflow
+async def fulfil(what: str) -> str:
+    return what
+
+
+class Process:
+    """A process and its warnings, with what its broker says of a queue."""
+
+    def __init__(self, running: Running) -> None:
+        parts: Any = running.host._parts
+        self._observers = parts.observers
+        assert running.host.scheduler is not None
+        self.instance = running.host.scheduler.instance
+        self.expected: list[str] = []
+        self.looks = 0
+        self._alerts = parts.store.alerts
+        parts.store.alerts = self._counted
+        parts.transport.expect = self.expected.append
+        self.task = asyncio.create_task(QueueWarnings(parts, lambda: self.instance).keep())
+
+    def refuse(self, queue: str) -> None:
+        self._observers.tell(REFUSED, broker="NATS", queue=queue, reason="no permission")
+
+    async def look_again(self, times: int) -> None:
+        """Wait until it has looked so often."""
+        reached = self.looks + times
+        async with asyncio.timeout(30):
+            while self.looks < reached:  # noqa: ASYNC110 - another actor looks
+                await asyncio.sleep(0.02)
+
+    async def _counted(self, *given: Any, **named: Any) -> Any:
+        self.looks += 1
+        return await self._alerts(*given, **named)
+
+    def accept(self, queue: str) -> None:
+        self._observers.tell(ACCEPTED, broker="NATS", queue=queue)
+
+
+async def details(client: Client, wanted: set[bytes]) -> None:
+    """Wait until the open alerts have these details."""
+    found: set[bytes] = set()
+    async with asyncio.timeout(30):
+        while found != wanted:
+            await asyncio.sleep(0.02)
+            found = {alert.details for alert in await client.store.alerts(9, open_only=True)}
+
+
+def about(queue: str, instance: str | None = None) -> bytes:
+    return f'{{"queue":"{queue}"'.encode() + (f',"instance":"{instance}"}}' if instance else "}").encode()
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stepward.host.queue_warnings.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queue_warnings.PATIENCE_SECONDS", 0.01)
+
+
+async def test_another_process_ends_what_works_there_and_who_is_still_refused_says_so(tmp_path: Path) -> None:
+    app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    other = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client, app.running() as first, other.running() as second:
+        refused, works = Process(first), Process(second)
+        await asyncio.sleep(0)
+        refused.refuse("agents.mail")
+        await details(client, {about("agents.mail")})
+        async with asyncio.timeout(30):
+            while "agents.mail" not in works.expected:  # noqa: ASYNC110 - another actor asks
+                await asyncio.sleep(0.02)
+        works.accept("agents.mail")
+        await details(client, {about("agents.mail", refused.instance)})
+        refused.accept("agents.mail")
+        await details(client, set())
+        for each in (refused, works):
+            each.task.cancel()
+            await asyncio.gather(each.task, return_exceptions=True)
+
+
+async def test_what_an_operator_acknowledges_is_not_raised_again(tmp_path: Path) -> None:
+    app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client, app.running() as running:
+        process = Process(running)
+        await asyncio.sleep(0)
+        process.refuse("agents.mail")
+        await details(client, {about("agents.mail")})
+        (alert,) = await client.store.alerts(9, open_only=True)
+        await client.store.acknowledge(alert.number, "anna")
+        await process.look_again(3)
+        assert await client.store.alerts(9, open_only=True) == []
+        process.task.cancel()
+        await asyncio.gather(process.task, return_exceptions=True)
+
+
+async def test_what_a_dead_instance_alone_was_refused_is_over(tmp_path: Path) -> None:
+    app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client, app.running() as running:
+        for gone in (about("agents.mail", "scheduler-gone"), about("replies.scheduler-gone")):
+            await client.store.warn(Alert(kind="queue_refused", message="refused", details=gone))
+        process = Process(running)
+        await details(client, set())
+        process.task.cancel()
+        await asyncio.gather(process.task, return_exceptions=True)
