@@ -65,8 +65,9 @@ simulate: .venv/ready.stamp ## simulate what once broke, then SEEDS=2000 seeds f
 shrink: .venv/ready.stamp ## find the smallest world in which SEED=… still breaks, and print its timeline
 	@$(RUN) -m stepward.testing.shrink $(call given,seed,$(SEED))
 
-torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=…)
-	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED)))
+torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=… TRANSPORT=nats|rabbitmq|store)
+	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED))) \
+		$(if $(TRANSPORT),$(call given,transport,$(TRANSPORT)))
 
 mutants: .venv/ready.stamp programs ## change the code wrongly, one of mutants/catalogue at a time, and see that tests find it (AREA=… ONLY=… JOBS=1)
 	@$(RUN) -m mutants $(call given,jobs,$(JOBS)) $(if $(AREA),$(call given,area,$(AREA))) $(if $(ONLY),$(call given,only,$(ONLY)))

@@ -14,12 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from torture import report
+from torture.broker import KINDS, chosen
 from torture.cluster import clustered
 from torture.run import Plan, torture
 
 MINUTE = 60.0
 LONGEST_SEED = 18
 MISUSED = 2
+TRANSPORTS = (*KINDS, "store")
 
 
 def main() -> int:
@@ -49,10 +51,20 @@ def _plan() -> Plan:
     """What the command line asks for; raises ValueError, in words."""
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--minutes", default="10", help="how long faults are brought about; 10 unless given")
+    parser.add_argument("--transport", default=None, help="nats, rabbitmq or store; drawn from the seed unless given")
     parser.add_argument("--seed", default=None, help="what the faults are drawn from; another each time")
     given = parser.parse_args()
     seed = int(time.time()) if given.seed is None else _seed(given.seed)
-    return Plan(seconds=_minutes(given.minutes) * MINUTE, seed=seed)
+    transport = chosen(seed) if given.transport is None else _transport(given.transport)
+    return Plan(seconds=_minutes(given.minutes) * MINUTE, seed=seed, transport=transport)
+
+
+def _transport(text: str) -> str:
+    if text not in TRANSPORTS:
+        raise ValueError(
+            f"transport: expected {', '.join(TRANSPORTS)}, found {text[:40]!r}; say TRANSPORT=nats, or nothing"
+        )
+    return text
 
 
 def _minutes(text: str) -> float:

@@ -35,7 +35,6 @@ SETTINGS: dict[str, Any] = {
     "supervisor_every": "500ms",
     "poll": "500ms",
     "drain": "5s",
-    "transport": "store",
     # Who waits for long sees many owners die, and no outcome in between.
     "recovery_limit": 1_000,
 }

@@ -16,6 +16,7 @@ from torture.cluster import SCHEMA, Cluster
 from torture.ledger import Call, Entry
 from torture.load import Load
 from torture.snapshots import Snapshot
+from torture.trespass import Trespass
 
 T = TypeVar("T", bound=Struct)
 
@@ -109,6 +110,9 @@ class Books(Struct, kw_only=True):
     times: list[tuple[float, float, float]] = []
     """How the server's clock went: from when on, how many seconds ahead, and how fast."""
     snapshots: list[Snapshot] = []
+    trespasses: list[Trespass] = []
+    beside: Books | None = None
+    """Those of the second application, under the same name at the same broker."""
 
 
 TASKS = f"""
@@ -140,9 +144,7 @@ async def next_nominal(cluster: Cluster) -> float:
     return float((await cluster.rows(NEXT_AT))[0][0])
 
 
-async def gather(
-    cluster: Cluster, load: Load, ledger: dict[str, list[Any]], first: float, snapshots: list[Snapshot]
-) -> Books:
+async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], first: float) -> Books:
     """The books of a run that is over; ``first`` is the first nominal time of its schedule."""
     entry_fields, call_fields = Entry.__struct_fields__, Call.__struct_fields__
     return Books(
@@ -165,7 +167,6 @@ async def gather(
         unchained=await _unchained(cluster),
         schedule=(first, await next_nominal(cluster)),
         times=cluster.times,
-        snapshots=snapshots,
     )
 
 

@@ -32,26 +32,43 @@ BEGAN = "select extract(epoch from pg_postmaster_start_time())"
 class Cluster:
     """A pair, a connection to whichever server is the primary, and the clocks of both."""
 
-    def __init__(self, pair: Pair, clocks: dict[int, Clock]) -> None:
+    def __init__(self, pair: Pair, clocks: dict[int, Clock], database: str = "postgres") -> None:
         self.pair = pair
         self.times: list[tuple[float, float, float]] = []
         """How the primary's clock went: from when on, how far ahead, and how fast."""
         self._clocks = clocks
+        self._database = database
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
         self._looking = asyncio.Lock()
 
-    async def prepare(self) -> None:
-        """The tables of the application."""
+    @property
+    def address(self) -> str:
+        """Of the database, on whichever server is the primary."""
+        return self.pair.address(self._database)
+
+    def other(self, database: str) -> Cluster:
+        """Another database on the same servers."""
+        other = Cluster(self.pair, self._clocks, database)
+        other.times = self.times
+        return other
+
+    async def begin(self) -> None:
+        """Note how the clocks go."""
         for server in (self.pair.primary, self.pair.standby):
             await self._has_begun(server)
         self._note()
-        await self.pair.primary.execute(TABLES)
+
+    async def prepare(self) -> None:
+        """The tables of the application."""
+        if self._database != "postgres":
+            await self.pair.primary.execute(f"create database {self._database}")
+        await self.pair.primary.execute(TABLES, self._database)
 
     async def rows(self, sql: str, *values: Any) -> list[asyncpg.Record]:
         """Ask the primary beside Stepward."""
         async with self._looking:
             if self._connection is None or self._connection.is_closed():
-                self._connection = await asyncpg.connect(self.pair.primary.address(), command_timeout=10)
+                self._connection = await asyncpg.connect(self.pair.primary.address(self._database), command_timeout=10)
             return list(await self._connection.fetch(sql, *values))
 
     async def close(self) -> None:

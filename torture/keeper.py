@@ -109,14 +109,14 @@ class Actor:
 class Keeper:
     """All processes of the application, and the ledger's."""
 
-    def __init__(self, folder: Path, store: str, counts: Mapping[str, int]) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str], counts: Mapping[str, int]) -> None:
         self.broke: list[str] = []
         """What was found wrong with processes."""
         self.ledger_url = f"http://127.0.0.1:{free_port()}"
         self._folder = folder
         self._ledger: asyncio.subprocess.Process | None = None
         self._keeping: asyncio.Task[None] | None = None
-        variables = {"STEPWARD_STORE": store, "TORTURE_LEDGER": self.ledger_url}
+        variables = {**variables, "TORTURE_LEDGER": self.ledger_url}
         places = [(role, number) for role, count in counts.items() for number in range(1, count + 1)]
         self.actors: Sequence[Actor] = [Actor(role, number, folder, variables) for role, number in places]
 

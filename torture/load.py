@@ -25,11 +25,12 @@ MOST_OPEN = 150
 class Load:
     """A steady stream of tasks, and a book of what was acknowledged."""
 
-    def __init__(self, client: Client, queues: Queues, chance: random.Random, *, pace: float) -> None:
+    def __init__(self, client: Client, queues: Queues, chance: random.Random, *, pace: float, named: str = "") -> None:
         self._client = client
         self._queues = queues
         self._chance = chance
         self._pace = pace
+        self._named = named
         self._doing: set[asyncio.Task[None]] = set()
         self.submitted: dict[str, str] = {}
         """Tasks whose submission was acknowledged, by id: the workflow."""
@@ -46,7 +47,8 @@ class Load:
             if open_tasks() < MOST_OPEN:
                 number += 1
                 name = self._chance.choice(names)
-                self._do(self._begin(name, f"{name}-{number}", KINDS[name].posted and self._chance.random() < 0.5))
+                id = f"{self._named}{name}-{number}"
+                self._do(self._begin(name, id, KINDS[name].posted and self._chance.random() < 0.5))
             await asyncio.sleep(self._chance.expovariate(self._pace))
 
     async def settled(self) -> None:

@@ -44,9 +44,17 @@ def table(books: Books, faults: Faults, lives: Mapping[str, int], seconds: float
         f"decisions  {len(books.decisions):,} by Supervisors",
         f"events     {len(books.heard):,} heard",
         f"snapshots  {len(books.snapshots):,} held; the server's clock was moved {_moves(books):,} times",
+        *_beside(books),
         "processes  " + ", ".join(f"{count} of {role}" for role, count in lives.items()) + " were started",
     ]
     return "\n".join(lines)
+
+
+def _beside(books: Books) -> list[str]:
+    if books.beside is None:
+        return []
+    done = f"{len(books.beside.tasks):,} tasks, {len(books.beside.entries):,} effects"
+    return [f"second     {done} of the second application under the name; {len(books.trespasses):,} were to be refused"]
 
 
 def _moves(books: Books) -> int:

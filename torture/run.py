@@ -11,32 +11,25 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import asyncpg
 import msgspec
 
-from stepward import Client, Queues
 from torture import report
-from torture.application import NAME, SCHEDULE
-from torture.books import Books, gather, next_nominal
+from torture.books import Books
+from torture.broker import Broker, brokering
 from torture.clock_faults import ClockFaults
-from torture.cluster import SCHEMA, Cluster
+from torture.cluster import Cluster
 from torture.faults import Faults
-from torture.keeper import Keeper
 from torture.load import Load
-from torture.oracle import judge
+from torture.side import Place, Side
 from torture.snapshots import Snapshots
-from torture.witness import Witness
+from torture.trespass import Trespassers
 
 COUNTS = {"scheduler": 4, "supervisor": 2, "agent": 3, "submission": 1}
+FEW = {"scheduler": 1, "supervisor": 1, "agent": 1, "submission": 1}
+"""Of the second application, which shares the broker and the name."""
+SECOND = "second"
+SECOND_PACE = 0.7
 LINE_SECONDS = 5.0
-LOOK_SECONDS = 0.5
-REST_SECONDS = 240.0
-"""How long everything may take to come to rest once nothing goes wrong any more."""
-UNDER_WAY = f"select count(*) filter (where finished_at is null), count(*) from {SCHEMA}.task"
-LEFT = f"""
-select count(*) from {SCHEMA}.message where expires_at is null or expires_at > extract(epoch from clock_timestamp())
-"""
-BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +41,8 @@ class Plan:
     counts: Mapping[str, int] = field(default_factory=lambda: COUNTS)
     pace: float = 4.0
     """Tasks a second."""
+    transport: str = "store"
+    """``store``, ``nats`` or ``rabbitmq``; with a broker a second application is beside."""
     script: Sequence[str] | None = None
     """Faults to be brought about one after the other, instead of drawn ones."""
 
@@ -64,69 +59,67 @@ class Verdict:
 
 async def torture(plan: Plan, cluster: Cluster, folder: Path) -> Verdict:
     """Run it on a pair that was just made; what is written stays in the folder."""
-    async with AsyncExitStack() as stack:
-        run = Run(plan, cluster, folder)
-        stack.push_async_callback(run.close)
-        return await run.verdict(stack)
+    with brokering(plan.transport) as broker:
+        async with AsyncExitStack() as stack:
+            return await Run(plan, cluster, broker, folder).verdict(stack)
 
 
 class Run:
     """The parts of one run."""
 
-    def __init__(self, plan: Plan, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, plan: Plan, cluster: Cluster, broker: Broker | None, folder: Path) -> None:
         self._plan = plan
         self._folder = folder
         self._cluster = cluster
-        self._keeper = Keeper(folder, cluster.pair.address(), plan.counts)
-        self._witness = Witness(self._cluster, self._keeper.ledger_url)
-        self._chance = random.Random(plan.seed)
-        self._faults = Faults(self._cluster, self._keeper.actors, self._witness, random.Random(f"{plan.seed}/faults"))
-        self._address = cluster.pair.address()
-        self._open = 0
-        self._ended = 0
+        seed = str(plan.seed)
+        place = Place(cluster=cluster, broker=broker, counts=plan.counts, folder=folder, seed=seed, pace=plan.pace)
+        self._side = Side(place=place)
+        self._second = None if broker is None else Side(place=_beside(place))
+        chance = self._chance("faults")
+        self._faults = Faults(cluster, self._side.keeper.actors, self._side.witness, chance)
+        self._snapshots = Snapshots(cluster, self._faults, self._chance("snapshots"), folder)
+        self._trespassers: Trespassers | None = None
         self._began = time.monotonic()
 
     async def verdict(self, stack: AsyncExitStack) -> Verdict:
         """All of it, from the first process to the last word."""
-        await self._cluster.prepare()
-        await self._keeper.start()
-        client = await stack.enter_async_context(Client(self._address, app=NAME))
-        queues = await stack.enter_async_context(Queues(self._address, app=NAME))
-        load = Load(client, queues, random.Random(f"{self._plan.seed}/load"), pace=self._plan.pace)
-        snapshots = self._widen(load)
-        first = await next_nominal(self._cluster)
-        watching = [asyncio.create_task(work) for work in (self._look(), self._tell(), load.read())]
-        await self._strike(load)
+        await self._cluster.begin()
+        sides = [side for side in (self._side, self._second) if side is not None]
+        for side in sides:
+            await side.place.cluster.prepare()
+            await side.start(stack)
+        self._widen()
+        telling = asyncio.create_task(self._tell())
+        await self._strike([side.load for side in sides])
         self._say("healed; everything comes to rest")
-        broken = await self._come_to_rest(client, load)
-        await self._keeper.stop()
-        for task in watching:
-            task.cancel()
-        await asyncio.gather(*watching, return_exceptions=True)
-        books = await gather(self._cluster, load, await self._witness.book(), first, snapshots.taken)
+        await asyncio.gather(*(side.come_to_rest() for side in sides))
+        telling.cancel()
+        books = await self._books()
         (self._folder / "books.json").write_bytes(msgspec.json.encode(books))
-        broken += [*self._keeper.broke, *load.errors, *judge(books)]
+        broken = self._side.judge(books)
+        if self._second is not None and books.beside is not None:
+            broken += self._second.judge(books.beside)
         if not (self._faults.delivered.total() and books.heard):
             broken.append("the run is void: expected faults delivered and events heard, found none; run it for longer")
         return Verdict(books=books, faults=self._faults, broken=broken, table=self._table(books))
 
-    async def close(self) -> None:
-        await self._keeper.close()
-        await self._witness.close()
-        await self._cluster.close()
+    def _chance(self, what: str) -> random.Random:
+        return random.Random(f"{self._plan.seed}/{what}")
 
-    def _widen(self, load: Load) -> Snapshots:
+    def _widen(self) -> None:
         """Have everything drawn that is done beside the processes and the servers themselves."""
-        chance = random.Random(f"{self._plan.seed}/clocks")
-        self._faults.add(ClockFaults(self._cluster, self._faults, self._witness, chance).chaos())
-        chance = random.Random(f"{self._plan.seed}/snapshots")
-        snapshots = Snapshots(self._cluster, self._faults, chance, self._folder, load.submitted)
-        self._faults.add(snapshots.chaos())
-        return snapshots
+        clocks = ClockFaults(self._cluster, self._faults, self._side.witness, self._chance("clocks"))
+        self._faults.add(clocks.chaos())
+        self._snapshots.acknowledged = self._side.load.submitted
+        self._faults.add(self._snapshots.chaos())
+        if self._second is not None:
+            variables = {**self._second.place.variables, "STEPWARD_TRANSPORT": self._side.place.transport}
+            self._trespassers = Trespassers(self._folder, variables, self._chance("trespassers"))
+            self._faults.add(self._trespassers.chaos())
 
-    async def _strike(self, load: Load) -> None:
-        streaming = asyncio.create_task(load.run(lambda: self._open))
-        self._say("everything is at work")
+    async def _strike(self, loads: Sequence[Load]) -> None:
+        streaming = [asyncio.create_task(load.run(lambda: self._side.open)) for load in loads]
+        self._say(f"everything is at work, over {self._plan.transport}")
         if self._plan.script is None:
             await self._faults.run(self._plan.seconds)
         else:
@@ -134,46 +127,44 @@ class Run:
                 await asyncio.sleep(self._plan.seconds / len(self._plan.script))
                 await self._faults.strike(name)
         await self._faults.heal()
-        streaming.cancel()
+        for stream in streaming:
+            stream.cancel()
 
-    async def _come_to_rest(self, client: Client, load: Load) -> list[str]:
-        """What is to be said if it does not."""
-        try:
-            async with asyncio.timeout(REST_SECONDS):
-                await load.settled()
-                await client.pause(SCHEDULE)
-                while not await self._is_at_rest():  # noqa: ASYNC110  the store alone knows, and is asked again
-                    await asyncio.sleep(LOOK_SECONDS)
-        except TimeoutError:
-            return [
-                f"expected everything to come to rest within {REST_SECONDS:g} s, found {self._open} tasks under way"
-            ]
-        return []
-
-    async def _is_at_rest(self) -> bool:
-        open_tasks, _ = (await self._cluster.rows(UNDER_WAY))[0]
-        left = (await self._cluster.rows(LEFT))[0][0]
-        return bool(open_tasks == 0 and left == 0)
-
-    async def _look(self) -> None:
-        while True:
-            try:
-                open_tasks, known = (await self._cluster.rows(UNDER_WAY))[0]
-                self._open, self._ended = open_tasks, known - open_tasks
-            except BLIND:
-                pass
-            await asyncio.sleep(LOOK_SECONDS)
+    async def _books(self) -> Books:
+        books = await self._side.end()
+        books.snapshots = self._snapshots.taken
+        if self._second is not None:
+            books.beside = await self._second.end()
+        if self._trespassers is not None:
+            books.trespasses = self._trespassers.came
+        return books
 
     async def _tell(self) -> None:
         while True:
             await asyncio.sleep(LINE_SECONDS)
-            self._say(report.live(time.monotonic() - self._began, self._open, self._ended, self._faults))
+            side = self._side
+            self._say(report.live(time.monotonic() - self._began, side.open, side.ended, self._faults))
 
     def _say(self, line: str) -> None:
         print(line, flush=True)
 
     def _table(self, books: Books) -> str:
         lives: Counter[str] = Counter()
-        for actor in self._keeper.actors:
+        for actor in self._side.keeper.actors:
             lives[actor.role] += actor.lives
         return report.table(books, self._faults, lives, self._plan.seconds)
+
+
+def _beside(place: Place) -> Place:
+    """Where the second application is: a database of its own on the same servers, and a prefix at the same broker."""
+    folder = place.folder / SECOND
+    folder.mkdir()
+    return Place(
+        cluster=place.cluster.other(SECOND),
+        broker=place.broker,
+        counts=FEW,
+        folder=folder,
+        seed=f"{place.seed}/{SECOND}",
+        pace=SECOND_PACE,
+        prefix=SECOND,
+    )

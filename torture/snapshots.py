@@ -7,17 +7,19 @@ import random
 import signal
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import asyncpg
 from msgspec import Struct
 
 from torture.cluster import SCHEMA, Cluster
-from torture.faults import Chaos, Faults
+from torture.faults import Chaos, Faults, Strike
 
 HOLD_SECONDS = (5.0, 15.0)
 SLOW_SECONDS = (5.0, 12.0)
 DUMP_SECONDS = 120.0
+TRIES = 3
 LOOK_SECONDS = 0.02
 BEGIN = "begin isolation level repeatable read read only"
 IDS = f"select id from {SCHEMA}.task order by id"
@@ -41,26 +43,32 @@ class Snapshot(Struct):
 class Snapshots:
     """Holds them."""
 
-    def __init__(
-        self, cluster: Cluster, faults: Faults, chance: random.Random, folder: Path, acknowledged: Collection[str]
-    ) -> None:
+    def __init__(self, cluster: Cluster, faults: Faults, chance: random.Random, folder: Path) -> None:
         self._cluster = cluster
         self._faults = faults
         self._chance = chance
         self._file = folder / "dump.sql"
-        self._acknowledged = acknowledged
+        self.acknowledged: Collection[str] = ()
+        """Tasks whose submission was acknowledged, as they come."""
         self.taken: list[Snapshot] = []
 
     def chaos(self) -> Mapping[str, Chaos]:
         """Its kinds; no dump where the program is missing."""
-        kinds = {"snapshot held": Chaos(3, self._hold, lasts=True), "dump": Chaos(2, self._dump, lasts=True)}
+        tries = {"snapshot held": self._hold, "dump": self._dump}
         if not self._program.exists():
-            del kinds["dump"]
-        return kinds
+            del tries["dump"]
+        return {name: Chaos(3, partial(self._until_held, hold), lasts=True) for name, hold in tries.items()}
+
+    async def _until_held(self, hold: Strike) -> bool:
+        """Try again where its server died."""
+        for _ in range(TRIES):
+            if await hold():
+                return True
+        return False
 
     async def _hold(self) -> bool:
         """Delivered if work was done until its end, and its server lived."""
-        acknowledged = list(self._acknowledged)
+        acknowledged = list(self.acknowledged)
         try:
             connection = await asyncpg.connect(self._cluster.pair.primary.address(), command_timeout=30)
         except BLIND:
@@ -80,7 +88,7 @@ class Snapshots:
 
     async def _dump(self) -> bool:
         """Delivered if work was done while it stood still, and it came to its end."""
-        acknowledged = list(self._acknowledged)
+        acknowledged = list(self.acknowledged)
         address = self._cluster.pair.primary.address()
         command = [str(self._program), "--no-password", "--file", str(self._file), "--dbname", address]
         with self._file.with_suffix(".log").open("ab") as errors:

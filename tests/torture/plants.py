@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from torture.books import AlertRow, Books, Decision, Heard, StepRow, TaskRow
 from torture.ledger import Entry
+from torture.trespass import Trespass
 
 T = TypeVar("T")
 Plant = Callable[[Books], None]
@@ -134,6 +135,19 @@ def a_snapshot_that_changed(books: Books) -> None:
     books.snapshots[0].again.append("plain-0")
 
 
+def an_effect_by_an_agent_of_the_second_application(books: Books) -> None:
+    books.beside = replace(books, steps=[], calls=books.calls[:1])
+
+
+def an_effect_of_the_second_application_by_our_agent(books: Books) -> None:
+    books.beside = replace(books, calls=[])
+    books.steps = []
+
+
+def another_stores_process_that_began(books: Books) -> None:
+    books.trespasses.append(Trespass("agent", True, ""))
+
+
 def a_step_deleted(books: Books) -> None:
     books.steps.remove(_steps(books, "plain")[1])
 
@@ -222,6 +236,9 @@ PLANTS: dict[Plant, str] = {
     a_step_answered_past_its_time_on_a_clock_that_was_moved: "no attempt reached the service within its complete-by",
     a_dump_without_what_was_acknowledged: "was acknowledged before snapshot 1 of pg_dump, and is not in it",
     a_snapshot_that_changed: "changed while it was held",
+    an_effect_by_an_agent_of_the_second_application: "an Agent of the second application was asked for it",
+    an_effect_of_the_second_application_by_our_agent: "an Agent of the first application was asked for it",
+    another_stores_process_that_began: "of another store began under the name: agent",
     a_step_deleted: "without a gap",
     an_outcome_delivered_twice: "expected outcomes delivered as",
     a_step_left_running: "expected it over, found running",

@@ -17,7 +17,7 @@ COUNTS = {"scheduler": 2, "supervisor": 2, "agent": 2, "submission": 1}
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
     """Rows 2-5, 11, 12, 34, 52: everything ends whole, and every fault hit somebody at work."""
     with clustered() as cluster:
@@ -26,3 +26,20 @@ def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
     assert verdict.broken == []
     assert verdict.faults.delivered.total() == len(SCRIPT)
     assert len(verdict.books.tasks) > 20
+
+
+BESIDE = ["another store's process", "kill agent", "snapshot held", "server's clock stepped", "host's clock stepped"]
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(500)
+@pytest.mark.parametrize("transport", ["nats", "rabbitmq"])
+def test_a_short_torture_with_two_applications_at_one_broker(tmp_path: Path, transport: str) -> None:
+    """Rows 37, 41: under one name, with clocks that are stepped and a snapshot that is held."""
+    with clustered() as cluster:
+        plan = Plan(seconds=10, seed=7, counts=COUNTS, pace=4, script=BESIDE, transport=transport)
+        verdict = asyncio.run(torture(plan, cluster, tmp_path))
+    assert verdict.broken == []
+    assert verdict.faults.delivered.total() == len(BESIDE)
+    assert verdict.books.beside is not None
+    assert verdict.books.beside.entries

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torture.books import Books
+from torture.oracle.apart import apart
 from torture.oracle.effects import effects
 from torture.oracle.ends import ends
 from torture.oracle.events import events
@@ -19,5 +20,5 @@ def judge(books: Books) -> list[str]:
 
 
 def _broken(books: Books) -> Iterator[str]:
-    for rule in (ends, effects, history, events, rest, snapshots):
+    for rule in (ends, effects, history, events, rest, snapshots, apart):
         yield from rule(books)
