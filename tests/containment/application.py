@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from stepward import Agent, App, step, wait_for, workflow
+from stepward import Agent, App, Retry, Supervision, Unrecoverable, step, wait_for, workflow
 
 
 def say(line: str) -> None:
@@ -77,7 +77,7 @@ async def patient() -> str:
     return "gone"
 
 
-agent = Agent("slow", concurrency=2)
+agent = Agent("slow", concurrency=2, retry=Retry(attempts=1))
 
 
 @agent.operation(complete_by="10m")
@@ -130,6 +130,46 @@ def stay_here() -> None:
     time.sleep(1e6)
 
 
+async def leave_beside() -> None:
+    """Leaves in a task of its own, past whatever surrounds the call."""
+    await asyncio.gather(leave(), asyncio.sleep(0))
+
+
+async def interrupt_in_a_callback() -> None:
+    def callback() -> None:
+        raise KeyboardInterrupt("typo")
+
+    loop = asyncio.get_running_loop()
+    loop.call_soon(callback)
+    loop.call_soon(callback)
+    await asyncio.sleep(0)
+    raise Unrecoverable("typo")
+
+
+async def stop_the_loop() -> None:
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0)
+    raise Unrecoverable("typo")
+
+
+ESCAPES = {"beside": leave_beside, "callback": interrupt_in_a_callback, "loop": stop_the_loop}
+
+
+@agent.operation
+async def escape(way: str) -> None:
+    await ESCAPES[way]()
+
+
+@step
+async def escape_here(way: str) -> None:
+    await ESCAPES[way]()
+
+
+@workflow(supervision=Supervision(threshold=0))
+async def escaping(where: str, way: str) -> None:
+    await (escape(way) if where == "operation" else escape_here(way))
+
+
 STAYING = {"coroutine": stay, "thread": stay_in_a_thread, "step": stay_here}
 
 
@@ -138,4 +178,4 @@ async def staying(where: str) -> None:
     await STAYING[where]()
 
 
-app = App("containment", workflows=[bad, good, patient, asking, blocking, staying], agents=[agent])
+app = App("containment", workflows=[bad, good, patient, asking, blocking, staying, escaping], agents=[agent])

@@ -38,3 +38,18 @@ def test_what_raises_like_a_signal_ends_its_task_and_no_process(tmp_path: Path, 
         assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
         process.tell(signal.SIGINT)
         assert process.ended() == 0
+
+
+ESCAPES = [(where, way) for where in ("operation", "step") for way in ("beside", "callback", "loop")]
+
+
+@pytest.mark.parametrize(("where", "way"), sampled(ESCAPES, ("operation", "beside")))
+def test_what_leaves_the_loop_past_its_call_fails_its_attempt_and_ends_no_process(
+    tmp_path: Path, where: str, way: str
+) -> None:
+    with running(tmp_path, "run", APP) as process:
+        failed = done(tmp_path, "submit", URL, "escaping", f'"{where}"', f'"{way}"', "--wait")
+        assert (failed.returncode, "typo" in failed.stderr) == (1, True)
+        process.tell(signal.SIGINT)
+        assert process.ended() == 0
+        assert "code of the application stopped the event loop" in process.errors.read_text()

@@ -22,7 +22,7 @@ from stepward.cli.screen import screen
 from stepward.cli.signals import Signals
 from stepward.cli.tether import Tether
 from stepward.host import tune_process
-from stepward.interrupts import write_at_once
+from stepward.interrupts import pass_interrupt, write_at_once
 from stepward.running import Running
 from stepward.settings import Settings
 from stepward.store.address import shown
@@ -69,11 +69,30 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
             lifts.append(bound_end(code))
 
     try:
-        asyncio.run(bounded())
+        with asyncio.Runner() as runner:
+            _run_on(runner.get_loop(), bounded())
     finally:
         # From here on it is whoever called: a command has a bound of its own, a test goes on.
         for lift in lifts:
             lift()
+
+
+def _run_on(loop: asyncio.AbstractEventLoop, serving: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end, though code of the application may stop the loop.
+
+    asyncio lets ``SystemExit`` and ``KeyboardInterrupt`` of a callback, or of a task beside the call, out of the loop.
+    """
+    task = loop.create_task(serving)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
+            if task.done():
+                raise
+            pass_interrupt(error)
+            loop.call_exception_handler(
+                {"message": "code of the application stopped the event loop", "exception": error}
+            )
 
 
 def patience(settings: Settings) -> float:
