@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
+from stepward.scheduler.forward import Forward
 from stepward.testing.bugs import BUGS
+from stepward.testing.cut import CALM
 from stepward.testing.run import run_seed
 from stepward.testing.simulate import Summary, main, results
 
@@ -134,3 +137,23 @@ def test_the_command_names_the_seed_and_the_invariant(capsys: pytest.CaptureFixt
 def test_the_command_ends_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seeds", "5", "--jobs", "1", "--verbose"]) == 0
     assert "faults" in capsys.readouterr().out
+
+
+def test_where_no_fault_strikes_nothing_is_tried_or_called_twice() -> None:
+    """S36."""
+    calm = [run_seed(seed, cut=CALM) for seed in (15, 16, 17)]
+    assert [result.violations for result in calm] == [[], [], []]
+    assert not any(result.faults for result in calm)
+
+
+def test_a_call_that_no_fault_explains_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Scheduler that forgets too early what it has asked for asks again, when a change misses."""
+    original = Forward.resolve
+
+    def resolve(self: Any, resident: Any, step: Any, reply: Any, now: float) -> None:
+        resident.sent.pop((step.run, step.key), None)
+        original(self, resident, step, reply, now)
+
+    monkeypatch.setattr(Forward, "resolve", resolve)
+    (violation, *_) = run_seed(15, cut=CALM).violations
+    assert violation.startswith("S36: mail was called 2 times under ")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stepward.testing.faults import KINDS
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -20,6 +22,8 @@ class Cut:
 
 
 WHOLE = Cut()
+CALM = Cut(faults=KINDS)
+"""No fault strikes."""
 
 
 @dataclass(frozen=True, slots=True)

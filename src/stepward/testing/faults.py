@@ -123,6 +123,8 @@ HIGHEST = Rates(
 """The strongest that a world gets; for ``every`` the shortest mean time."""
 
 
+KINDS = frozenset(field.name for field in fields(Rates))
+"""All that may strike."""
 HARSH = (
     "clock_rate",
     "queues_in_store",

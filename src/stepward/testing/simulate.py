@@ -15,6 +15,7 @@ from pathlib import Path
 
 from stepward.testing.bugs import BUGS, planted
 from stepward.testing.corpus import Corpus
+from stepward.testing.cut import CALM, WHOLE, Cut
 from stepward.testing.run import Result, run_seed
 
 CHUNK = 10
@@ -26,7 +27,8 @@ LEAST_DONE = 0.2
 class Summary:
     """What many seeds together did."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_calm: bool = False) -> None:
+        self._is_calm = is_calm
         self.seeds = 0
         self.tasks = 0
         self.processed = 0
@@ -51,7 +53,7 @@ class Summary:
     @property
     def void(self) -> str | None:
         """Why the run proves nothing, if so: no fault was delivered, or hardly a task got anywhere."""
-        if self.seeds and not self.faults:
+        if self.seeds and not self.faults and not self._is_calm:
             return "no fault was delivered"
         if self.seeds and self.processed < LEAST_DONE * self.tasks:
             return f"only {self.processed} of {self.tasks} tasks were processed"
@@ -65,9 +67,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _find_all(options.seeds or BUG_SEEDS, options.first, options.jobs)
     if options.corpus is not None and not _holds(Corpus(options.corpus), options.first):
         return 1
-    summary = Summary()
+    summary = Summary(is_calm=options.calm)
     began = time.perf_counter()
-    for result in results(range(options.first, options.first + (options.seeds or 100)), options.bug, options.jobs):
+    seeds = range(options.first, options.first + (options.seeds or 100))
+    for result in results(seeds, options.bug, options.jobs, CALM if options.calm else WHOLE):
         summary.add(result)
         if options.verbose:
             _tell_seed(result)
@@ -92,14 +95,14 @@ def _holds(corpus: Corpus, first: int) -> bool:
     return not summary.broken
 
 
-def results(seeds: Sequence[int], bug: str | None, jobs: int) -> Iterator[Result]:
+def results(seeds: Sequence[int], bug: str | None, jobs: int, cut: Cut = WHOLE) -> Iterator[Result]:
     """Run seeds, on several processors if there are; whoever stops listening stops the work."""
     if jobs <= 1 or len(seeds) < 2 * CHUNK:
-        yield from _chunk(list(seeds), bug)
+        yield from _chunk(list(seeds), bug, cut)
         return
     chunks = [list(seeds[start : start + CHUNK]) for start in range(0, len(seeds), CHUNK)]
     with _workers(jobs) as pool:
-        for found in pool.map(_listed, chunks, [bug] * len(chunks)):
+        for found in pool.map(_listed, chunks, [bug] * len(chunks), [cut] * len(chunks)):
             yield from found
 
 
@@ -112,16 +115,16 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _listed(seeds: list[int], bug: str | None) -> list[Result]:
-    return list(_chunk(seeds, bug))
+def _listed(seeds: list[int], bug: str | None, cut: Cut) -> list[Result]:
+    return list(_chunk(seeds, bug, cut))
 
 
-def _chunk(seeds: list[int], bug: str | None) -> Iterator[Result]:
+def _chunk(seeds: list[int], bug: str | None, cut: Cut) -> Iterator[Result]:
     gc.collect()
     gc.freeze()
     with planted(bug):
         for seed in seeds:
-            yield run_seed(seed)
+            yield run_seed(seed, cut=cut)
             gc.collect()
 
 
@@ -178,6 +181,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--bugs", action="store_true", help="plant each bug in turn, and say after which seed it showed"
     )
+    parser.add_argument("--calm", action="store_true", help="leave all faults out: nothing may be done twice")
     parser.add_argument("--corpus", type=Path, help="a folder of what once broke, to be run first")
     parser.add_argument("--go-on", action="store_true", help="do not stop at the first broken seed")
     parser.add_argument("--verbose", action="store_true", help="tell of each seed")

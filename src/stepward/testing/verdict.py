@@ -16,6 +16,8 @@ from stepward.testing.world import World
 BUGS = frozenset({"internal", "change_refused"})
 """Alerts about a task that blame Stepward itself."""
 BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
+BY_PEOPLE = frozenset({"desk.ask"})
+"""Operations that people finish from outside, who may take longer than the step has."""
 WITH_UNDO = frozenset({"pay.charge", "ship.send", "mail.post", "lab.act"})
 
 
@@ -43,6 +45,8 @@ class Verdict:
                 self._done(task, accounts.get(task.uid, []))
                 await self._replay(task, store)
         self._booked()
+        if not self._trace.faults:
+            self._no_more_than_needed()
 
     def _submissions(self) -> None:
         uids = {task.id: task.uid for task in self._mirror.tasks.values()}
@@ -148,3 +152,15 @@ class Verdict:
         done = {s.acts_under for s in self._mirror.steps.values() if s.name == "booked" and s.state == "completed"}
         if missing := done - set(rows) - self._world.rules.marked:
             self._trace.violated("S12", f"transactional steps completed without their rows: {sorted(missing)[:3]}")
+
+    def _no_more_than_needed(self) -> None:
+        """S36: in a world without a fault each step has one attempt, and one call of its service."""
+        for step in self._mirror.steps.values():
+            if step.attempt > 1 and step.name not in BY_PEOPLE:
+                self._trace.violated("S36", f"{step.task}/{step.key} has {step.attempt} attempts, without a fault")
+        for service in (*self._world.services.values(), self._world.lab):
+            for key, account in service.accounts.items():
+                if account.calls > 1:
+                    self._trace.violated(
+                        "S36", f"{service.name} was called {account.calls} times under {key}, without a fault"
+                    )
