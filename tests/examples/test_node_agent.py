@@ -104,24 +104,31 @@ async def node_agent(broker: str, mail: ServiceProcess) -> AsyncIterator[asyncio
         await agent.wait()
 
 
-@pytest.fixture
-async def shop(broker: str, services: dict[str, ServiceProcess], tmp_path: Path) -> AsyncIterator[Shop]:
-    store = f"sqlite:///{tmp_path}/orders.db"
+@asynccontextmanager
+async def shop_at(broker: str, address: str, mail: ServiceProcess, folder: Path) -> AsyncIterator[Shop]:
+    """The application at an address of the broker."""
+    store = f"sqlite:///{folder}/orders.db"
     app = App(
-        "orders", workflows=WORKFLOWS.values(), agents=AGENTS, store=store, transport=broker, supervisor_every="50ms"
+        "orders", workflows=WORKFLOWS.values(), agents=AGENTS, store=store, transport=address, supervisor_every="50ms"
     )
     app.submission(submission.QUEUE, accept=submission.accept)
     async with (
         tapped_nats(broker, "orders") as tap,
         app.running(agents=["stock", "payment", "parcel"], drain="100ms"),
         app.client() as client,
-        Queues(broker, app="orders") as queues,
-        node_agent(broker, services["mail"]) as agent,
+        Queues(address, app="orders") as queues,
+        node_agent(address, mail) as agent,
     ):
         async with client.transaction() as transaction:
             await database.create_table(transaction)
-        shop = Shop(client, queues, tap, services["mail"], agent)
+        shop = Shop(client, queues, tap, mail, agent)
         await shop.mail_is_served()
+        yield shop
+
+
+@pytest.fixture
+async def shop(broker: str, services: dict[str, ServiceProcess], tmp_path: Path) -> AsyncIterator[Shop]:
+    async with shop_at(broker, broker, services["mail"], tmp_path) as shop:
         yield shop
     await clear(broker, "orders")
 
@@ -134,6 +141,16 @@ async def test_an_order_goes_through(shop: Shop) -> None:
     assert (letter["order_id"], letter["details"], letter["key"]) == ("order-1", {"template": "on-its-way"}, key)
     (step,) = [step for step in await shop.client.task("order-1").steps() if step.name == "mail.send"]
     assert (key.endswith("/1/mail.send/1"), step.attempt) == (True, 1)
+
+
+async def test_at_an_address_with_a_prefix_it_serves_that_application_and_no_other(
+    broker: str, services: dict[str, ServiceProcess], tmp_path: Path
+) -> None:
+    async with shop_at(broker, f"{broker}?prefix=staging", services["mail"], tmp_path) as shop:
+        await shop.order("order-5")
+        await shop.completed("order-5")
+        assert len(await shop.mail.ledger()) == 1
+        assert list(shop.tap) == [], "what has no prefix"
 
 
 async def test_it_says_what_the_wire_is_described_to_be(shop: Shop) -> None:

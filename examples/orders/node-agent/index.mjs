@@ -4,14 +4,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, nanos } from "@nats-io/transport-node";
 
-const STREAM = "STEPWARD_orders", NAME = "agents_mail", TOLD = "stepward.orders.told", CAPACITY = 16;
+const [HOSTS, OPTIONS] = (process.env.STEPWARD_TRANSPORT ?? "nats://127.0.0.1:4222").replace("nats://", "").split("?");
+const PREFIX = new URLSearchParams(OPTIONS).get("prefix"), ROOT = `${PREFIX ? `${PREFIX}.` : ""}stepward.orders`;
+const STREAM = PREFIX ? `${PREFIX}+STEPWARD_orders` : "STEPWARD_orders", NAME = "agents_mail", CAPACITY = 16;
 const LEASE = 1_000 * parseFloat(process.env.STEPWARD_LEASE ?? "10s"); // as the application has it
 const SERVICE = process.env.ORDERS_MAIL_URL ?? "http://127.0.0.1:8104";
-const SERVERS = (process.env.STEPWARD_TRANSPORT ?? "nats://127.0.0.1:4222").replace(/^nats:\/\/|\?.*$/g, "").split(",");
 const SOURCE = `/stepward/orders/mail-${randomUUID()}`, STORE = process.env.ORDERS_STORE_ID; // it serves, if given
-const CONFIG = { durable_name: NAME, filter_subject: "stepward.orders.queue.agents.mail", ack_wait: nanos(LEASE),
+const CONFIG = { durable_name: NAME, filter_subject: `${ROOT}.queue.agents.mail`, ack_wait: nanos(LEASE),
   ack_policy: AckPolicy.Explicit, max_ack_pending: 100_000, inactive_threshold: nanos(3_600_000) };
-const nats = await connect({ servers: SERVERS, maxReconnectAttempts: -1, waitOnFirstConnect: true });
+const nats = await connect({ servers: HOSTS.split(","), maxReconnectAttempts: -1, waitOnFirstConnect: true });
 const queues = jetstream(nats), calls = new Map(); let leaving = false; // calls by step: what cuts each short
 const nameOf = (event) => [event.correlationid, event.run, event.step].join(" ");
 const left = (request) => Date.parse(request.expirytime) - Date.now();
@@ -45,10 +46,9 @@ async function answer(request) { // past the complete-by, and where nobody waits
     if (stop.signal.aborted || left(request) <= 0) return;
     const reply = { specversion: "1.0", type: "stepward.reply", id: `${id}/reply`, store, proof,
       source: "/stepward/orders/agents.mail", correlationid, run, step, attempt, outcome, maybedone, data };
-    await queues.publish(`stepward.orders.queue.${replyto}`, JSON.stringify([reply]));
+    await queues.publish(`${ROOT}.queue.${replyto}`, JSON.stringify([reply]));
   } finally {
-    clearTimeout(timer);
-    calls.delete(nameOf(request));
+    clearTimeout(timer), calls.delete(nameOf(request));
   }
 }
 
@@ -59,9 +59,9 @@ async function serve(message) { // acknowledged once all of it is dealt with; if
   clearInterval(lease);
 }
 
-const announce = () => nats.publish(TOLD, JSON.stringify({ specversion: "1.0", type: "stepward.capacity",
+const announce = () => nats.publish(`${ROOT}.told`, JSON.stringify({ specversion: "1.0", type: "stepward.capacity",
   id: randomUUID(), source: SOURCE, subject: "agents.mail", capacity: leaving ? 0 : CAPACITY, inflight: calls.size }));
-nats.subscribe(TOLD, { callback: (_, message) => { // a revocation
+nats.subscribe(`${ROOT}.told`, { callback: (_, message) => { // a revocation
   if (read(message).type === "stepward.revocation") calls.get(nameOf(read(message)))?.abort();
 } });
 process.once("SIGTERM", () => { leaving = true; announce(); });
