@@ -9,9 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from servers import pgbouncer
 from servers.postgres import versions
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
+from tests.programs import program
 from tests.store.conformance.world import MadePlace, Maker, Place, World, scheduler
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.server import Servers
@@ -19,6 +21,7 @@ from tests.store.postgres.worlds import SchemaPlace
 from tests.tiers import nightly, served
 
 POOLED = "postgres_pooled"
+BOUNCED = "postgres_bounced"
 NEWEST = f"postgres_{max(versions())}"
 """Each change is tried on it; on the oldest a stream of all verbs is (``tests/store/test_differential.py``)."""
 SERVED = [f"postgres_{version}" for version in versions()]
@@ -27,6 +30,7 @@ PLACES = [
     "sqlite_memory",
     *(served(name) if name == NEWEST else nightly(name) for name in SERVED),
     nightly(POOLED),
+    nightly(BOUNCED),
 ]
 
 
@@ -46,6 +50,13 @@ async def _place(name: str, servers: Servers, folder: Path) -> AsyncIterator[Pla
         port = urlsplit(address).port
         assert port is not None
         async with pooler(port) as ours:
+            yield PooledPlace(address.replace(str(port), str(ours)))
+    elif name == BOUNCED:
+        program(str(pgbouncer.PROGRAM), "Debian's package pgbouncer")
+        address = await servers.emptied(max(versions()))
+        port = urlsplit(address).port
+        assert port is not None
+        with pgbouncer.running(port, "transaction") as ours:
             yield PooledPlace(address.replace(str(port), str(ours)))
     elif kind == "postgres":
         yield SchemaPlace(await servers.emptied(variety))

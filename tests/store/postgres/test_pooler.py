@@ -19,7 +19,7 @@ async def test_a_pooler_is_recognised_and_worked_through(database: Database) -> 
     async with pooler(database.server.port) as port:
         store = await database.opened(address=f"postgresql://postgres@127.0.0.1:{port}/{database.name}")
         assert store._database.connector.pooled
-        await _works(world, store)
+        await works(world, store)
         await store.close()
 
 
@@ -27,7 +27,7 @@ async def test_a_pooler_may_be_named(database: Database) -> None:
     world = World(lambda environment: database.store())
     store = await database.opened(address=f"{database.address}?pooler=transaction")
     assert store._database.connector.pooled
-    await _works(world, store)
+    await works(world, store)
 
 
 async def test_who_listens_hears_of_what_came_through_a_pooler(database: Database) -> None:
@@ -41,7 +41,8 @@ async def test_who_listens_hears_of_what_came_through_a_pooler(database: Databas
         await store.close()
 
 
-async def _works(world: World, store: PostgresStore) -> None:
+async def works(world: World, store: PostgresStore) -> None:
+    """Submits, claims, commits, shares transactions and reads: each kind of statement."""
     await scheduler(store)
     for _ in range(3):
         task = await claimed(world, store)
