@@ -321,6 +321,26 @@ async def test_a_task_that_waits_for_code_can_be_cancelled_from_its_record(world
     assert service.log == ["do charge", "undo charge"]
 
 
+async def test_the_alert_is_settled_when_the_last_task_at_its_place_ends_by_its_deadline(
+    world: World, service: Service
+) -> None:
+    fits = True
+
+    @workflow(name="order", complete_by="1m")
+    async def switched() -> None:
+        await (service.do("charge") if fits else service.note("charge"))
+        await wait_for("go")
+
+    handle = await waiting(world, switched, service)
+    fits = False
+    client = await world.start([switched], [service.agent])
+    handle = client.task(handle.id)
+    await handle.signal("go")
+    await until(lambda: is_stopped(handle))
+    await in_state(handle, TaskState.ERROR)
+    assert [alert.kind for alert in await client.alerts()] == ["task_error"]
+
+
 async def test_a_failure_recorded_meanwhile_is_delivered_and_not_repeated(world: World, service: Service) -> None:
     begun = asyncio.Event()
     service.plan("do charge", until_set(begun), until_set(begun), refuse())

@@ -199,6 +199,9 @@ class Ends:
         task = resident.task
         change = resident.changed()
         change.move = self.move(task, after, now, inbox=resident.inbox, release=True, output=output, error=error)
+        if change.fits is None:
+            # It waits for code that fits no longer.
+            change.fits = stopped.place_of(task)
         resident.tell(OF_STATE[after], now, **ended_with(output, error))
         if task.parent is not None:
             change.post(
