@@ -7,9 +7,11 @@ import contextlib
 import re
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from stepward import Agent, App, Retry, Supervision, Unrecoverable, step, wait_for, workflow
+from stepward.store.contract import Transaction
 
 
 def say(line: str) -> None:
@@ -90,9 +92,22 @@ async def block_here() -> None:
     time.sleep(1e6)
 
 
+@step(complete_by="10m", transaction=True)
+async def block_in_a_transaction(transaction: Transaction) -> None:
+    await transaction.execute("create table if not exists mine (id text)")
+    time.sleep(1e6)
+
+
+BLOCKING: dict[str, Callable[[], Awaitable[None]]] = {
+    "operation": block,
+    "step": block_here,
+    "transaction": block_in_a_transaction,
+}
+
+
 @workflow
 async def asking(what: str) -> None:
-    await (block() if what == "operation" else block_here())
+    await BLOCKING[what]()
 
 
 @step

@@ -105,12 +105,13 @@ def test_a_process_that_is_killed_while_it_hangs_has_counted(tmp_path: Path) -> 
         assert in_state(tmp_path, "culprit", "error")["error"]["type"] == "Hangs"
 
 
-@pytest.mark.parametrize("what", sampled(("operation", "step"), "operation"))
+@pytest.mark.parametrize("what", sampled(("operation", "step", "transaction"), "operation"))
 def test_an_operation_or_step_that_blocks_the_loop_is_counted_on_its_task(tmp_path: Path, what: str) -> None:
     with running(tmp_path, "run", APP, **HASTY) as first:
         assert done(tmp_path, "submit", URL, "asking", f'"{what}"', "--id", "culprit").returncode == 0
         assert first.ended() == 1
         assert "/1 of task culprit at application.py:" in last_line(first)
+        assert "counted as its hang no. 1" in last_line(first)
     with running(tmp_path, "run", APP, **HASTY) as second:
         assert second.ended() == 1
     with running(tmp_path, "run", APP, **HASTY):

@@ -38,6 +38,7 @@ class Watched:
             lease=lease,
             limit=limit,
             count=self._count,
+            break_off=lambda: False,
             leave=self._leave,
             end=lambda code, why: self.did.put((code, why)),
         )

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
+
+import apsw
+import pytest
 
 from stepward.store.contract import TaskFilter
 from stepward.store.sqlite import SqliteStore
@@ -30,6 +34,24 @@ async def test_a_transaction_begins_when_another_process_ends_its_own(tmp_path: 
         assert await transaction.execute("select x from app") == [(1,)]
     await here.close()
     await there.close()
+
+
+async def test_a_transaction_whose_loop_hangs_is_broken_off_by_a_thread(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    here = await opened(path)
+    other = apsw.Connection(str(path))
+    assert not here.break_off()
+    with pytest.raises(apsw.ConnectionClosedError):
+        async with here.transaction() as transaction:
+            await transaction.execute("create table app (x)")
+            thread = threading.Thread(target=here.break_off)
+            thread.start()
+            thread.join()
+            other.execute("create table app (x)")
+            await transaction.execute("insert into app values (1)")
+    assert other.execute("select x from app").fetchall() == []
+    other.close()
+    await here.close()
 
 
 async def test_whoever_only_looks_waits_for_no_writer(tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ class Hangs:
         finally:
             await store.close()
 
+    def break_off(self) -> bool:
+        """Let go of a transaction in which the hanging code stands, and whether there was one."""
+        return self._parts.store.break_off()
+
     async def leave(self) -> None:
         """Free what this process holds; none of it is counted as failed."""
         store = open_store(self._parts.settings.store, app=self._parts.app, environment=self._parts.environment)

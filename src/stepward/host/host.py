@@ -303,6 +303,7 @@ class Host:
             lease=settings.lease,
             limit=settings.hang_limit,
             count=hangs.count,
+            break_off=hangs.break_off,
             leave=hangs.leave,
         )
 

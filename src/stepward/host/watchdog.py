@@ -49,6 +49,7 @@ class Watchdog:
         lease: float,
         limit: float | None,
         count: Count,
+        break_off: Callable[[], bool],
         leave: Callable[[], Awaitable[None]],
         end: End = end_at_once,
     ) -> None:
@@ -57,6 +58,7 @@ class Watchdog:
         self._lease = lease
         self._limit = None if limit is None else max(limit, lease)
         self._count = count
+        self._break_off = break_off
         self._leave = leave
         self._end = end
         self._over = threading.Event()
@@ -68,6 +70,8 @@ class Watchdog:
         """Whether the loop has moved since it was last asked to."""
         self._told = self._counted = False
         self._said = ""
+        self._hangs: int | None = None
+        """The number that the hang got on its task; None while it is not counted."""
         self._alarm = Alarm(PATIENCE, EVERY)
 
     def start(self) -> None:
@@ -104,6 +108,7 @@ class Watchdog:
     def _ask(self, now: float) -> None:
         self._told = self._counted = False
         self._said = ""
+        self._hangs = None
         self._asked_at = now
         self._has_answered = False
         with suppress(RuntimeError):  # the loop is closed: whoever closed it stops this thread
@@ -132,13 +137,17 @@ class Watchdog:
     def _count_hang(self, still: float, blamed: Blamed) -> None:
         if blamed.task is None:
             return
-        hangs = _run(self._count(blamed))
+        hangs = self._hangs = _run(self._count(blamed))
         self._said = "not counted: the store gave no answer" if hangs is None else f"counted as its hang no. {hangs}"
         self._tell("task.hung", what=blamed.what, where=blamed.at, seconds=round(still, 1), hangs=hangs)
 
     def _end_process(self, still: float, blamed: Blamed) -> None:
+        is_broken_off = self._break_off()
+        if is_broken_off and self._hangs is None:
+            # The file was locked by the code that hangs: now it can be counted.
+            self._count_hang(still, blamed)
         _run(self._leave())
-        if self._has_answered:
+        if self._has_answered and not is_broken_off:
             return
         said = f" ({self._said})" if self._said else ""
         self._end(

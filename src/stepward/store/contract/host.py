@@ -66,6 +66,13 @@ class HostStore(Protocol):
         """
         ...
 
+    def break_off(self) -> bool:
+        """Roll back a transaction that is open here and keeps other writers out, and whether there was one.
+
+        For a thread that ends the process because its event loop hangs; this object is of no use afterwards.
+        """
+        ...
+
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
         """Code of the task held up an event loop for a whole lease: how often so far, None if it ended or is not there.
 

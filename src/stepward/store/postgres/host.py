@@ -78,6 +78,10 @@ class PostgresHost:
         await self._lane.write(leases.retire, instance, self._clock.now(), in_order=in_order)
         self._bell.ring()
 
+    def break_off(self) -> bool:
+        """See ``HostStore.break_off``: an open transaction keeps nobody out of the whole database."""
+        return False
+
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
         """See ``HostStore.count_hang``."""
         hangs = await self._lane.write(_count_hang, task, sender, where, self._clock.now())

@@ -114,6 +114,18 @@ class Connection:
         value: int = self.raw.execute("pragma data_version").get
         return value
 
+    def break_off(self) -> bool:
+        """Close it from another thread, which rolls back; False, and nothing done, outside of a transaction."""
+        # Closed and not only rolled back: what its own thread may still run must not commit by itself.
+        try:
+            if not self.raw.in_transaction:
+                return False
+            self.raw.interrupt()
+            self.raw.close(True)
+        except apsw.Error:  # its own thread was in it at this very moment
+            return False
+        return True
+
     def close(self) -> None:
         """Let go of the file."""
         self.raw.close()

@@ -114,6 +114,10 @@ class Database:
         before, self._version = self._version, version
         return version != before
 
+    def break_off(self) -> bool:
+        """See ``HostStore.break_off``: only the connection for transactions that stay open can hold the file."""
+        return self._second is not None and self._second.break_off()
+
     def close(self) -> None:
         """Let go of every connection."""
         for connection in (self._second, self.connection):

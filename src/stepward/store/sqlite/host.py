@@ -63,6 +63,10 @@ class SqliteHost:
         """See ``HostStore.retire``."""
         await self._database.write(leases.retire, instance, self._clock.now(), in_order=in_order)
 
+    def break_off(self) -> bool:
+        """See ``HostStore.break_off``."""
+        return self._database.break_off()
+
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
         """See ``HostStore.count_hang``."""
         return await self._database.write(_count_hang, task, sender, where, self._clock.now())

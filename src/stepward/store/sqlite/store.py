@@ -177,6 +177,7 @@ class SqliteStore:
         self.register_workflows = host.register_workflows
         self.renew = host.renew
         self.retire = host.retire
+        self.break_off = host.break_off
         self.count_hang = host.count_hang
         self.warn = host.warn
         self.end_warning = host.end_warning
