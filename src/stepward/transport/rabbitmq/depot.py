@@ -73,10 +73,11 @@ class RabbitDepot:
             end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
             while not await self._published(queue, posted, line, end):
                 continue
-        if queue.startswith(RESPONSES) and self._copies is not None:
+        if queue.startswith(RESPONSES):
             # The message itself is safe: who watches may miss one.
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {queue}"):
-                await self._copies.publish(Message(posted.body), queue, mandatory=False)
+                copies = await self._copies_over(line)
+                await copies.publish(Message(posted.body), queue, mandatory=False)
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """See ``Depot.standing``: a server lists no queues, and knows who reads those that are named."""
@@ -103,9 +104,15 @@ class RabbitDepot:
         """See ``Depot.close``."""
         await self._link.close()
 
-    async def _opened(self, line: Line) -> None:
-        channel = await line.connection.channel(publisher_confirms=False)
-        self._copies = await self._declarations.copies(channel)
+    async def _opened(self, _: Line) -> None:
+        self._copies = None
+
+    async def _copies_over(self, line: Line) -> AbstractExchange:
+        """Where copies go, made with the first event: a login that tells none needs no right to it."""
+        if self._copies is None:
+            channel = await line.connection.channel(publisher_confirms=False)
+            self._copies = await self._declarations.copies(channel)
+        return self._copies
 
     async def _ensure(self, queue: str, line: Line) -> None:
         if line is not self._line:
