@@ -23,7 +23,7 @@ from stepward.transport.names import BrokerNames
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.encrypted import EncryptedClient
 from stepward.transport.nats.login import login_of
-from stepward.transport.nats.refusing import PERMISSIONS, refusal
+from stepward.transport.nats.refusing import PERMISSIONS, advice, refusal
 from stepward.transport.tls import handshake_error
 
 CONNECT_SECONDS = 2
@@ -110,8 +110,7 @@ class Link:
     def refused(self, what: str, reason: str) -> QueueRefused:
         """The error for what the servers refuse."""
         return QueueRefused(
-            f"{what}: expected NATS at {self.address.shown} to do its part, found: {reason}; "
-            "look at the limits and permissions there",
+            f"{what}: expected NATS at {self.address.shown} to do its part, found: {reason}; {advice(reason)}",
             reason=reason,
         )
 
