@@ -11,6 +11,7 @@ from tests.deploy.files import ROOT
 GUIDE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RIGHTS = "Rights on PostgreSQL, for each kind of process"
+BROKER = "What to set on a broker"
 TRY_IT = "Try it"
 
 
@@ -24,6 +25,11 @@ class Command(NamedTuple):
     def arguments(self) -> list[str]:
         """What stands behind the program's name."""
         return shlex.split(self.line.rpartition("stepward ")[2].rstrip(")"))
+
+    @property
+    def words(self) -> list[str]:
+        """All of it, as a shell reads it."""
+        return shlex.split(self.line)
 
 
 def section(title: str) -> str:
@@ -43,10 +49,26 @@ def application() -> str:
     return blocks("python", GUIDE)[0]
 
 
-def files(text: str) -> dict[str, str]:
-    """By name, the files in ``/etc/stepward`` that the section prints."""
+def files(text: str, header: str = "") -> dict[str, str]:
+    """By name, the files in ``/etc/stepward`` that the section prints under ``# HEADER FILE``."""
     printed = "".join(blocks("ini", text))
-    return dict(re.findall(r"^# /etc/stepward/(\S+)\n((?:[A-Z].*\n)+)", printed, re.MULTILINE))
+    return dict(re.findall(rf"^# {header}/etc/stepward/(\S+)\n((?:[A-Z].*\n)+)", printed, re.MULTILINE))
+
+
+def more(text: str) -> dict[str, str]:
+    """By name, the lines that the section adds to such files."""
+    return files(text, "more in ")
+
+
+def drop_in(text: str) -> str:
+    """What the section has ``systemctl edit`` add to a unit."""
+    [found] = [block for block in blocks("ini", text) if block.startswith("[Service]")]
+    return found
+
+
+def part(text: str, beginning: str, end: str) -> str:
+    """The text from one of its lines to another."""
+    return text[text.index(f"\n{beginning}") :].partition(f"\n{end}")[0]
 
 
 def commands(block: str) -> list[Command]:

@@ -35,9 +35,10 @@ class Host:
         (self.state / "shop.py").write_text(guide.application(), encoding="utf-8")
 
     def install(self, files: Mapping[str, str]) -> None:
-        """Write files of settings; a later one replaces an earlier one of its name."""
+        """Write files of settings, or add to those that are there."""
         for name, text in files.items():
-            (self._etc / name).write_text(self._ours(text), encoding="utf-8")
+            with (self._etc / name).open("a", encoding="utf-8") as file:
+                file.write(self._ours(text))
 
     def settings(self, name: str) -> dict[str, str]:
         """What a file of settings says; nothing if there is none."""
@@ -45,16 +46,15 @@ class Host:
         lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
         return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
 
-    def start(self, unit: str, options: str = "") -> Process:
-        """Start a unit, and wait until it is ready; ``options`` are what a drop-in adds to its command."""
+    def start(self, unit: str, drop_in: str = "") -> Process:
+        """Start a unit, and wait until it is ready; the drop-in is read after its text."""
         text = (DEPLOY / "systemd" / f"{unit}@.service").read_text(encoding="utf-8")
-        said = read(text.replace("%S", str(self.state.parents[1])).replace("%i", "shop"))
+        said = read(f"{text}\n{drop_in}".replace("%S", str(self.state.parents[1])).replace("%i", "shop"))
         environment = dict(PACE) | dict(each.split("=", 1) for each in said["Environment"])
         for file in said["EnvironmentFile"]:
             environment |= self.settings(Path(file).name)
-        [command] = said["ExecStart"]
-        line = command.replace("${APP}", environment.pop("APP", "")) + options
-        return self.run(shlex.split(line)[1:], environment)
+        command = said["ExecStart"][-1].replace("${APP}", environment.pop("APP", ""))
+        return self.run(shlex.split(command)[1:], environment)
 
     def run(self, arguments: list[str], environment: Mapping[str, str]) -> Process:
         """Start a process that runs on, and wait until it is ready."""

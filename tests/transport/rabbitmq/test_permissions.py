@@ -29,26 +29,28 @@ pytestmark = pytest.mark.servers
 
 PAGE = Path(__file__).parents[3] / "docs" / "deployment.md"
 SALT = b"salt"
+SEVERAL_KINDS = (r"^stepward\.shop\..*", r"^(stepward\.shop\..*|amq\.default)$", r"^stepward\.shop\..*")
+"""For a process that runs more than one kind."""
 MAIL, OWN = "stepward.shop.agents.mail", "stepward.shop.agents.payments"
 
 
 def documented() -> dict[str, tuple[str, str, str]]:
     """By user, what it may configure, write and read."""
-    found = re.findall(r"rabbitmqctl set_permissions (\w+) '(.*?)' '(.*?)' '(.*?)'", PAGE.read_text())
-    assert len(found) == 2
+    found = re.findall(r"rabbitmqctl set_permissions -p shop (\w+) '(.*?)' '(.*?)' '(.*?)'", PAGE.read_text())
+    assert len(found) == 4
     return {user: (configure, write, read) for user, configure, write, read in found}
 
 
 def documented_topics() -> list[tuple[str, str, str, str]]:
     """The user, the exchange, and the routing keys that it may write and read."""
-    found = re.findall(r"rabbitmqctl set_topic_permissions (\w+) (\S+) '(.*?)' '(.*?)'", PAGE.read_text())
+    found = re.findall(r"rabbitmqctl set_topic_permissions -p shop (\w+) (\S+) '(.*?)' '(.*?)'", PAGE.read_text())
     assert len(found) == 1
     return [(user, exchange, write, read) for user, exchange, write, read in found]
 
 
 def definitions() -> str:
     """Those users, each with its name as the password."""
-    rights = {"guest": (".*", ".*", ".*"), **documented()}
+    rights = {"guest": (".*", ".*", ".*"), "shop": SEVERAL_KINDS, **documented()}
     users = [{"name": user, "password_hash": _hash(user), "tags": ""} for user in rights]
     permissions = [
         {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}

@@ -1,0 +1,235 @@
+"""No right of docs/deployment.md is more than its login needs: each is used in the life of a shop, or is said here."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import asyncpg
+import nats as client
+import pytest
+
+from servers import postgres
+from tests.cli.processes import Process
+from tests.deploy import guide
+from tests.deploy.host import Host, survive_a_death, try_it
+from tests.deploy.layouts import OPERATOR, WEB, begun, beside, listen, over_nats
+
+pytestmark = pytest.mark.faults
+
+REQUEST = re.compile(r"cid:(\d+) .*<<- \[(PUB|HPUB|SUB) ([^\s\]]+)")
+LOGIN = re.compile(r"cid:(\d+) .*_INBOX\.shop\.(\w+)\.")
+STATEMENT = re.compile(r"^(shop_\w+)\|.*?LOG: {2}(?:statement|execute \S+): (.*?)(?=^\S*\|)", re.MULTILINE | re.DOTALL)
+RARE_AT_NATS = {
+    "scheduler": {"PUB stepward.shop.told": "tells Agents that workflow code has stopped waiting for a step"},
+    "payments": {
+        "PUB stepward.shop.queue.agents.payments": "gives back what came with other requests, and was not begun"
+    },
+    "web": {
+        "PUB $JS.API.STREAM.MSG.DELETE.STEPWARD_shop+responses": "deletes an event settled before those in front of it"
+    },
+}
+OF_QUEUES = {
+    "insert on dead_letter": "a request or reply that cannot be read",
+    "select on dead_letter": "the second of them in a queue, as they are counted",
+    "insert on audit": "an alert that this process acknowledges when its cause is gone",
+    "select on audit": "the chain of the audit",
+}
+OF_SIGNALS = {
+    "insert on signal_seen": "a signal that comes with an id",
+    "select on signal_seen": "a signal that comes with an id",
+}
+RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
+    "shop_scheduler": {
+        **OF_QUEUES,
+        **OF_SIGNALS,
+        "delete on step": "a step that goes with the run before it",
+        "delete on signal_seen": "more ids of signals than a task keeps",
+        "insert on inbox": "what is asked of a child, and told a parent",
+        "insert on agent": "an Agent that nobody has served yet",
+        "update on agent": "a breaker that opens",
+        "insert on schedule": "an application with recurring tasks",
+        "update on schedule": "an application with recurring tasks",
+        "insert on alert": "a task in error",
+        "insert on meta": "a store without an identity",
+    },
+    "shop_agent": {
+        **OF_QUEUES,
+        "update on agent": "a breaker that opens",
+        "insert on alert": "messages of another store",
+        "update on alert": "the same, at its end",
+        "insert on meta": "a store without an identity",
+    },
+    "shop_submission": {
+        **OF_QUEUES,
+        "insert on schedule": "an application with recurring tasks",
+        "update on schedule": "an application with recurring tasks",
+        "insert on meta": "a store without an identity",
+    },
+    "shop_supervisor": {
+        "insert on meta": "an outage, after which leases get a grace",
+        "update on meta": "an outage, after which leases get a grace",
+        "delete on meta": "an outage, after which leases get a grace",
+        "insert on inbox": "a task past its own deadline",
+        "delete on inbox": "a task that retention deletes",
+        "select on workflow": "a task that nobody serves",
+        "select on signal_seen": "a task that retention deletes",
+        "delete on signal_seen": "a task that retention deletes",
+        "delete on task": "a task that retention deletes",
+        "insert on task": "a recurring task",
+        "update on schedule": "a recurring task",
+        "insert on alert": "a task that nobody serves",
+    },
+    "shop_web": OF_SIGNALS,
+}
+LOGINS = frozenset(RARE_ON_POSTGRESQL)
+"""Operators and the owner have every right on the tables, as the page says."""
+INBOX = "_INBOX.shop.scheduler"
+GRANTED = """
+select c.relname::text, lower(p.privilege_type) from pg_class as c, aclexplode(c.relacl) as p
+where c.relnamespace = 'stepward_shop'::regnamespace and p.grantee = $1::regrole and c.relkind = 'r'
+"""
+
+
+def live(host: Host, queues: str) -> None:
+    """All that a shop meets, deaths, undo and mistakes included."""
+    scheduler, agent, *_ = begun(host)
+    try_it(host, WEB, OPERATOR)
+    listen(host, queues)
+    put_back(host)
+    give_up(host, agent)
+    survive_a_death(host, scheduler, "stepward-scheduler", WEB, OPERATOR)
+
+
+def put_back(host: Host) -> None:
+    """Post what no submission accepts, and have it tried again."""
+    host.ask("post", "shop:app", "orders", "7", "--id", "order-7", file=WEB)
+    while host.ask("dead-letters", "put-back", "1", file=OPERATOR).returncode:
+        pass
+
+
+def give_up(host: Host, agent: Process) -> None:
+    """Cancel a task while its Agent stands still, send a signal to another, and finish what is nobody's."""
+    agent.tell(19)
+    for order in ("order-8", "order-9"):
+        host.ask("submit", "shop:app", "fulfil", f'"{order}"', "--id", order, file=WEB)
+    host.ask("signal", "order-8", "go", "1", file=WEB)
+    host.ask("complete", "forged", "true", file=WEB)
+    host.ask("cancel", "order-8", file=OPERATOR)
+    agent.tell(18)
+
+
+async def spoil(host: Host) -> None:
+    """Put what is no event into the front end's queue, and an answer into that of a Scheduler that is over."""
+    instances = json.loads(host.ask("instances", "--json", file=OPERATOR).stdout)
+    [dead] = [each["id"] for each in instances if each["role"] == "scheduler" and not each["alive"]]
+    connection = await client.connect(host.settings("shop-scheduler.env")["STEPWARD_TRANSPORT"], inbox_prefix=INBOX)
+    try:
+        context = connection.jetstream()
+        await context.publish("stepward.shop.responses.web", b"junk")
+        await context.publish(f"stepward.shop.queue.replies.{dead}", b"[]")
+    finally:
+        await connection.close()
+
+
+def test_each_permission_at_nats_is_used(tmp_path: Path) -> None:
+    log = tmp_path / "nats.log"
+    with (
+        postgres.running() as server,
+        over_nats(server, tmp_path, f'\nlog_file: "{log}"\ntrace: true\n') as host,
+    ):
+        live(host, "STEPWARD_TRANSPORT")
+        asyncio.run(spoil(host))
+        listen(host, "STEPWARD_TRANSPORT", "order-6")
+        while "$JS.API.CONSUMER.LIST" not in log.read_text():
+            host.ask("instances", file=OPERATOR)
+        while "$JS.API.STREAM.MSG.DELETE.STEPWARD_shop " not in log.read_text():
+            host.ask("instances", file=OPERATOR)
+    assert unexplained(unused(log.read_text()), RARE_AT_NATS) == {}
+
+
+def unexplained(left: Mapping[str, Iterable[str]], rare: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """By login, the rights that nothing made use of and for which no reason is given."""
+    found = {login: [each for each in rights if each not in rare.get(login, {})] for login, rights in left.items()}
+    return {login: rights for login, rights in found.items() if rights}
+
+
+def unused(log: str) -> dict[str, list[str]]:
+    """By login, the permissions that nothing in the server's log made use of."""
+    logins = dict(LOGIN.findall(log))
+    used: dict[str, set[str]] = {}
+    for connection, verb, subject in REQUEST.findall(log):
+        used.setdefault(logins.get(connection, ""), set()).add(f"{'SUB' if verb == 'SUB' else 'PUB'} {subject}")
+    return {
+        login: [each for each in permissions if not any(_covers(each, subject) for subject in used.get(login, ()))]
+        for login, permissions in permitted().items()
+    }
+
+
+def permitted() -> dict[str, list[str]]:
+    """By login, what the page lets it publish and subscribe to."""
+    users = re.findall(r"user: (\w+).*?publish: \[(.*?)\].*?subscribe: \[(.*?)\]", guide.GUIDE, re.DOTALL)
+    return {
+        login: [f"PUB {each}" for each in re.findall(r'"(.*?)"', publish)]
+        + [f"SUB {each}" for each in re.findall(r'"(.*?)"', subscribe)]
+        for login, publish, subscribe in users
+    }
+
+
+def _covers(permission: str, subject: str) -> bool:
+    pattern = re.escape(permission).replace(r"\*", r"[^.]+").replace(">", ".+")
+    return re.fullmatch(pattern, subject) is not None
+
+
+def test_each_right_on_postgresql_is_used(tmp_path: Path) -> None:
+    settings = {"log_statement": "all", "log_min_messages": "log", "log_line_prefix": "%u|"}
+    with postgres.running(settings=settings) as server, beside(server, tmp_path) as host:
+        live(host, "STEPWARD_STORE")
+        log = (server.folder.parent / "data.log").read_text(errors="replace")
+        left = asyncio.run(unused_rights(server, log))
+        assert unexplained(left, RARE_ON_POSTGRESQL) == {}
+        asyncio.run(server.execute("grant delete on stepward_shop.audit to shop_web", "shop"))
+        wider = asyncio.run(unused_rights(server, log))
+    assert unexplained(wider, RARE_ON_POSTGRESQL) == {"shop_web": ["delete on audit"]}
+
+
+async def unused_rights(server: postgres.Server, log: str) -> dict[str, list[str]]:
+    """By login, the rights without which none of the statements in the server's log would be refused."""
+    ran: dict[str, set[str]] = {}
+    for login, text in STATEMENT.findall(log):
+        if login in LOGINS:
+            ran.setdefault(login, set()).add(text.replace("\n\t", "\n"))
+    connection = await asyncpg.connect(server.address("shop"))
+    try:
+        return {
+            login: [right async for right in _unused(connection, login, sorted(ran[login]))] for login in sorted(ran)
+        }
+    finally:
+        await connection.close()
+
+
+async def _unused(
+    connection: asyncpg.Connection[asyncpg.Record], login: str, statements: Sequence[str]
+) -> AsyncIterator[str]:
+    for table, privilege in await connection.fetch(GRANTED, login):
+        about = [each for each in statements if table in each]
+        transaction = connection.transaction()
+        await transaction.start()
+        await connection.execute(f"revoke {privilege} on stepward_shop.{table} from {login}; set local role {login}")
+        if not [each for each in about if await _is_refused(connection, each)]:
+            yield f"{privilege} on {table}"
+        await transaction.rollback()
+
+
+async def _is_refused(connection: asyncpg.Connection[asyncpg.Record], statement: str) -> bool:
+    try:
+        async with connection.transaction():
+            await connection.execute(f"explain (generic_plan) {statement}")
+    except asyncpg.InsufficientPrivilegeError:
+        return True
+    except asyncpg.PostgresError:
+        return False
+    return False
