@@ -7,7 +7,7 @@ import contextlib
 
 import pytest
 
-from stepward import Backoff, StepFailed, Supervision, TaskUndone, Unrecoverable, workflow
+from stepward import Backoff, StepFailed, Supervision, TaskUndone, Unrecoverable, wait_for, workflow
 from stepward.model.messages import Outcome, Reply, reply_queue
 from stepward.model.records import Role
 from stepward.model.states import TaskState
@@ -65,6 +65,25 @@ async def test_a_late_success_after_the_steps_undo_is_an_alert(world: World, ser
     with pytest.raises(TaskUndone):
         await handle.result(timeout=30)
     assert [(alert.kind, alert.step) for alert in await client.alerts()] == [("late_effect_after_undo", "svc.do/2")]
+
+
+async def test_a_late_success_of_a_generation_that_was_undone_first_is_an_alert(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=0))
+    async def order() -> None:
+        await service.do("a")
+        await wait_for("go")
+
+    service.plan("do a", hang())
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.ERROR)
+    await handle.resubmit(input=["better"], doubt="undo")
+    await in_state(handle, TaskState.WAITING)
+    await _tell(running, (await handle.status()).uid, "svc.do/1", b'"a done"')
+    await until(client.alerts)
+    assert [(alert.kind, alert.step) for alert in await client.alerts()] == [("late_effect_after_undo", "svc.do/1~1")]
 
 
 async def test_a_known_result_that_is_told_again_after_its_undo_is_no_alert(world: World, service: Service) -> None:

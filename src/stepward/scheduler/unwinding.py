@@ -109,7 +109,7 @@ class Unwinding:
         """An answer came: to an undo, or to an attempt that was under way when undo began."""
         if step.kind is StepKind.UNDO:
             self._answered(resident, step, reply, now)
-        elif self._begun_undo_of(resident, step) is None:
+        elif step.state is not StepState.UNDONE and self._begun_undo_of(resident, step) is None:
             self.record(resident, step, reply, now)
         elif reply.outcome is Outcome.COMPLETED:
             self._late(resident, step, now)
