@@ -6,15 +6,19 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from stepward import App, StepwardError
+from stepward.cli.operator import command_line
+from stepward.cli.passwords import warning
 from stepward.cli.serving import EVERY_ACTOR, header
 from stepward.cli.targets import app_or_store
 from stepward.outbox import check_outbox
 from stepward.settings import Settings
 from stepward.store.address import postgres_place, shown, sqlite_path
 from stepward.transport.rabbitmq.address import rabbit_address
+from tests.cli.processes import done
 
 PASSWORDS = ["canary", "12/canary", "12?canary", "12#canary", "canary@12", "12@canary", "a:canary", "can/ary?x@y",
              "canary?p=q"]  # fmt: skip
@@ -85,3 +89,41 @@ def test_a_password_is_not_told_when_the_broker_is_away(tmp_path: Path) -> None:
     with pytest.raises(StepwardError) as raised:
         asyncio.run(run())
     assert "canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize("password", PASSWORDS)
+@pytest.mark.parametrize("address", STORES + BROKERS)
+def test_a_password_on_a_command_line_is_warned_of(address: str, password: str) -> None:
+    given = address.format(password)
+    for arguments in (["tasks", "--store", given], ["tasks", f"--store={given}"], ["supervisor", given]):
+        said = warning(arguments)
+        assert said is not None
+        assert "canary" not in said
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["postgresql://ada@host:5432/shop", "postgresql://host:5432/shop", "sqlite:////var/a:b@c.db", "shop.py:app",
+     "a:b@c", "nats://one:4222,two:4222", '{"mail": "ada@host"}', "postgresql://ada@[::1]:5432/shop"],
+)  # fmt: skip
+def test_a_command_line_without_a_password_is_not_warned_of(argument: str) -> None:
+    assert warning(["tasks", argument]) is None
+
+
+@pytest.mark.parametrize("address", [*STORES, "postgresql://ada@host/shop"])
+def test_advice_repeats_no_password(address: str) -> None:
+    given = address.format("canary")
+    with click.Context(click.Command("show"), info_name="show") as context:
+        context.params["store"] = given
+        advised = command_line("resubmit", "A-7")
+    if "canary" in given:
+        assert advised == 'stepward resubmit A-7 --store "$STEPWARD_STORE"'
+    else:
+        assert advised == f"stepward resubmit A-7 --store {given}"
+
+
+def test_a_process_says_so_at_its_start(tmp_path: Path) -> None:
+    result = done(tmp_path, "tasks", "--store", "postgresql://ada:canary@127.0.0.1:9/shop")
+    first, *_ = result.stderr.splitlines()
+    assert first.startswith("stepward: expected no password on the command line, where ps shows it")
+    assert "canary" not in result.stdout + result.stderr

@@ -16,6 +16,7 @@ from stepward.cli.ending import bound_end
 from stepward.cli.failures import DONE, exit_code
 from stepward.cli.letters import dead_letters
 from stepward.cli.listing import tasks
+from stepward.cli.passwords import warning
 from stepward.cli.queues import events, post
 from stepward.cli.reports import audit, instances
 from stepward.cli.running import agent, run, scheduler, submission, supervisor
@@ -75,6 +76,8 @@ for _section in SECTIONS.values():
 
 def main() -> NoReturn:
     """Run the command line as a process of its own."""
+    if said := warning(sys.argv[1:]):
+        click.echo(said, err=True)
     try:
         cli.main(prog_name="stepward")
     except SystemExit as end:

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from stepward.cli.passwords import holds_password
 from stepward.client import Client
 from stepward.settings import Settings
 from stepward.store.opening import identify
@@ -60,8 +61,10 @@ async def operator_client(settings: Settings) -> AsyncIterator[Client]:
 
 
 def command_line(*words: str) -> str:
-    """A command as an operator types it here: on the same store as the present one."""
+    """A command as an operator types it here: on the same store as the present one. It repeats no password."""
     store = _store_of(click.get_current_context(silent=True))
+    if store is not None and holds_password(store):
+        return f'{shlex.join(["stepward", *words])} --store "$STEPWARD_STORE"'
     return shlex.join(["stepward", *words, *(["--store", store] if store else [])])
 
 
