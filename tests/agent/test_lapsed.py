@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stepward.agent.declaration import Agent
-from stepward.errors import LeaseLapsed
+from stepward.errors import LeaseLapsed, TransportError
 from stepward.model.current import current_step
+from stepward.model.messages import Outcome
 from stepward.policies import Retry
+from stepward.transport.contract import Delivery
+from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES
 from tests.virtual import START, VirtualLoop
@@ -136,3 +140,61 @@ async def test_another_instance_has_the_request_within_a_lease(start: Start) -> 
     assert reply.output == b'"uid-1/1/payments.charge/1"'
     assert reply.attempt == 1
     assert began[1] - died_at <= 3.1
+
+
+class SlowAnswers(MemoryTransport):
+    """Extends at once, and answers ``seconds`` later; after the first time nothing is extended."""
+
+    def __init__(self, now: Callable[[], float], seconds: float) -> None:
+        super().__init__(now)
+        self._seconds = seconds
+        self.extended = 0
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        if self.extended:
+            raise TransportError("expected it open, found it shut")
+        self.extended += 1
+        gone = await super().extend(queue, deliveries, lease)
+        await asyncio.sleep(self._seconds)
+        return gone
+
+
+async def test_a_lease_counts_from_before_its_extension_was_asked_for(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation(complete_by="4h")
+    async def charge() -> None:
+        await asyncio.sleep(HOURS)
+
+    transport = SlowAnswers(asyncio.get_running_loop().time, 2.0)
+    world = start(agent, request_lease=9, transport=transport)
+    await world.ask("payments.charge", complete_by=START + HOURS)
+    # Extended at 3 s until 12 s, and answered at 5 s.
+    await asyncio.sleep(11.9)
+    assert world.told("agent.overran") == []
+    await asyncio.sleep(0.2)
+    assert [told["deadline"] for told in world.told("agent.overran")] == ["lease"]
+
+
+class Withdrawn(MemoryTransport):
+    """Says of each request that is to be extended that it is there no more."""
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        return deliveries
+
+
+async def test_a_request_that_was_withdrawn_is_stopped_when_its_lease_is_extended(start: Start) -> None:
+    agent = Agent("payments")
+    stopped: list[float] = []
+
+    @agent.operation(complete_by="4h")
+    async def charge() -> None:
+        try:
+            await asyncio.sleep(HOURS)
+        finally:
+            stopped.append(asyncio.get_running_loop().time() - START)
+
+    world = start(agent, request_lease=9, transport=Withdrawn(asyncio.get_running_loop().time))
+    reply = await world.call("payments.charge", complete_by=START + HOURS)
+    assert (reply.outcome, reply.maybe_done) == (Outcome.GAVE_UP, True)
+    assert [round(at) for at in stopped] == [3]

@@ -13,7 +13,7 @@ from stepward.agent.declaration import Agent
 from stepward.errors import TransportError, Unrecoverable
 from stepward.model.messages import Outcome, Reply, request_queue
 from stepward.policies import Retry
-from stepward.transport.contract import Message
+from stepward.transport.contract import Delivery, Message
 from stepward.transport.memory import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES
@@ -279,7 +279,14 @@ async def test_a_reply_that_cannot_leave_is_kept_until_it_can(start: Start) -> N
                 raise TransportError("down")
             await super().publish(queue, messages)
 
+        async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+            # Until its reply is out, the request is all that is known of it.
+            assert queue == REPLIES or not self.failures
+            settled.append(queue)
+            await super().settle(queue, deliveries)
+
     agent = Agent("payments")
+    settled: list[str] = []
     called: list[int] = []
 
     @agent.operation()
@@ -292,6 +299,7 @@ async def test_a_reply_that_cannot_leave_is_kept_until_it_can(start: Start) -> N
     assert [told["verb"] for told in world.told("agent.transport_failed")] == ["publish"] * 3
     assert await world.is_silent(60)
     assert called == [1]
+    assert sorted(settled) == ["agents.payments", REPLIES]
 
 
 async def test_a_reply_past_its_complete_by_is_dropped_and_its_slot_given_back(start: Start) -> None:

@@ -240,7 +240,8 @@ async def test_past_its_grace_draining_cancels_in_silence_and_leaves_the_request
     assert (slow.cancelled, world.runner.in_flight) == (1, 0)
     assert world.now() - START == pytest.approx(3, abs=0.1)
     assert await world.is_silent(20)
-    assert len(await world.transport.take(QUEUE, 10, 30)) == 1
+    async with asyncio.timeout(60):
+        assert len(await world.transport.take(QUEUE, 10, 30)) == 1
 
 
 async def test_a_cancelled_run_is_drained_after_it(start: Start) -> None:

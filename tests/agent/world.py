@@ -14,6 +14,8 @@ from stepward.transport.contract import Transport
 from stepward.transport.memory import MemoryTransport
 
 REPLIES = reply_queue("scheduler-1")
+LONGEST = 86_400.0
+"""Virtual seconds within which a reply comes, or never."""
 
 
 class World:
@@ -70,10 +72,11 @@ class World:
 
     async def replies(self, count: int = 1, queue: str = REPLIES) -> list[Reply]:
         found: list[Reply] = []
-        while len(found) < count:
-            taken = await self.transport.take(queue, count - len(found), 60)
-            await self.transport.settle(queue, taken)
-            found += [delivery.message for delivery in taken if isinstance(delivery.message, Reply)]
+        async with asyncio.timeout(LONGEST):
+            while len(found) < count:
+                taken = await self.transport.take(queue, count - len(found), 60)
+                await self.transport.settle(queue, taken)
+                found += [delivery.message for delivery in taken if isinstance(delivery.message, Reply)]
         return found
 
     async def call(self, operation: str, *args: Any, **fields: Any) -> Reply:

@@ -80,6 +80,15 @@ async def test_a_loop_that_hangs_longer_than_the_limit_ends_the_process() -> Non
     )
 
 
+async def test_no_limit_ends_a_process_before_its_hang_could_be_counted() -> None:
+    """A hang is counted after a lease: a process that ends before leaves the next one to hang as well."""
+    watched = Watched(SteppedClock(EVERY), lease=3, limit=1.5)
+    watched.watchdog.start()
+    *_, (_, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
+    watched.watchdog.stop()
+    assert "found it held up for 3s by" in why
+
+
 async def test_without_a_limit_a_loop_that_hangs_is_only_told_of() -> None:
     watched = Watched(SteppedClock(EVERY), lease=1.5, limit=None)
     watched.watchdog.start()

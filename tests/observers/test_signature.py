@@ -71,6 +71,12 @@ def test_a_missing_or_empty_header_is_refused_by_name(name: str) -> None:
             verify(SECRET, given, BODY, TIME)
 
 
+def test_a_header_without_any_signature_is_refused() -> None:
+    for given in (headers(Webhook_Signature=" "), headers(Webhook_Signature=" , ")):
+        with pytest.raises(Refused, match="expected a signature made with the secret"):
+            verify(SECRET, given, BODY, TIME)
+
+
 def test_the_window_of_time_is_five_minutes_either_way() -> None:
     for now in (TIME - 300, TIME + 300):
         assert verify(SECRET, headers(), BODY, now) == ID

@@ -100,6 +100,24 @@ async def test_what_was_answered_is_not_asked_for_again_though_the_change_missed
     assert service.keys == service.keys[:1]
 
 
+async def test_what_a_change_began_that_missed_does_not_leave(world: World, service: Service) -> None:
+    """No row says that it runs: it leaves with the change that is committed, once."""
+
+    @workflow
+    async def order() -> str:
+        await service.do("a")
+        done = await service.do("b")
+        await asyncio.sleep(5)
+        return done
+
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app), misses=1)
+    client = await world.client(app)
+    assert await (await client.submit(order)).result(timeout=10) == "b done"
+    assert len(witness.missed) == 1
+    assert [call for call, _ in service.keys] == ["do a", "do b"]
+
+
 async def test_so_are_those_that_came_after_what_ended_the_task(world: World, service: Service) -> None:
     @workflow
     async def order() -> None:

@@ -29,6 +29,14 @@ async def doubling(number: int) -> int:
     return await double(number)
 
 
+async def test_the_result_of_a_task_that_has_ended_is_given_at_once(world: World) -> None:
+    client = await world.start([doubling], poll="30s")
+    await (await client.submit(doubling, 4, id="order-1")).result(timeout=5)
+    began = asyncio.get_running_loop().time()
+    assert await client.task("order-1").result(timeout=60) == 8
+    assert asyncio.get_running_loop().time() - began < 1
+
+
 async def test_an_id_that_exists_starts_nothing(world: World) -> None:
     client = await world.start([doubling])
     first = await client.submit(doubling, 4, id="order-1")

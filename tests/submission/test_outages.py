@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apsw
@@ -15,6 +15,7 @@ from stepward.events import Event
 from stepward.store.contract import Transaction
 from stepward.store.sqlite.messages import SqliteMessages
 from stepward.store.sqlite.transaction import SqliteTransaction
+from stepward.transport.queues import StoreQueues
 from tests.submission.world import LEASE, World, fulfil
 
 
@@ -98,6 +99,8 @@ async def test_a_batch_that_cannot_be_committed_comes_again_one_by_one(world: Wo
     assert await world.both() == ["a", "b"]
     assert world.desk.tries("a") == [1, 1, 1, 2]
     assert points.passed.count("M2.after") == 2
+    instants = [at for _, _, at in world.desk.calls]
+    assert max(instants) - min(instants) < LEASE, "both are tried again soon, and no lease has to run out"
 
 
 async def test_what_could_not_be_acknowledged_comes_again_and_changes_nothing(world: World) -> None:
@@ -168,7 +171,15 @@ async def test_slow_messages_share_no_transaction(world: World) -> None:
     assert points.passed.count("M2.after") == 4
 
 
-async def test_a_slow_batch_keeps_its_lease(world: World) -> None:
+async def test_a_slow_batch_keeps_its_lease(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[int] = []
+    extend = StoreQueues.extend
+
+    async def counted(self: StoreQueues, queue: str, tokens: Sequence[int], lease: float) -> None:
+        kept.append(len(tokens))
+        await extend(self, queue, tokens, lease)
+
+    monkeypatch.setattr(StoreQueues, "extend", counted)
     ids = [f"n-{n}" for n in range(10)]
     world.desk.plans |= dict.fromkeys(ids, takes_its_time)
     await world.post(*ids)
@@ -179,3 +190,5 @@ async def test_a_slow_batch_keeps_its_lease(world: World) -> None:
     assert last - first > LEASE
     assert await world.both() == ids
     assert [world.desk.tries(id) for id in ids] == [[1]] * 10
+    # While one message has the file, no other process can take the others: the lease is looked at itself.
+    assert kept == list(range(9, 0, -1))
