@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import signal
@@ -9,8 +10,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
@@ -22,6 +24,7 @@ PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 CONTROL = PROGRAM.with_name("rabbitmqctl")
 START_SECONDS = 120
 NO_FILES: Mapping[str, str] = MappingProxyType({})
+SALT = b"salt"
 LOOK_SECONDS = 0.05
 GREETING = b"AMQP\x00\x00\x09\x01"
 METHOD_FRAME = b"\x01"
@@ -43,10 +46,19 @@ class Server:
 
     name = "RabbitMQ"
 
-    def __init__(self, folder: Path, port: int | None = None, *, is_traced: bool = False, settings: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        port: int | None = None,
+        *,
+        is_traced: bool = False,
+        settings: str = "",
+        plugins: Sequence[str] = (),
+    ) -> None:
         self.port = port or free_port()
         self._folder = folder
         self._more = settings
+        self._plugins = plugins
         self._is_traced = is_traced
         self._mapper_port = free_port()
         self._nodes_port = free_port()
@@ -68,7 +80,7 @@ class Server:
         """Start it where it was, and wait until it takes connections."""
         (self._folder / "rabbitmq.conf").write_text(SETTINGS.format(port=self.port) + self._more)
         (self._folder / "advanced.config").write_text(TRACED if self._is_traced else UNTRACED)
-        (self._folder / "plugins").write_text("[].")
+        (self._folder / "plugins").write_text(f"[{','.join(self._plugins)}].")
         if self._mapper is None:
             # Left to itself the server begins one that outlives it, and is everybody's.
             self._mapper = self._launch(["epmd", "-port", str(self._mapper_port)])
@@ -185,8 +197,19 @@ class Server:
         os.killpg(self._process.pid, number)
 
 
+def password_hash(password: str) -> str:
+    """A password as a server's definitions have it."""
+    return base64.b64encode(SALT + sha256(SALT + password.encode()).digest()).decode()
+
+
 @contextmanager
-def running(*, is_traced: bool = False, settings: str = "", files: Mapping[str, str] = NO_FILES) -> Iterator[Server]:
+def running(
+    *,
+    is_traced: bool = False,
+    settings: str = "",
+    files: Mapping[str, str] = NO_FILES,
+    plugins: Sequence[str] = (),
+) -> Iterator[Server]:
     """A new server, begun and gone with the block.
 
     ``settings`` are added to its own; ``{folder}`` in them is its folder, in which ``files`` are written first.
@@ -195,7 +218,9 @@ def running(*, is_traced: bool = False, settings: str = "", files: Mapping[str, 
         for name, text in files.items():
             (folder / name).write_text(text)
             (folder / name).chmod(0o644)
-        server = Server(folder, is_traced=is_traced, settings=settings.replace("{folder}", str(folder)))
+        server = Server(
+            folder, is_traced=is_traced, settings=settings.replace("{folder}", str(folder)), plugins=plugins
+        )
         try:
             server.start()
             yield server

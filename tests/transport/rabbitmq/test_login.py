@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +21,30 @@ from tests.transport.messages import request
 
 pytestmark = pytest.mark.servers
 
+DEFINITIONS = {
+    "vhosts": [{"name": "/"}],
+    "users": [
+        {"name": "guest", "password_hash": rabbitmq.password_hash("guest"), "tags": ""},
+        {"name": "client", "password_hash": "", "tags": ""},
+    ],
+    "permissions": [
+        {"user": user, "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"} for user in ("guest", "client")
+    ],
+}
 QUEUE = "agents.payments"
-SETTINGS = """
+ENCRYPTED = """
 listeners.ssl.local = 127.0.0.1:{port}
 ssl_options.cacertfile = {{folder}}/ca.pem
 ssl_options.certfile = {{folder}}/server.pem
 ssl_options.keyfile = {{folder}}/server.key
 ssl_options.verify = verify_peer
 ssl_options.fail_if_no_peer_cert = true
+"""
+SETTINGS = f"""{ENCRYPTED}
+ssl_cert_login_from = common_name
+auth_mechanisms.1 = PLAIN
+auth_mechanisms.2 = EXTERNAL
+load_definitions = {{{{folder}}}}/definitions.json
 """
 
 
@@ -43,6 +60,13 @@ async def is_served(address: str) -> bool:
     [
         ("amqp://one", ["amqp://one:5672"], "one:5672"),
         ("amqp://a:b@one:5,[::1]/v", ["amqp://a:b@one:5/v", "amqp://a:b@[::1]:5672/v"], "one:5,[::1]:5672"),
+        (
+            "amqps://a@one,two/v?certificate=f",
+            ["amqps://a@one:5671/v?auth=external", "amqps://a@two:5671/v?auth=external"],
+            "one:5671,two:5671",
+        ),
+        ("amqps://one?certificate=f", ["amqps://one:5671?auth=external"], "one:5671"),
+        ("amqps://a:b@one?certificate=f", ["amqps://a:b@one:5671"], "one:5671"),
         ("amqps://a:b@one,two", ["amqps://a:b@one:5671", "amqps://a:b@two:5671"], "one:5671,two:5671"),
     ],
 )
@@ -87,9 +111,9 @@ class Guarded:
     port: int
     folder: Path
 
-    def address(self, *options: str, host: str = "127.0.0.1") -> str:
+    def address(self, *options: str, host: str = "127.0.0.1", login: str = "guest:guest@") -> str:
         named = "&".join(f"{option}={self.folder}/{file}" for option, file in (each.split(":") for each in options))
-        return f"amqps://guest:guest@{host}:{self.port}/?{named}"
+        return f"amqps://{login}{host}:{self.port}/?{named}"
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +127,44 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     Authority(folder, "other").sign("foreign")
     port = free_port()
     files = {name: (folder / name).read_text() for name in ("ca.pem", "server.pem", "server.key")}
-    with rabbitmq.running(settings=SETTINGS.format(port=port), files=files):
+    files["definitions.json"] = json.dumps(DEFINITIONS)
+    with rabbitmq.running(settings=SETTINGS.format(port=port), files=files, plugins=["rabbitmq_auth_mechanism_ssl"]):
         yield Guarded(port, folder)
 
 
 @pytest.mark.faults
 async def test_a_client_certificate_opens_the_server(guarded: Guarded) -> None:
     assert await is_served(guarded.address("ca:ca.pem", "certificate:client.pem", "key:client.key"))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("login", ["", "client@"])
+async def test_a_client_certificate_is_a_login(guarded: Guarded, login: str) -> None:
+    assert await is_served(guarded.address("ca:ca.pem", "certificate:client.pem", "key:client.key", login=login))
+
+
+@pytest.mark.faults
+async def test_a_certificate_that_is_no_users_is_refused_in_one_line(guarded: Guarded) -> None:
+    options = ("ca:ca.pem", "certificate:server.pem", "key:server.key")
+    with pytest.raises(
+        TransportError, match="found: ACCESS_REFUSED - Login was refused using authentication mechanism EXTERNAL"
+    ):
+        await opened(guarded.address(*options, login=""), app="shop")
+
+
+@pytest.mark.faults
+async def test_a_server_that_takes_no_login_by_certificate_is_named_so(tmp_path: Path) -> None:
+    program("openssl", "openssl")
+    program("rabbitmq-server", "rabbitmq-server")
+    authority = Authority(tmp_path)
+    authority.sign("server", names="IP:127.0.0.1")
+    authority.sign("client")
+    port = free_port()
+    files = {name: (tmp_path / name).read_text() for name in ("ca.pem", "server.pem", "server.key")}
+    with rabbitmq.running(settings=ENCRYPTED.format(port=port), files=files):
+        address = Guarded(port, tmp_path).address("ca:ca.pem", "certificate:client.pem", "key:client.key", login="")
+        with pytest.raises(TransportError, match="found: the server takes no login by client certificate; enable its"):
+            await opened(address, app="shop")
 
 
 @pytest.mark.faults

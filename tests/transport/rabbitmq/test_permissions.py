@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +26,6 @@ from tests.transport.messages import reply
 pytestmark = pytest.mark.servers
 
 PAGE = Path(__file__).parents[3] / "docs" / "deployment.md"
-SALT = b"salt"
 SEVERAL_KINDS = (r"^stepward\.shop\..*", r"^(stepward\.shop\..*|amq\.default)$", r"^stepward\.shop\..*")
 """For a process that runs more than one kind."""
 MAIL, OWN = "stepward.shop.agents.mail", "stepward.shop.agents.payments"
@@ -51,7 +48,7 @@ def documented_topics() -> list[tuple[str, str, str, str]]:
 def definitions() -> str:
     """Those users, each with its name as the password."""
     rights = {"guest": (".*", ".*", ".*"), "shop": SEVERAL_KINDS, **documented()}
-    users = [{"name": user, "password_hash": _hash(user), "tags": ""} for user in rights]
+    users = [{"name": user, "password_hash": rabbitmq.password_hash(user), "tags": ""} for user in rights]
     permissions = [
         {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}
         for user, (configure, write, read) in rights.items()
@@ -63,10 +60,6 @@ def definitions() -> str:
     return json.dumps(
         {"users": users, "vhosts": [{"name": "/"}], "permissions": permissions, "topic_permissions": topics}
     )
-
-
-def _hash(password: str) -> str:
-    return base64.b64encode(SALT + sha256(SALT + password.encode()).digest()).decode()
 
 
 @pytest.fixture(scope="module")

@@ -45,8 +45,10 @@ def rabbit_address(address: str) -> RabbitAddress:
         raise _refused(f"the option {next(iter(options))!r:.50}")
     if tls.is_named and parts.scheme != "amqps":
         raise _refused("files for TLS beside amqp://")
+    # Without a password the certificate is the login.
+    query = "?auth=external" if tls.certificate is not None and ":" not in login else ""
     netlocs = [f"{_bracketed(host)}:{port}" for host, port in named]
-    servers = [f"{parts.scheme}://{login}{at}{netloc}{parts.path}" for netloc in netlocs]
+    servers = [f"{parts.scheme}://{login}{at}{netloc}{parts.path}{query}" for netloc in netlocs]
     user = unquote(login.partition(":")[0])
     return RabbitAddress(servers, tls if parts.scheme == "amqps" else None, user, ",".join(netlocs))
 

@@ -10,7 +10,7 @@ from functools import partial
 
 import aio_pika
 from aio_pika.abc import AbstractChannel, AbstractConnection
-from aio_pika.exceptions import AMQPError, ChannelInvalidStateError
+from aio_pika.exceptions import AMQPError, AuthenticationError, ChannelInvalidStateError
 from msgspec import Struct
 
 from stepward.clock import Environment
@@ -23,6 +23,10 @@ from stepward.transport.rabbitmq.refusing import refusal
 from stepward.transport.tls import handshake_error
 
 CONNECT_SECONDS = 4.0
+CERTIFICATE_ALONE = (
+    "the server takes no login by client certificate; enable its plugin rabbitmq_auth_mechanism_ssl and EXTERNAL among "
+    "auth_mechanisms, or give USER:PASSWORD"
+)
 HEARTBEAT_SECONDS = 3
 """RabbitMQ leases nothing: what a silent process took returns when its connection is given up, after two of these."""
 FAULTS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
@@ -111,15 +115,8 @@ class Link:
     async def _connect_to_next(self) -> Line:
         server = self._address.servers[self._next % len(self._address.servers)]
         self._next += 1
-        tls = self._address.tls
-        async with asyncio.timeout(CONNECT_SECONDS):
-            connection = await aio_pika.connect(
-                server,
-                ssl_context=None if tls is None else tls.context(),
-                timeout=CONNECT_SECONDS,
-                heartbeat=HEARTBEAT_SECONDS,
-                client_properties={"connection_name": self._name},
-            )
+        with self._entering():
+            connection = await self._enter(server)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 channel = await connection.channel(on_return_raises=True)
@@ -129,12 +126,33 @@ class Link:
                 await self._opened(line)
         except BaseException as error:
             await _close(connection)
-            is_opening = tls is not None and isinstance(error, Exception)
-            failed = handshake_error(error, is_opening=True) if is_opening else None
-            if failed is not None:
-                raise TransportError(failed) from error
-            raise
+            with self._entering():
+                raise error
         return line
+
+    async def _enter(self, server: str) -> AbstractConnection:
+        tls = self._address.tls
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await aio_pika.connect(
+                server,
+                ssl_context=None if tls is None else tls.context(),
+                timeout=CONNECT_SECONDS,
+                heartbeat=HEARTBEAT_SECONDS,
+                client_properties={"connection_name": self._name},
+            )
+
+    @contextmanager
+    def _entering(self) -> Iterator[None]:
+        """Say in words why a server lets nobody in: the handshake failed, or it knows no such login."""
+        try:
+            yield
+        except AuthenticationError as error:
+            raise TransportError(CERTIFICATE_ALONE) from error
+        except Exception as error:
+            failed = handshake_error(error, is_opening=True) if self._address.tls is not None else None
+            if failed is None:
+                raise
+            raise TransportError(failed) from error
 
     async def _cancelled(self, line: Line, _: object) -> None:
         await self._lasting.lost(line, ConnectionError("the queue in which this process is told is gone"))
