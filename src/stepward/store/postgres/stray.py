@@ -54,5 +54,5 @@ async def _record(connection: Connection, reply: Reply, now: float) -> bool:
 
 
 async def _undo_began(connection: Connection, reply: Reply) -> bool:
-    row = await connection.row("stray.undo_began", reply.task, reply.run, reply.key)
+    row = await connection.row("stray.undo_began", reply.task, reply.run, reply.key, reply.attempt)
     return row is not None and row[0] is True

@@ -1,9 +1,14 @@
 -- name: undo_began
--- Whether the undo of a step has begun without a result being known; an undo's key is the step's with ~undo.
-select output is null and (state = 'undone' or exists (
-    select 1 from {schema}.step as undo
-    where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo'))
-from {schema}.step as s where task = $1 and run = $2 and key = $3
+-- Whether the undo of a step, or of a generation that a repair set aside, has begun without a result being known; an
+-- undo's key is the step's with ~undo.
+select exists (
+    select 1 from {schema}.step as s
+    where task = $1 and run = $2 and output is null
+        and (key = $3
+            or key > $3 || '~' and key < $3 || '~:' and set_aside_at is not null and attempt = $4)
+        and (state = 'undone' or exists (
+            select 1 from {schema}.step as undo
+            where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo')))
 
 -- name: wake
 -- A sleeping task without an owner has an outcome to go on with.

@@ -51,5 +51,5 @@ def _record(connection: Connection, reply: Reply, now: float) -> bool:
 
 
 def _undo_began(connection: Connection, reply: Reply) -> bool:
-    row = connection.row(Q["undo_began"], (reply.task, reply.run, reply.key))
+    row = connection.row(Q["undo_began"], (reply.task, reply.run, reply.key, reply.attempt))
     return row is not None and row[0] == 1
