@@ -26,12 +26,14 @@ def main() -> int:
         chosen = _chosen(every, arguments)
         print(f"trying {len(chosen)} of {len(every)} mutants", flush=True)
         started = time.monotonic()
-        verdicts = run(Plan(ROOT, chosen, jobs=arguments.jobs, seconds=arguments.seconds), _tell)
+        verdicts, red = run(Plan(ROOT, chosen, jobs=arguments.jobs, seconds=arguments.seconds), _tell)
     except ValueError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return MISUSED
     Console().print(report.table(chosen, verdicts))
     print(f"{time.monotonic() - started:.0f} s")
+    for test in sorted(red):
+        print(f"fails without a mutant: {test}")
     broken = report.broken(verdicts, is_whole=chosen == every)
     for text in broken:
         print(text)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mutants.mutant import Mutant, misfit
 from mutants.trial import Tree, Verdict, is_red
@@ -26,8 +27,15 @@ class Plan:
     package: str = "stepward"
 
 
-def run(plan: Plan, tell: Callable[[Mutant, Verdict], None]) -> dict[str, Verdict]:
-    """The verdict on each mutant by name; raises ValueError, in words, if the tree cannot be tried at all."""
+class Outcome(NamedTuple):
+    """The verdict on each mutant by name, and the node ids of tests that fail without any."""
+
+    verdicts: dict[str, Verdict]
+    red: set[str]
+
+
+def run(plan: Plan, tell: Callable[[Mutant, Verdict], None]) -> Outcome:
+    """Try them all; raises ValueError, in words, if the tree cannot be tried at all."""
     if misfits := [text for mutant in plan.mutants if (text := misfit(mutant, plan.source))]:
         raise ValueError("\n".join(misfits))
     with ExitStack() as stack:
@@ -36,7 +44,7 @@ def run(plan: Plan, tell: Callable[[Mutant, Verdict], None]) -> dict[str, Verdic
         for tree in trees:
             _check_imported(plan.package, tree)
         red, _ = trees[0].red((test for mutant in plan.mutants for test in mutant.tests), plan.sound_seconds)
-        return _judged(plan, trees, red, tell)
+        return Outcome(_judged(plan, trees, red, tell), red)
 
 
 def _judged(

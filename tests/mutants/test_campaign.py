@@ -58,9 +58,12 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_each_mutant_gets_the_verdict_that_its_tests_give(tree: Path) -> None:
     told = list[str]()
     mutants = [FOUND, LIVES, RED, UNREADABLE]
-    verdicts = run(Plan(tree, mutants, package="shop"), lambda mutant, verdict: told.append(f"{mutant.id} {verdict}"))
+    verdicts, red = run(
+        Plan(tree, mutants, package="shop"), lambda mutant, verdict: told.append(f"{mutant.id} {verdict}")
+    )
     assert told == ["found found", "lives lived", "red unjudged", "unreadable broken"]
     assert list(verdicts) == [each.name for each in mutants]
+    assert red == {"tests/test_shop.py::test_red"}
     assert (tree / "src/shop.py").read_text(encoding="utf-8") == CODE
 
 
