@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
 import pytest
 
-from stepward import Backoff, Supervision, TaskFailed, Unrecoverable, workflow
+from stepward import Backoff, Supervision, TaskFailed, Unrecoverable, step, workflow
 from tests.scheduler.world import Service, World, details, fault, hang
 
 QUICK = Backoff("1s", factor=1.0)
@@ -54,6 +57,46 @@ async def test_what_is_redacted_reaches_neither_the_record_nor_the_log(world: Wo
     assert "4111" not in str(caught.value.cause)
     assert step.error["data"] == {"card": "****", "list": [{"card": "****"}]}
     assert "4111" not in str([event.fields for event in world.events])
+
+
+class Mute:
+    """What cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("data", [nested(100_000), Mute(), 10**5000], ids=["deep", "mute", "large"])
+@pytest.mark.parametrize("where", ["operation", "step", "workflow"])
+async def test_data_that_cannot_be_shown_hide_no_failure(
+    world: World, service: Service, where: str, data: object
+) -> None:
+    async def refuse() -> None:
+        raise Unrecoverable("refused", data=data)
+
+    calls: dict[str, Callable[[], Awaitable[None]]] = {
+        "operation": service.agent.operation(refuse),
+        "step": step(refuse),
+        "workflow": refuse,
+    }
+
+    @workflow
+    async def order() -> None:
+        await calls[where]()
+
+    client = await world.start([order], [service.agent])
+    handle = await client.submit(order)
+    with pytest.raises(TaskFailed, match="refused") as caught:
+        await handle.result(timeout=10)
+    assert "refused" in caught.value.cause["message"]
+    assert [each.error["type"] for each in await handle.steps()] == ["Unrecoverable"] * (where != "workflow")
 
 
 async def test_an_error_of_the_workflows_own_code_is_told_with_its_place(world: World, service: Service) -> None:

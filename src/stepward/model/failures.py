@@ -62,8 +62,8 @@ class FailureConverter:
         told = {"message": self.message(error), "type": type(error).__name__, **self.place(error)}
         try:
             return encode({**told, "data": self._data(data)}, "error")
-        except (Refused, TypeError, ValueError, RecursionError):
-            text = self.text(ascii(data)[:LONGEST_MESSAGE])
+        except BaseException:  # data that nothing can be made of must not hide what happened
+            text = self.text(_shown(data))
             return encode(
                 {name: ascii(value)[1:-1] for name, value in told.items()} | {"data": {"unreadable": text}}, "error"
             )
@@ -165,6 +165,13 @@ def public(error: bytes) -> bytes:
 def _short(known: dict[str, Any]) -> dict[str, Any]:
     short = {name: known[name] for name in ("attempt", "type", "at") if known.get(name) is not None}
     return {**short, "message": str(known["message"])[:SHORT_MESSAGE]}
+
+
+def _shown(data: object) -> str:
+    try:
+        return ascii(data)[:LONGEST_MESSAGE]
+    except BaseException as error:
+        return f"(data that cannot be shown: {type(error).__name__})"
 
 
 def _list(value: object) -> list[Any]:
