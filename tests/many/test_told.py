@@ -76,7 +76,7 @@ async def unentitled(database: Database) -> str:
 
 CASES: list[tuple[Place, int, str]] = [
     (away, 3, "expected a server that answers, found: ConnectionRefusedError"),
-    (password, 2, "expected the right password, found it refused"),
+    (password, 2, "expected the right password, found none or a wrong one"),
     (stranger, 2, "expected to be let in, found the user refused"),
     (nowhere, 2, "expected the database, found none of that name"),
     (newer, 2, f"expected schema version {newest()} or older, found 999; upgrade this program"),

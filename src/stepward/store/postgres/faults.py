@@ -54,7 +54,11 @@ Advice = tuple[type[StepwardError], str]
 BY_STATE: dict[str, Advice] = {
     "25006": (StoreUnavailable, "expected the primary, found a server that only reads; name the primary, or all hosts"),
     "28000": (StoreUnusable, "expected to be let in, found the user refused; look at the user and the server's rules"),
-    "28P01": (StoreUnusable, "expected the right password, found it refused; correct user and password"),
+    "28P01": (
+        StoreUnusable,
+        "expected the right password, found none or a wrong one; correct user and password: it stands in the address, "
+        "in PGPASSWORD, or in the file of PGPASSFILE, which its owner alone may read",
+    ),
     "3D000": (StoreUnusable, "expected the database, found none of that name; create it, or name another"),
     "42P01": (StoreUnusable, "expected Stepward's tables, found some gone; restore them, or drop the schema"),
     "53100": (StoreUnavailable, "expected room for what is written, found that the disk is full; make room"),
