@@ -92,13 +92,18 @@ def try_it(host: Host, application: str = "", operator: str = "") -> None:
 
 def survive_a_death(host: Host, killed: Process, other: str, application: str = "", operator: str = "") -> None:
     """Kill what holds a task, and see another unit of its kind end the task."""
-    assert host.ask("agents", "suspend", "payments", file=operator).returncode == 0
-    assert host.ask("submit", "shop:app", "fulfil", '"order-4"', "--id", "order-4", file=application).returncode == 0
+    done_well(host.ask("agents", "suspend", "payments", file=operator))
+    done_well(host.ask("submit", "shop:app", "fulfil", '"order-4"', "--id", "order-4", file=application))
     killed.tell(9)
     killed.ended()
     host.start(other)
-    assert host.ask("agents", "resume", "payments", file=operator).returncode == 0
+    done_well(host.ask("agents", "resume", "payments", file=operator))
     ended = host.ask("submit", "shop:app", "fulfil", '"order-4"', "--id", "order-4", "--wait", file=application)
     assert ended.stdout == '"paid for order-4"\n', ended.stderr
     shown = [line for line in host.ask("instances", file=operator).stdout.splitlines() if f" {killed.pid} " in line]
     assert "dead" in shown[0], shown
+
+
+def done_well(ran: subprocess.CompletedProcess[str]) -> None:
+    """Expect exit code 0."""
+    assert ran.returncode == 0, (ran.args, ran.stderr)

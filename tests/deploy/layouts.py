@@ -78,12 +78,16 @@ async def _give_passwords(host: Host, server: postgres.Server, sql: str) -> None
 
 
 @contextmanager
-def over_nats(server: postgres.Server, folder: Path, more: str = "") -> Iterator[Host]:
-    """A host beside a database and a NATS server with the logins of the page; ``more`` are settings of NATS."""
+def over_nats(server: postgres.Server, folder: Path, lacking: str = "", more: str = "") -> Iterator[Host]:
+    """A host beside a database and a NATS server with the page's logins, but for what is ``lacking``.
+
+    ``more`` are settings of NATS.
+    """
     section = guide.part(guide.section(guide.BROKER), "**NATS**", "**RabbitMQ**")
     [users] = [block for block in guide.blocks("", section) if block.startswith("authorization")]
+    assert lacking in users
     with (
-        nats.running(users=users + more) as node,
+        nats.running(users=users.replace(lacking, "") + more) as node,
         beside(server, folder, names={"nats.example": f"127.0.0.1:{node.port}"}) as host,
     ):
         host.install(guide.more(section))
@@ -91,14 +95,16 @@ def over_nats(server: postgres.Server, folder: Path, more: str = "") -> Iterator
 
 
 @contextmanager
-def over_rabbitmq(server: postgres.Server, folder: Path) -> Iterator[Host]:
-    """A host beside a database and a RabbitMQ server with the logins of the page."""
+def over_rabbitmq(server: postgres.Server, folder: Path, lacking: str = "") -> Iterator[Host]:
+    """A host beside a database and a RabbitMQ server with the page's logins, but for what is ``lacking``."""
     section = guide.part(guide.section(guide.BROKER), "**RabbitMQ**", "| setting")
     added = guide.more(section)
     passwords = dict(re.findall(r"amqp://(\w+):(.*?)@", "".join(added.values())))
     program("rabbitmq-server", "rabbitmq-server")
     with rabbitmq.running() as broker:
-        for command in guide.commands(guide.blocks("console", section)[0]):
+        [typed] = guide.blocks("console", section)
+        assert lacking in typed
+        for command in guide.commands(typed.replace(lacking, "")):
             _, *arguments = command.words
             broker.control(*arguments, typed=f"{passwords.get(arguments[-1], '')}\n")
         with beside(server, folder, names={"rabbitmq.example": f"127.0.0.1:{broker.port}"}) as host:

@@ -78,3 +78,25 @@ def test_postgresql_and_a_broker_with_a_login_for_each_process(
         listen(host, "STEPWARD_TRANSPORT")
         survive_a_death(host, scheduler, "stepward-scheduler", WEB, OPERATOR)
         assert host.ask("alerts", file=OPERATOR).stdout == "No open alerts.\n"
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("over", "lacking"),
+    [
+        (over_nats, '"$JS.API.CONSUMER.MSG.NEXT.STEPWARD_shop.agents_payments"'),
+        (over_rabbitmq, r"agents\.payments|"),
+    ],
+)
+def test_a_permission_that_the_page_leaves_out_is_an_alert(
+    server: postgres.Server,
+    tmp_path: Path,
+    over: Callable[[postgres.Server, Path, str], AbstractContextManager[Host]],
+    lacking: str,
+) -> None:
+    with over(server, tmp_path, lacking) as host:
+        begun(host)
+        host.ask("submit", "shop:app", "fulfil", '"order-1"', "--id", "order-1", file=WEB)
+        while "queue_refused" not in (told := host.ask("alerts", "--json", file=OPERATOR).stdout):
+            assert "order-1" in host.ask("tasks", file=OPERATOR).stdout
+    assert "agents.payments" in told
