@@ -163,6 +163,15 @@ async def test_resuming_closes_a_breaker_that_only_other_programs_are_left_to_se
     assert [each.act for each in await agents.audits(None, 9)] == ["resume", "resume", "suspend"]
 
 
+async def test_resuming_closes_a_breaker_whose_last_processes_crashed(world: World, agents: Store) -> None:
+    await agents.register(Instance(id="elsewhere", role=Role.AGENT, host="/other", pid=0, serves=["pay"]), 600)
+    assert await agents.open_breaker("pay", "a1", 30)
+    world.clock.advance(61)
+    # No Supervisor has declared them dead yet; their leases are over all the same.
+    assert await agents.resume_agent("pay", "ada")
+    assert not (await standing(agents)).is_open
+
+
 async def test_a_suspended_agent_stays_so_when_it_is_served_anew(agents: Store) -> None:
     await agents.suspend_agent("pay", None, "ada")
     await agents.register(Instance(id="a3", role=Role.AGENT, host="h", pid=1, serves=["pay"]), 60)

@@ -47,7 +47,7 @@ async def suspend(connection: Connection, name: str, note: str | None, actor: st
 
 async def resume(connection: Connection, name: str, actor: str, now: float) -> bool:
     """Give it room again."""
-    changed = await connection.change("agents.resume", name)
+    changed = await connection.change("agents.resume", name, now)
     return await _audited(connection, "resume", name, None, actor, now, changed)
 
 

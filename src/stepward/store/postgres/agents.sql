@@ -29,11 +29,11 @@ where name = $1 and probe_by = $2
 update {schema}.agent set suspended_at = $2, suspended_by = $3, note = $4 where name = $1 and suspended_at is null
 
 -- name: resume
--- Given room again. A breaker is closed too where no live instance may probe: those of other programs, which have
+-- Given room again. A breaker is closed too where no instance whose lease runs may probe: those of other programs, which have
 -- process 0, reach no store.
 with probing as (
     select 1 from {schema}.instance as i
-    where i.alive and i.role = 'agent' and i.pid > 0 and i.serves::jsonb ? $1::text)
+    where i.alive and i.expires_at > $2 and i.role = 'agent' and i.pid > 0 and i.serves::jsonb ? $1::text)
 update {schema}.agent set suspended_at = null, suspended_by = null, note = null,
     opened_at = case when exists (select 1 from probing) then opened_at end,
     asks_at = case when exists (select 1 from probing) then asks_at end,

@@ -51,7 +51,7 @@ def suspend(connection: Connection, name: str, note: str | None, actor: str, now
 
 def resume(connection: Connection, name: str, actor: str, now: float) -> bool:
     """Give it room again."""
-    return _audited(connection, "resume", name, None, actor, now, connection.change(Q["resume"], (name,)))
+    return _audited(connection, "resume", name, None, actor, now, connection.change(Q["resume"], (name, now)))
 
 
 def _audited(

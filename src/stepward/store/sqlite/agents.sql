@@ -29,11 +29,11 @@ where name = ?1 and probe_by = ?2
 update stepward_agent set suspended_at = ?2, suspended_by = ?3, note = ?4 where name = ?1 and suspended_at is null
 
 -- name: resume
--- Given room again. A breaker is closed too where no live instance may probe: those of other programs, which have
+-- Given room again. A breaker is closed too where no instance whose lease runs may probe: those of other programs, which have
 -- process 0, reach no store.
 with probing as (
     select 1 from stepward_instance as i cross join json_each(i.serves) as s
-    where i.alive = 1 and i.role = 'agent' and i.pid > 0 and s.value = ?1)
+    where i.alive = 1 and i.expires_at > ?2 and i.role = 'agent' and i.pid > 0 and s.value = ?1)
 update stepward_agent set suspended_at = null, suspended_by = null, note = null,
     opened_at = case when exists (select 1 from probing) then opened_at end,
     asks_at = case when exists (select 1 from probing) then asks_at end,
