@@ -42,7 +42,7 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 test: check programs ## run every check, every test that is not among the faults (real servers last), and a short simulation
 	@$(RUN) -m pytest -m "not servers and not faults" -n logical $(BOUNDED)
 	@$(RUN) -m pytest -m "servers and not faults" -n $(WAITERS) --dist loadgroup $(BOUNDED)
-	@$(RUN) -m stepward.testing.simulate --seeds 40 --from 18
+	@$(RUN) -m simulation --seeds 40 --from 18
 
 faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them
 	@CI=true $(RUN) -m pytest -n 3 -m faults $(BOUNDED)
@@ -60,10 +60,10 @@ check: .venv/ready.stamp ## format, lint, types, import contracts
 	@.venv/bin/lint-imports
 
 simulate: .venv/ready.stamp ## simulate what once broke, then SEEDS=2000 seeds from FROM=0 on
-	@$(RUN) -m stepward.testing.simulate --corpus tests/simulation/corpus --seeds $(SEEDS) --from $(FROM)
+	@$(RUN) -m simulation --corpus tests/simulation/corpus --seeds $(SEEDS) --from $(FROM)
 
 shrink: .venv/ready.stamp ## find the smallest world in which SEED=… still breaks, and print its timeline
-	@$(RUN) -m stepward.testing.shrink $(call given,seed,$(SEED))
+	@$(RUN) -m simulation.shrink $(call given,seed,$(SEED))
 
 torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=… TRANSPORT=nats|rabbitmq|store)
 	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED))) \
@@ -84,7 +84,7 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests servers examples benchmarks torture mutants -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests servers examples benchmarks simulation torture mutants -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A new lock makes a new environment; a changed pyproject.toml only installs the package again.
 .venv/packages.stamp: requirements/dev.txt

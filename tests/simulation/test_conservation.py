@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.testing.conservation import Conservation
-from stepward.testing.history import Entry, LetterRow, MessageRow, Mirror, OrderRow
+from simulation.conservation import Conservation
+from simulation.history import Entry, LetterRow, MessageRow, Mirror, OrderRow
 
 QUEUE = "submissions.simulated.orders"
 BODY = b'{"specversion":"1.0","id":"queued-m","source":"/tests","type":"order","data":{}}'

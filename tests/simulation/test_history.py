@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
+from simulation.history import Entry, OrderRow, Verb, triggers, watched
 from stepward.store.sqlite.connection import Connection
-from stepward.testing.history import Entry, OrderRow, Verb, triggers, watched
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from stepward.testing.loop import LANE, Lane, SimulationLoop, Stalled
+from simulation.loop import LANE, Lane, SimulationLoop, Stalled
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stepward.testing.history import Entry, Mirror, StepRow, Verb
-from stepward.testing.rules import Rules
-from stepward.testing.trace import Trace
+from simulation.history import Entry, Mirror, StepRow, Verb
+from simulation.rules import Rules
+from simulation.trace import Trace
 
 STEP = StepRow._make([None] * len(StepRow._fields))._replace(task="t", run=1, key="booked/1", attempt=2, generation=1)
 FAILED = STEP._replace(state="failed")

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
+from simulation.approvals import AGENT
+from simulation.faults import Rates
+from simulation.history import Entry, Mirror, StepRow, TaskRow
+from simulation.loop import SimulationLoop
+from simulation.messages import Network
+from simulation.rules import Rules
+from simulation.trace import Trace
 from stepward.model.messages import Request, idempotency_key, reply_queue
-from stepward.testing.approvals import AGENT
-from stepward.testing.faults import Rates
-from stepward.testing.history import Entry, Mirror, StepRow, TaskRow
-from stepward.testing.loop import SimulationLoop
-from stepward.testing.messages import Network
-from stepward.testing.rules import Rules
-from stepward.testing.trace import Trace
 
 KEY = f"{AGENT}.ask/1"
 TASK = TaskRow._make([None] * len(TaskRow._fields))._replace(uid="t", id="task", state="waiting", locked_by="owner")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from simulation.history import TaskRow
+from simulation.laboratory import Experiment, _differences
+from simulation.legal import end_of
+from simulation.programs import SETTLING_NAME, Program
+from simulation.run import run_seed
 from stepward.model.states import TaskState
-from stepward.testing.history import TaskRow
-from stepward.testing.laboratory import Experiment, _differences
-from stepward.testing.legal import end_of
-from stepward.testing.programs import SETTLING_NAME, Program
-from stepward.testing.run import run_seed
 
 DO, NO = ["do", 1, False], ["do", 2, True]
 CASES: list[tuple[Program, str, Any, dict[int, int], set[int]]] = [

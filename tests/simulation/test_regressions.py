@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from stepward.testing.corpus import Corpus
-from stepward.testing.run import Result, run_seed
+from simulation.corpus import Corpus
+from simulation.run import Result, run_seed
 
 CORPUS = Corpus(Path(__file__).parent / "corpus")
 SEEDS = CORPUS.seeds()

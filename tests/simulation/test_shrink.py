@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from stepward.testing.planting import planted
-from stepward.testing.shrink import Shrinker, main, smallest
+from simulation.planting import planted
+from simulation.shrink import Shrinker, main, smallest
 
 SEED, BUG = 9, "result_of_child_lost"
 

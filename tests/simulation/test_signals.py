@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.testing.history import Entry, InboxEntry, Mirror, StepRow, TaskRow
-from stepward.testing.signals import SignalConservation
+from simulation.history import Entry, InboxEntry, Mirror, StepRow, TaskRow
+from simulation.signals import SignalConservation
 
 FIRST = InboxEntry(1, "t", "signal", "go", b"1")
 SECOND = InboxEntry(2, "t", "signal", "go", b"2")

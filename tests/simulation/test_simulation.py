@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from simulation.__main__ import Summary, main, results
+from simulation.bugs import BUGS
+from simulation.cut import CALM
+from simulation.run import run_seed
 from stepward.scheduler.forward import Forward
-from stepward.testing.bugs import BUGS
-from stepward.testing.cut import CALM
-from stepward.testing.run import run_seed
-from stepward.testing.simulate import Summary, main, results
 
 FEW = range(18)
-FINGERPRINTS = "from stepward.testing.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
+FINGERPRINTS = "from simulation.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
 ENOUGH = 300
 SHOWN_AT = {
     "answered_while_committing": 11,

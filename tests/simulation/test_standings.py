@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.testing.history import AgentRow, Entry, Mirror
-from stepward.testing.standings import Standings
-from stepward.testing.trace import Trace
+from simulation.history import AgentRow, Entry, Mirror
+from simulation.standings import Standings
+from simulation.trace import Trace
 
 CLOSED = AgentRow("pay", None, None, None, None)
 OPEN = AgentRow("pay", None, 1.0, 20.0, None)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.testing.history import Entry, Mirror, StepRow, TaskRow, Verb
-from stepward.testing.rules import Rules
-from stepward.testing.trace import Trace
+from simulation.history import Entry, Mirror, StepRow, TaskRow, Verb
+from simulation.rules import Rules
+from simulation.trace import Trace
 
 TASK = TaskRow._make([None] * len(TaskRow._fields))._replace(uid="t", id="task", run=1, undo_to="undone")
 STEP = StepRow._make([None] * len(StepRow._fields))._replace(

@@ -1,0 +1,59 @@
+"""Planted bugs of steps that are finished from outside; see ``bugs``."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+from msgspec.structs import replace
+
+from simulation.planting import bug, put, reword
+from stepward.scheduler.residence import Residence
+from stepward.store import completing as rulings
+from stepward.store.sqlite import completing
+
+
+@bug
+def token_good_twice(stack: ExitStack) -> None:
+    """Whoever finishes a step from outside does so whatever became of it."""
+    put(stack, rulings, "_found", lambda completion, task, step, now: None)
+    reword(stack, completing.Q, "complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+
+
+@bug
+def finished_after_undo_began(stack: ExitStack) -> None:
+    """A step is finished from outside although its task is being undone."""
+    original = rulings.refusal
+
+    def refusal(completion: Any, task: Any, step: Any, now: float) -> Any:
+        return original(completion, replace(task, undo_to=None) if task is not None else None, step, now)
+
+    put(stack, rulings, "refusal", refusal)
+
+
+@bug
+def finished_and_nobody_told(stack: ExitStack) -> None:
+    """The owner of a step that is finished from outside does not hear of it."""
+
+    def record(connection: Any, task: Any, completion: Any, now: float) -> None:
+        place = (completion.task, completion.run, completion.key, completion.attempt)
+        connection.change(completing.Q["complete"], (*place, completion.output, completion.error, now))
+
+    put(stack, completing, "_record", record)
+
+
+@bug
+def deferred_asked_again(stack: ExitStack) -> None:
+    """Who takes a task over asks Agents again that have done their part."""
+    original = Residence._resume
+
+    def resume(self: Residence, resident: Any, step: Any, now: float, *, is_lost: bool) -> None:
+        if step.deferred_at is not None:
+            step.deferred_at = None
+            self._dispatcher.start(resident, step)
+        original(self, resident, step, now, is_lost=is_lost)
+
+    put(stack, Residence, "_resume", resume)
+
+
+OF_APPROVALS = (token_good_twice, finished_after_undo_began, finished_and_nobody_told, deferred_asked_again)
