@@ -14,7 +14,19 @@ from mutants.report import LEAST
 
 ROOT = Path(__file__).parents[2]
 MUTANTS = read()
-AREAS = {"agent", "cli", "client", "host", "model", "replay", "scheduler", "submission", "supervisor", "undo"}
+AREAS = {
+    "agent",
+    "cli",
+    "client",
+    "host",
+    "model",
+    "replay",
+    "scheduler",
+    "store_sqlite",
+    "submission",
+    "supervisor",
+    "undo",
+}
 
 
 @cache

@@ -297,6 +297,17 @@ async def test_a_fenced_instance_changes_nothing(world: World, store: Store, ren
     assert (await store.steps(task.id), await store.audits(None, 9)) == ([], [])
 
 
+@pytest.mark.parametrize("renew", [None, 10.0])
+async def test_nothing_is_born_by_a_fenced_instance(world: World, store: Store, renew: float | None) -> None:
+    """No row that it held before tells here that it is over: the commit itself does."""
+    await claimed(world, store)
+    await store.retire("s1")
+    born = world.born("s1")
+    with pytest.raises(InstanceFenced, match="s1"):
+        await store.commit("s1", [Change(task=born.uid, born=born)], renew)
+    assert await store.task(born.id) is None
+
+
 async def test_a_commit_renews_the_lease_in_passing(world: World, store: Store) -> None:
     world.clock.advance(5)
     await store.commit("s1", [], 10.0)
