@@ -75,6 +75,27 @@ async def forget(result: None) -> None:
     """A refusal that nobody heard may have been anything: its step is undone like every other in doubt."""
 
 
+visits = HttpAgent(
+    "visits",
+    os.environ.get("TORTURE_LEDGER", "http://127.0.0.1:1"),
+    retry=Retry(attempts=2, initial="50ms"),
+    breaker=CircuitBreaker(failures=1_000_000),
+    concurrency=16,
+)
+"""The Agent whose narrow login others have, too."""
+
+
+@visits.operation(complete_by=COMPLETE_BY)
+async def visit(what: str) -> str:
+    await visits.post("/do", json=_told(what))
+    return what
+
+
+@visit.undo
+async def leave(result: str | None, what: str) -> None:
+    await visits.post("/undo", json=_told(what))
+
+
 @step(transaction=True)
 async def book(transaction: Any, task: str) -> None:
     await transaction.execute("insert into booked values ($1)", (task,))
@@ -169,6 +190,11 @@ async def tick(name: str) -> str:
     return await act("a")
 
 
+@workflow(supervision=PATIENT)
+async def visiting(name: str) -> list[str]:
+    return [await act("a"), await visit("v"), await act("b")]
+
+
 async def accept(message: Message, transaction: Any) -> Accepted:
     """A row of the application's and a task for each message, which names its workflow."""
     await transaction.execute("insert into placed values ($1, $2)", (message.id, os.getpid()))
@@ -182,9 +208,9 @@ def _told(what: str) -> dict[str, Any]:
 
 WORKFLOWS: list[Workflow[Any, Any]] = [
     *(plain, parallel, refused, broken, slow, unanswered, child, parent, booking, timed, asked, withdrawn),
-    *(returned, stuck, tick),
+    *(returned, stuck, tick, visiting),
 ]
 mend_sleep()
-app = App(NAME, workflows=WORKFLOWS, agents=[service], **SETTINGS)
+app = App(NAME, workflows=WORKFLOWS, agents=[service, visits], **SETTINGS)
 app.submission(QUEUE, accept=accept)
 app.schedule(SCHEDULE, tick, "* * * * *", args=(SCHEDULE,), catch_up="all")

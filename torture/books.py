@@ -13,6 +13,7 @@ from msgspec import Struct
 from stepward import StatusEvent
 from stepward.store.chain import FIRST_HASH, linked
 from torture.cluster import SCHEMA, Cluster
+from torture.intruder import STOLEN, Intrusion
 from torture.ledger import Call, Entry
 from torture.load import Load
 from torture.snapshots import Snapshot
@@ -111,6 +112,9 @@ class Books(Struct, kw_only=True):
     """How the server's clock went: from when on, how many seconds ahead, and how fast."""
     snapshots: list[Snapshot] = []
     trespasses: list[Trespass] = []
+    intrusions: list[Intrusion] = []
+    stolen: list[str] = []
+    """Steps whose result is one that the narrow login made up."""
     beside: Books | None = None
     """Those of the second application, under the same name at the same broker."""
 
@@ -135,6 +139,9 @@ CHAIN = f"select at, actor, act, task, step, before, after, details, hash from {
 QUEUED = f"""
 select queue, count(*) from {SCHEMA}.message
 where expires_at is null or expires_at > extract(epoch from clock_timestamp()) group by queue
+"""
+STOLEN_STEPS = f"""
+select task || '/' || run || '/' || key from {SCHEMA}.step where convert_from(output, 'UTF8') like '%{STOLEN}%'
 """
 NEXT_AT = f"select next_at from {SCHEMA}.schedule"
 
@@ -167,6 +174,7 @@ async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], fir
         unchained=await _unchained(cluster),
         schedule=(first, await next_nominal(cluster)),
         times=cluster.times,
+        stolen=await _column(cluster, STOLEN_STEPS),
     )
 
 

@@ -1,4 +1,4 @@
-"""The broker over which requests travel, with the documented logins of an application and of one of its Agents."""
+"""The broker over which requests travel, with the documented login of one Agent, and one who may do everything."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from stepward.transport.names import BrokerNames
 
 KINDS = ("nats", "rabbitmq")
 PAGE = Path(__file__).parents[1] / "docs" / "deployment.md"
-APPLICATION, NARROW, ALL = "torture", "visits", "onlooker"
-"""Users: the application's own, that of one of its Agents, and one who may do everything."""
-PASSWORDS = {APPLICATION: "SECRET-1", NARROW: "SECRET-2", ALL: "SECRET-3"}
+APPLICATION, NARROW, ALL = "torture", "visits", "trusted"
+"""The application, the Agent whose login is narrow, and the login of everybody else, who may do everything."""
+PASSWORDS = {NARROW: "SECRET-2", ALL: "SECRET-ALL"}
 SALT = b"salt"
 
 
 class Broker(Protocol):
-    """A broker with three logins."""
+    """A broker with two logins."""
 
     kind: str
 
-    def address(self, user: str = APPLICATION, prefix: str = "") -> str:
+    def address(self, user: str = ALL, prefix: str = "") -> str:
         """What a client of that user connects to."""
         ...
 
@@ -48,7 +48,7 @@ class NatsBroker:
     def __init__(self, node: nats.Node) -> None:
         self._node = node
 
-    def address(self, user: str = APPLICATION, prefix: str = "") -> str:
+    def address(self, user: str = ALL, prefix: str = "") -> str:
         return _login(self._node.address, user, prefix)
 
     async def left(self, prefix: str = "") -> dict[str, int]:
@@ -76,7 +76,7 @@ class RabbitBroker:
     def __init__(self, server: rabbitmq.Server) -> None:
         self._server = server
 
-    def address(self, user: str = APPLICATION, prefix: str = "") -> str:
+    def address(self, user: str = ALL, prefix: str = "") -> str:
         return _login(self._server.address.replace("guest:guest@", ""), user, prefix)
 
     async def left(self, prefix: str = "") -> dict[str, int]:
@@ -118,9 +118,7 @@ def brokering(kind: str) -> Iterator[Broker | None]:
 
 def _login(address: str, user: str, prefix: str) -> str:
     scheme, _, rest = address.partition("://")
-    # The documented permissions are those of names without a prefix.
-    login = ALL if prefix else user
-    return f"{scheme}://{login}:{PASSWORDS[login]}@{rest}" + (f"?prefix={prefix}" if prefix else "")
+    return f"{scheme}://{user}:{PASSWORDS[user]}@{rest}" + (f"?prefix={prefix}" if prefix else "")
 
 
 def _users() -> str:
@@ -133,14 +131,26 @@ def _users() -> str:
 
 def _definitions() -> str:
     """The documented users of a RabbitMQ server, under our names, and the one who may do everything."""
-    rights = re.findall(r"rabbitmqctl set_permissions (\w+) '(.*?)' '(.*?)' '(.*?)'", _renamed(PAGE.read_text()))
-    known: Mapping[str, tuple[str, ...]] = {ALL: (".*", ".*", ".*"), **{user: tuple(rest) for user, *rest in rights}}
+    rights = re.findall(
+        r"rabbitmqctl set_permissions (?:-p \w+ )?(\w+) '(.*?)' '(.*?)' '(.*?)'", _renamed(PAGE.read_text())
+    )
+    narrow = {user: tuple(rest) for user, *rest in rights if user == NARROW}
+    known: Mapping[str, tuple[str, ...]] = {ALL: (".*", ".*", ".*"), **narrow}
     users = [{"name": user, "password_hash": _hash(PASSWORDS[user]), "tags": ""} for user in known]
     permissions = [
         {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}
         for user, (configure, write, read) in known.items()
     ]
-    return json.dumps({"users": users, "vhosts": [{"name": "/"}], "permissions": permissions})
+    topics = re.findall(
+        r"rabbitmqctl set_topic_permissions (?:-p \w+ )?(\w+) (\S+) '(.*?)' '(.*?)'", _renamed(PAGE.read_text())
+    )
+    narrowed = [
+        {"user": user, "vhost": "/", "exchange": exchange, "write": write, "read": read}
+        for user, exchange, write, read in topics
+        if user == NARROW
+    ]
+    known_to = {"vhosts": [{"name": "/"}], "permissions": permissions, "topic_permissions": narrowed}
+    return json.dumps({"users": users, **known_to})
 
 
 def _renamed(text: str) -> str:

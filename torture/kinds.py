@@ -41,6 +41,7 @@ KINDS = {
     "withdrawn": Kind(TaskState.CANCELLED, (("a",), ("b",), ("c",)), 2, is_whole=False),
     "returned": Kind(TaskState.UNDONE, (("a",), ("b",), ("c",)), 2),
     "stuck": Kind(TaskState.ERROR, (("a",),), 1, posted=True),
+    "visiting": Kind(TaskState.PROCESSED, (("a",), ("v",), ("b",)), 4, posted=True),
     "tick": Kind(TaskState.PROCESSED, (("a",),)),
 }
 """By the name of the workflow."""

@@ -19,6 +19,7 @@ from torture.broker import Broker, brokering
 from torture.clock_faults import ClockFaults
 from torture.cluster import Cluster
 from torture.faults import Faults
+from torture.intruder import Intruder
 from torture.load import Load
 from torture.side import Place, Side
 from torture.snapshots import Snapshots
@@ -79,6 +80,8 @@ class Run:
         self._faults = Faults(cluster, self._side.keeper.actors, self._side.witness, chance)
         self._snapshots = Snapshots(cluster, self._faults, self._chance("snapshots"), folder)
         self._trespassers: Trespassers | None = None
+        chance = self._chance("intruder")
+        self._intruder = None if broker is None else Intruder(cluster, broker, self._faults, chance)
         self._began = time.monotonic()
 
     async def verdict(self, stack: AsyncExitStack) -> Verdict:
@@ -116,6 +119,8 @@ class Run:
             variables = {**self._second.place.variables, "STEPWARD_TRANSPORT": self._side.place.transport}
             self._trespassers = Trespassers(self._folder, variables, self._chance("trespassers"))
             self._faults.add(self._trespassers.chaos())
+        if self._intruder is not None:
+            self._faults.add(self._intruder.chaos())
 
     async def _strike(self, loads: Sequence[Load]) -> None:
         streaming = [asyncio.create_task(load.run(lambda: self._side.open)) for load in loads]
@@ -137,6 +142,8 @@ class Run:
             books.beside = await self._second.end()
         if self._trespassers is not None:
             books.trespasses = self._trespassers.came
+        if self._intruder is not None:
+            books.intrusions = self._intruder.done
         return books
 
     async def _tell(self) -> None:

@@ -148,6 +148,14 @@ def another_stores_process_that_began(books: Books) -> None:
     books.trespasses.append(Trespass("agent", True, ""))
 
 
+def a_step_finished_by_the_narrow_login(books: Books) -> None:
+    books.stolen.append("nobody/1/visits.visit/1")
+
+
+def a_flood_that_stopped_another_queue(books: Books) -> None:
+    books.intrusions[0].others = 0
+
+
 def a_step_deleted(books: Books) -> None:
     books.steps.remove(_steps(books, "plain")[1])
 
@@ -239,6 +247,8 @@ PLANTS: dict[Plant, str] = {
     an_effect_by_an_agent_of_the_second_application: "an Agent of the second application was asked for it",
     an_effect_of_the_second_application_by_our_agent: "an Agent of the first application was asked for it",
     another_stores_process_that_began: "of another store began under the name: agent",
+    a_step_finished_by_the_narrow_login: "was finished by a reply that the narrow login made up",
+    a_flood_that_stopped_another_queue: "intrusion 1, floods: expected steps of the other Agent to end, found none",
     a_step_deleted: "without a gap",
     an_outcome_delivered_twice: "expected outcomes delivered as",
     a_step_left_running: "expected it over, found running",

@@ -15,6 +15,9 @@ MINUTE = 60.0
 TAKEN_BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 """Where word of an effect may come so late that only a person can tell whether its undo came before."""
 
+REFUSED = frozenset({"old_wire", "unproven_message", "foreign_store"})
+"""What is said of messages that somebody made up."""
+
 
 def ends(books: Books) -> Iterator[str]:
     """No task lost, invented or left over; alerts where they are due and nowhere else."""
@@ -60,7 +63,8 @@ def _alerts(books: Books) -> Iterator[str]:
     taken_back = {task.uid for task in books.tasks if KINDS[task.workflow].end in TAKEN_BACK}
     for alert in books.alerts:
         late = alert.kind == "late_effect_after_undo" and alert.task in taken_back
-        if alert.kind != "task_error" and not late:
+        refused = alert.kind in REFUSED and books.intrusions
+        if alert.kind != "task_error" and not late and not refused:
             yield f"alert that no fault explains: {alert.kind}: {alert.message}"
 
 

@@ -10,6 +10,7 @@ from torture.oracle.effects import effects
 from torture.oracle.ends import ends
 from torture.oracle.events import events
 from torture.oracle.history import history
+from torture.oracle.intrusions import intrusions
 from torture.oracle.rest import rest
 from torture.oracle.snapshots import snapshots
 
@@ -20,5 +21,5 @@ def judge(books: Books) -> list[str]:
 
 
 def _broken(books: Books) -> Iterator[str]:
-    for rule in (ends, effects, history, events, rest, snapshots, apart):
+    for rule in (ends, effects, history, events, rest, snapshots, apart, intrusions):
         yield from rule(books)

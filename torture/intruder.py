@@ -1,0 +1,165 @@
+"""A client with the narrow login of one Agent that misbehaves: it floods, forges, replays, and takes for nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+import asyncpg
+from msgspec import Struct
+
+from torture.broker import APPLICATION, NARROW, Broker
+from torture.cluster import SCHEMA, Cluster
+from torture.faults import Chaos, Faults
+from torture.narrow import BROKEN, OWN, Event, Narrow, narrow
+
+STOLEN = "stolen"
+"""What its replies say was done."""
+FLOOD = 2_000
+TAKEN = 8
+ROUNDS = 4
+LOOK_SECONDS = 0.2
+STOPPED_SECONDS = 60.0
+"""How long no step of another Agent may end: a machine under load takes long, a queue that has stopped for ever."""
+FOUND_SECONDS = 10.0
+RUNNING = f"""
+select s.task, s.run, s.key, s.attempt, t.locked_by from {SCHEMA}.step as s join {SCHEMA}.task as t on t.uid = s.task
+where s.state = 'running' and s.kind = 'operation' and t.locked_by is not null limit 50
+"""
+ENDED = f"select count(*) from {SCHEMA}.step where key like 'service.%' and state in ('completed', 'undone', 'failed')"
+OVER = f"""
+select count(*) from {SCHEMA}.step where task = $1 and run = $2 and key = $3 and finished_at is not null
+"""
+REQUEST: Event = {
+    "type": "stepward.request",
+    "source": f"/stepward/{APPLICATION}",
+    "subject": "nobody",
+    "expirytime": "2100-01-01T00:00:00Z",
+    "agent": NARROW,
+    "operation": f"{NARROW}.visit",
+    "idempotencykey": f"nobody/1/{NARROW}.visit/1",
+    "replyto": "replies.nobody",
+    "priority": 5,
+    "data": ["v"],
+}
+"""What makes a request that can be read, and that nobody asked for."""
+NO_PROOF, WRONG_PROOF = None, "0" * 32
+BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, *BROKEN)
+
+Act = Callable[[Narrow], Awaitable[bool]]
+
+
+class Intrusion(Struct):
+    """What it did once."""
+
+    kind: str
+    others: int
+    """Steps of the other Agent that ended meanwhile."""
+
+
+class Intruder:
+    """Misbehaves while nothing is done to the servers, so that what stops has stopped by it."""
+
+    def __init__(self, cluster: Cluster, broker: Broker, faults: Faults, chance: random.Random) -> None:
+        self._cluster = cluster
+        self._broker = broker
+        self._faults = faults
+        self._chance = chance
+        self._kept: list[Event] = []
+        """Genuine requests that it took and never answered."""
+        self.done: list[Intrusion] = []
+
+    def chaos(self) -> Mapping[str, Chaos]:
+        """Its kinds."""
+        acts = {"takes": self._take, "floods": self._flood, "forges": self._forge, "replays": self._replay}
+        return {f"narrow login {name}": Chaos(2, partial(self._misbehave, name, act)) for name, act in acts.items()}
+
+    async def _misbehave(self, kind: str, act: Act) -> bool:
+        """Delivered if it did what it wanted, and others worked on."""
+        async with self._faults.alone:
+            try:
+                before = await self._ended()
+                async with narrow(self._broker) as login:
+                    did = await act(login)
+                    others = await self._others(before)
+            except BLIND:
+                return False
+        self.done.append(Intrusion(kind, others))
+        return did and others > 0
+
+    async def _others(self, before: int) -> int:
+        """How many steps of the other Agent ended since; waits for the first of them."""
+        end = time.monotonic() + STOPPED_SECONDS
+        while (others := await self._ended() - before) == 0 and time.monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
+        return others
+
+    async def _ended(self) -> int:
+        return int((await self._cluster.rows(ENDED))[0][0])
+
+    async def _take(self, login: Narrow) -> bool:
+        taken: list[Event] = []
+        for _ in range(ROUNDS):
+            taken += await login.take(TAKEN)
+        self._kept += taken
+        return bool(taken)
+
+    async def _flood(self, login: Narrow) -> bool:
+        for number in range(FLOOD):
+            forged = self._forged("nobody", 1, f"{NARROW}.visit/1", number, WRONG_PROOF)
+            await login.put(OWN, {**forged, **REQUEST})
+        return True
+
+    async def _forge(self, login: Narrow) -> bool:
+        """Answer for others, with no proof, a wrong one, or that of a request of its own."""
+        proofs = [NO_PROOF, WRONG_PROOF, *(event["proof"] for event in self._kept[-1:])]
+        rows = await self._running()
+        for task, run, key, attempt, scheduler in rows:
+            for proof in proofs:
+                forged = self._forged(task, run, key, attempt, proof)
+                await login.put(f"replies.{scheduler}", forged)
+                await login.trespass(forged)
+        return bool(rows)
+
+    async def _running(self) -> list[asyncpg.Record]:
+        """Steps under way; waits for some."""
+        end = time.monotonic() + FOUND_SECONDS
+        while not (rows := await self._cluster.rows(RUNNING)) and time.monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS / 4)
+        return rows
+
+    async def _replay(self, login: Narrow) -> bool:
+        """Answer what others have finished since, with its genuine proof."""
+        if not self._kept:
+            await self._take(login)
+        over = 0
+        for event in self._kept[-TAKEN:]:
+            task, run, key, attempt = (event[name] for name in ("correlationid", "run", "step", "attempt"))
+            if (await self._cluster.rows(OVER, task, run, key))[0][0]:
+                over += 1
+                forged = self._forged(task, run, key, attempt, event["proof"], own=True)
+                for _ in range(ROUNDS):
+                    await login.put(event["replyto"], forged)
+        return over > 0
+
+    def _forged(self, task: str, run: int, key: str, attempt: int, proof: str | None, *, own: bool = False) -> Event:
+        agent = NARROW if own else self._chance.choice([NARROW, "service"])
+        known = {"store": self._kept[-1]["store"]} if self._kept else {}
+        if proof is not None:
+            known["proof"] = proof
+        return {
+            **known,
+            "specversion": "1.0",
+            "type": "stepward.reply",
+            "id": f"{task}/{run}/{key}/{attempt}/reply",
+            "source": f"/stepward/{APPLICATION}/agents.{agent}",
+            "correlationid": task,
+            "run": run,
+            "step": key,
+            "attempt": attempt,
+            "outcome": "completed",
+            "data": STOLEN,
+        }

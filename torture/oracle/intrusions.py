@@ -1,0 +1,16 @@
+"""What a narrow login that misbehaves may not do: finish anything, or stop a queue that is not its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torture.books import Books
+
+
+def intrusions(books: Books) -> Iterator[str]:
+    """Its replies are nobody's outcome, and the steps of others end meanwhile."""
+    for step in books.stolen:
+        yield f"{step}: was finished by a reply that the narrow login made up"
+    for number, intrusion in enumerate(books.intrusions, 1):
+        if intrusion.others == 0:
+            yield f"intrusion {number}, {intrusion.kind}: expected steps of the other Agent to end, found none"
