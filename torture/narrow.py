@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import aio_pika
 import nats as nats_client
-from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -91,13 +91,16 @@ class RabbitNarrow:
     async def take(self, count: int) -> list[Event]:
         queue = await self._channel.get_queue(f"{ROOT}.{OWN}", ensure=False)
         found: list[Event] = []
-        # A request that is cancelled closes the channel: it is left to end.
+
+        async def take(message: AbstractIncomingMessage) -> None:
+            found.extend(_events(message.body))
+
+        # Consumers share a queue in turns; whoever asks for single messages comes after them all.
+        consumer = await queue.consume(take)
         end = time.monotonic() + TAKE_SECONDS
-        while len(found) < count and time.monotonic() < end:
-            if (message := await queue.get(fail=False)) is None:
-                await asyncio.sleep(LOOK_SECONDS)
-            else:
-                found += _events(message.body)
+        while len(found) < count and time.monotonic() < end:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_SECONDS)
+        await queue.cancel(consumer)
         return found
 
     async def trespass(self, event: Event) -> None:
