@@ -255,10 +255,10 @@ class FaultyTransport:
         """See ``Transport.on_announced``."""
         return self._transport.on_announced(listener)
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         """See ``Transport.adopt``."""
         self._admit("adopt")
-        await self._transport.adopt(queues, heir)
+        await self._transport.adopt(queues, heir, live)
 
     async def release(self, queue: str) -> None:
         """See ``Transport.release``."""

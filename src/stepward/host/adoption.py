@@ -46,10 +46,10 @@ class Adoption:
     async def adopt(self) -> bool:
         """Take over what stands in their queues; False if that is to be tried again soon."""
         try:
-            dead = [reply_queue(instance) for instance in await self._dead()]
+            dead, live = await self._schedulers()
             # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
-            if dead and (heir := self._heir()) is not None:
-                await self._parts.transport.adopt(dead, reply_queue(heir))
+            if (dead or live) and (heir := self._heir()) is not None:
+                await self._parts.transport.adopt(dead, reply_queue(heir), live)
         except (StoreError, TransportError) as error:
             # Replies are hints: what is lost with them is asked again past its complete-by.
             self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
@@ -61,9 +61,10 @@ class Adoption:
         with contextlib.suppress(TransportError):
             await self._parts.transport.release(reply_queue(instance))
 
-    async def _dead(self) -> list[str]:
+    async def _schedulers(self) -> tuple[list[str], list[str] | None]:
+        """The reply queues of the dead, and of the living if they are known."""
         if not self._is_shared:
-            return list(self._over)
-        instances = await self._parts.store.instances()
-        dead = [each.id for each in instances if each.role is Role.SCHEDULER and not each.alive]
-        return list(dict.fromkeys([*self._over, *dead]))
+            return [reply_queue(instance) for instance in self._over], None
+        found = [each for each in await self._parts.store.instances() if each.role is Role.SCHEDULER]
+        dead = dict.fromkeys([*self._over, *(each.id for each in found if not each.alive)])
+        return [reply_queue(id) for id in dead], [reply_queue(each.id) for each in found if each.alive]

@@ -48,7 +48,7 @@ class Broker(Protocol):
         """Tell every process of the application that listens now."""
         ...
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
         """Move what stands in some queues to another; see ``Transport.adopt``."""
         ...
 
@@ -179,12 +179,12 @@ class BrokerTransport:
         else:
             self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         """See ``Transport.adopt``."""
         self._check_open(heir)
         for queue in self._intakes.keys() & set(queues):
             self._intakes[queue].forget()
-        await self._broker.adopt(queues, heir)
+        await self._broker.adopt(queues, heir, live)
 
     async def release(self, queue: str) -> None:
         """See ``Transport.release``."""

@@ -78,8 +78,11 @@ class Transport(Protocol):
         """Tell ``listener`` of Agents in other languages, again and again, until the function returned is called."""
         ...
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         """Move what stands in the queues of dead instances to the queue ``heir``; some may be left for the next call.
+
+        With ``live``, the reply queues of all live Schedulers, so is what stands in other reply queues that a broker
+        lists: their Scheduler is long forgotten, or their name invented.
 
         Queues that nobody takes from any more are deleted where they would remain.
         """

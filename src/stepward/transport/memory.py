@@ -73,7 +73,7 @@ class MemoryTransport:
         """Nobody announces himself: all are in this process."""
         return lambda: None
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         """See ``Transport.adopt``."""
         found = self._queue(heir)
         for queue in queues:

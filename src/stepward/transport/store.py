@@ -92,7 +92,7 @@ class StoreTransport:
         """Nobody announces himself: who reaches the queues registers beside them."""
         return lambda: None
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         """See ``Transport.adopt``: one look finds the queues in which something stands."""
         left = set(queues) - {heir}
         if not left:

@@ -41,7 +41,7 @@ def node() -> Iterator[nats.Node]:
         yield node
 
 
-def application(address: str, folder: Path, sent: asyncio.Future[None] | None = None) -> App:
+def application(address: str, folder: Path, sent: asyncio.Future[None] | None = None, **settings: Any) -> App:
     payments, mail = Agent("payments"), Agent("mail")
 
     @payments.operation(complete_by="20s")
@@ -67,6 +67,7 @@ def application(address: str, folder: Path, sent: asyncio.Future[None] | None = 
         agents=[payments, mail],
         store=f"sqlite:///{folder}/shop.db",
         transport=address,
+        **settings,
     )
 
 
@@ -196,6 +197,17 @@ async def test_an_agents_user_finishes_no_step_of_another(node: nats.Node, tmp_p
         assert [alert.kind for alert in await orders.alerts(10)] == ["unproven_message"]
         sent.set_result(None)
         assert await mailed.result(timeout="20s") == "mail-o2"
+
+
+async def test_reply_queues_that_an_agents_user_invents_are_emptied(node: nats.Node, tmp_path: Path) -> None:
+    shop = application(login_at(node, "scheduler:SECRET-1"), tmp_path, lease="1s", poll="100ms")
+    async with shop.running(agents=False, supervisor=False):
+        async with beside(node, "payments:SECRET-2") as (connection, _):
+            for number in range(50):
+                await connection.jetstream().publish(f"stepward.shop.queue.replies.nobody-{number}", b"[]")
+        async with beside(node, "scheduler:SECRET-1") as (connection, _), asyncio.timeout(30):
+            while (await connection.jetstream().stream_info("STEPWARD_shop")).state.messages:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
 
 
 async def test_what_an_agents_user_writes_fills_no_other_queue(node: nats.Node, tmp_path: Path) -> None:

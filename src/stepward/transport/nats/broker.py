@@ -85,9 +85,9 @@ class NatsBroker:
         with self._link.reaching("revocation"):
             await client.publish(self._stream.told, body)
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
         """See ``Broker.adopt``; what was taken is moved, too, and whoever took it settles nothing any more."""
-        for queue in await self._stream.standing(queues):
+        for queue in await self._stream.standing(queues, None if live is None else {*live, heir}):
             await self._adopt(queue, heir)
 
     async def release(self, queue: str) -> None:

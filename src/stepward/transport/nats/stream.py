@@ -7,6 +7,7 @@ import contextlib
 import math
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TypeVar
 
 from nats.js import JetStreamContext
@@ -32,6 +33,8 @@ DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MOST_MESSAGES = 100_000
 """Broker messages of one queue; more are refused, and the other queues go on."""
+MOST_OTHERS = 1_000
+"""Reply queues of nobody that one look finds."""
 MOST_TAKEN = 100_000
 """Broker messages of one queue that nobody has settled yet."""
 IDLE_SECONDS = 3600.0
@@ -123,19 +126,23 @@ class Stream:
             await context.add_consumer(self.name, config)
         return lease
 
-    async def standing(self, queues: Collection[str]) -> Sequence[str]:
-        """Those of some queues of one kind in which something stands."""
-        if not queues:
+    async def standing(self, queues: Collection[str], live: Collection[str] | None) -> Sequence[str]:
+        """Those of some reply queues in which something stands, and with ``live`` up to 1,000 others but these."""
+        if not queues and live is None:
             return []
-        kind = next(iter(queues)).partition(".")[0]
         context = await self._context()
         with self._link.reaching(f"stream {self.name}", self.name):
             try:
-                found = await context.stream_info(self.name, subjects_filter=self.subject(f"{kind}.>"))
+                found = await context.stream_info(self.name, subjects_filter=self.subject("replies.>"))
             except NotFoundError:
                 return []
         subjects = found.state.subjects or {}
-        return [queue for queue in queues if self.subject(queue) in subjects]
+        named = [queue for queue in queues if self.subject(queue) in subjects]
+        if live is None:
+            return named
+        standing = (subject.removeprefix(self.subject("")) for subject in subjects)
+        others = (queue for queue in standing if queue not in live and queue not in queues)
+        return [*named, *islice(others, MOST_OTHERS)]
 
     async def first(self, queue: str, after: int) -> RawStreamMsg | None:
         """The first message of a queue behind a place in the stream, taken or not."""

@@ -93,8 +93,8 @@ class RabbitBroker:
                     Message(body, content_type=SINGLE), "", mandatory=False, timeout=ANSWER_SECONDS
                 )
 
-    async def adopt(self, queues: Collection[str], heir: str) -> None:
-        """See ``Broker.adopt``."""
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
+        """See ``Broker.adopt``; queues that are not named here cannot be listed."""
         for queue in self._adoption.due(queues):
             if queue in self._sources:
                 source, intake = self._sources[queue]
