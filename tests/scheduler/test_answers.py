@@ -86,6 +86,25 @@ async def test_a_late_success_of_a_generation_that_was_undone_first_is_an_alert(
     assert [(alert.kind, alert.step) for alert in await client.alerts()] == [("late_effect_after_undo", "svc.do/1~1")]
 
 
+async def test_a_late_success_that_a_repair_was_told_did_not_happen_is_an_alert(world: World, service: Service) -> None:
+    @workflow(supervision=Supervision(threshold=0))
+    async def order() -> None:
+        await service.do("a")
+        await wait_for("go")
+
+    service.plan("do a", hang())
+    app = world.app([order], [service.agent])
+    running = await world.run(app)
+    client = await world.client(app)
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.ERROR)
+    await handle.resubmit(input=["better"], doubt="did_not_happen")
+    await in_state(handle, TaskState.WAITING)
+    await _tell(running, (await handle.status()).uid, "svc.do/1", b'"a done"')
+    await until(client.alerts)
+    assert [(alert.kind, alert.step) for alert in await client.alerts()] == [("late_effect", "svc.do/1")]
+
+
 async def test_a_known_result_that_is_told_again_after_its_undo_is_no_alert(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(then="undo"))
     async def order() -> None:

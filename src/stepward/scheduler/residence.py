@@ -301,6 +301,8 @@ class Residence:
         if given_up is not None:
             self._inbox.late(resident, given_up, reply, now)
             return
+        if reply.outcome is Outcome.COMPLETED and any(_is_denied(s, reply) for s in resident.set_aside):
+            self._unwinding.denied(resident, reply, now)
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         resident.changed().audit(audit)
 
@@ -440,6 +442,12 @@ def _stays(resident: Resident) -> bool:
 def _may_start(resident: Resident, step: Step) -> bool:
     """Once undo began, nothing goes forward any more."""
     return resident.execution is not None or step.kind is StepKind.UNDO
+
+
+def _is_denied(step: Step, reply: Reply) -> bool:
+    """Whether a repair recorded that this attempt did not happen."""
+    is_its = (step.run, asked_as(step), step.attempt) == (reply.run, reply.key, reply.attempt)
+    return is_its and step.state is StepState.FAILED and not step.in_doubt and step.output is None
 
 
 def _is_answered_by(step: Step, reply: Reply) -> bool:

@@ -204,6 +204,14 @@ class Unwinding:
         step.output, step.error, step.finished_at = reply.output, reply.error, now
         step.in_doubt = finish.in_doubt
 
+    def denied(self, resident: Resident, reply: Reply, now: float) -> None:
+        """Alert of a success of an attempt of which a repair was told that it did not happen."""
+        message = (
+            f"{resident.task.id}: attempt {reply.attempt} of {reply.key} succeeded, though a repair recorded that it "
+            "did not happen; check its effect by hand"
+        )
+        resident.changed().alert(rows.alert(resident.task, "late_effect", message, now, step=reply.key))
+
     def _late(self, resident: Resident, step: Step, now: float) -> None:
         message = f"{resident.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
         resident.changed().alert(rows.alert(resident.task, "late_effect_after_undo", message, now, step=step.key))

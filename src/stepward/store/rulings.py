@@ -40,7 +40,7 @@ TASK_EXPIRED = "TaskExpired"
 """The type of the error of a task that was not done by its own deadline."""
 MENDED = "stepward"
 """Who has seen to the alerts of a task that is mended, for the audit."""
-BY_HAND = ("in_doubt", "late_effect_after_undo", "unserved")
+BY_HAND = ("in_doubt", "late_effect", "late_effect_after_undo", "unserved")
 """Alerts on what is not over when their task goes on: somebody must look outside, or serve what is not served."""
 FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
 """Ends that no operator reopens."""
@@ -379,6 +379,18 @@ def late_effect(task: Task, reply: Reply) -> Alert:
         task_id=task.id,
         step=reply.key,
         message=f"{task.id}: {reply.key} took effect after its undo began; look whether the effect stands",
+    )
+
+
+def denied_effect(task: Task, reply: Reply) -> Alert:
+    """A success of an attempt of which a repair was told that it did not happen."""
+    return Alert(
+        kind="late_effect",
+        task=task.uid,
+        task_id=task.id,
+        step=reply.key,
+        message=f"{task.id}: attempt {reply.attempt} of {reply.key} succeeded, though a repair recorded that it did "
+        "not happen; check its effect by hand",
     )
 
 

@@ -109,6 +109,17 @@ async def test_an_effect_of_a_generation_that_was_undone_first_is_alerted(
     assert [alert.kind for alert in await store.alerts(9, open_only=True)] == alerted
 
 
+@pytest.mark.parametrize(("attempt", "alerted"), [(1, ["late_effect"]), (2, [])], ids=["its own", "another"])
+async def test_an_effect_that_a_repair_was_told_did_not_happen_is_alerted(
+    world: World, store: Store, charge: Step, attempt: int, alerted: list[str]
+) -> None:
+    aside = msgspec.structs.replace(charge, key="charge/1~1", state=StepState.FAILED, set_aside_at=5.0, attempt=1)
+    charge.state, charge.attempt, charge.output = StepState.COMPLETED, 3, DONE
+    task = await free(world, store, charge, aside)
+    await store.stray([reply(task, attempt=attempt)])
+    assert [alert.kind for alert in await store.alerts(9, open_only=True)] == alerted
+
+
 @pytest.mark.parametrize("undone", [True, False], ids=["undone", "being undone"])
 async def test_an_effect_after_its_undo_began_is_alerted(
     world: World, store: Store, charge: Step, undone: bool

@@ -37,11 +37,15 @@ async def settle(connection: Connection, replies: Sequence[Reply], now: float) -
 async def _settle_free(
     connection: Connection, task: Task | None, reply: Reply, now: float, audits: list[Audit], alerts: list[Alert]
 ) -> None:
-    is_unheard = reply.outcome is Outcome.COMPLETED and await _undo_began(connection, reply)
+    is_success = reply.outcome is Outcome.COMPLETED
+    is_unheard = is_success and await _is_so(connection, "stray.undo_began", reply)
+    is_denied = is_success and await _is_so(connection, "stray.denied", reply)
     if task is None or not await _record(connection, reply, now):
         audits.append(rulings.late_reply(reply))
     if task is not None and is_unheard:
         alerts.append(rulings.late_effect(task, reply))
+    if task is not None and is_denied:
+        alerts.append(rulings.denied_effect(task, reply))
 
 
 async def _record(connection: Connection, reply: Reply, now: float) -> bool:
@@ -53,6 +57,6 @@ async def _record(connection: Connection, reply: Reply, now: float) -> bool:
     return True
 
 
-async def _undo_began(connection: Connection, reply: Reply) -> bool:
-    row = await connection.row("stray.undo_began", reply.task, reply.run, reply.key, reply.attempt)
+async def _is_so(connection: Connection, question: str, reply: Reply) -> bool:
+    row = await connection.row(question, reply.task, reply.run, reply.key, reply.attempt)
     return row is not None and row[0] is True

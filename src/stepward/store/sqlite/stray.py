@@ -33,12 +33,16 @@ def settle(connection: Connection, replies: Iterable[Reply], now: float) -> None
 
 
 def _settle_free(connection: Connection, task: Task | None, reply: Reply, now: float) -> None:
-    is_unheard = reply.outcome is Outcome.COMPLETED and _undo_began(connection, reply)
+    is_success = reply.outcome is Outcome.COMPLETED
+    is_unheard = is_success and _is_so(connection, "undo_began", reply)
+    is_denied = is_success and _is_so(connection, "denied", reply)
     recorded = task is not None and _record(connection, reply, now)
     if not recorded:
         journal.write_audits(connection, [rulings.late_reply(reply)], now)
     if task is not None and is_unheard:
         journal.write_alerts(connection, [rulings.late_effect(task, reply)], now)
+    if task is not None and is_denied:
+        journal.write_alerts(connection, [rulings.denied_effect(task, reply)], now)
 
 
 def _record(connection: Connection, reply: Reply, now: float) -> bool:
@@ -50,6 +54,6 @@ def _record(connection: Connection, reply: Reply, now: float) -> bool:
     return True
 
 
-def _undo_began(connection: Connection, reply: Reply) -> bool:
-    row = connection.row(Q["undo_began"], (reply.task, reply.run, reply.key, reply.attempt))
+def _is_so(connection: Connection, question: str, reply: Reply) -> bool:
+    row = connection.row(Q[question], (reply.task, reply.run, reply.key, reply.attempt))
     return row is not None and row[0] == 1

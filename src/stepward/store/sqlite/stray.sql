@@ -10,6 +10,13 @@ select exists (
             select 1 from stepward_step as undo
             where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo')))
 
+-- name: denied
+-- Whether a repair set that attempt aside as one that did not happen.
+select exists (
+    select 1 from stepward_step
+    where task = ?1 and run = ?2 and key > ?3 || '~' and key < ?3 || '~:' and set_aside_at is not null
+        and attempt = ?4 and state = 'failed' and not in_doubt and output is null)
+
 -- name: wake
 -- A sleeping task without an owner has an outcome to go on with.
 update stepward_task set wake_at = min(coalesce(wake_at, ?2), ?2)
