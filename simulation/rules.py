@@ -156,9 +156,10 @@ class Rules:
             self.told.setdefault(after[:3], self.commits)
 
     def _goes_on(self, after: StepRow) -> bool:
-        """Whether the step was asked for before, and the attempts of that are set aside."""
+        """Whether the step was asked for before, and the attempts of that are set aside; it may wait for its next."""
         aside = [step for step in self._mirror.steps_of(after.task) if step.set_aside_at is not None]
-        return any((s.run, s.asked_as, s.attempt) == (after.run, after.key, after.attempt - 1) for s in aside)
+        former = after.attempt - (after.state != "to_repeat")
+        return any((s.run, s.asked_as, s.attempt) == (after.run, after.key, former) for s in aside)
 
     def _moved_step(self, before: StepRow, after: StepRow, verb: Verb) -> None:
         name = f"{after.task}/{after.run}/{after.key}"

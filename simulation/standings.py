@@ -37,22 +37,26 @@ class Standings:
 
     def committed(self, entries: list[Entry]) -> None:
         """Check a transaction, change by change."""
+        is_resumed = any(
+            table == "audit" and after is not None and after.act == "resume" for table, _, after in entries
+        )
         for table, before, after in entries:
             if after is None:
                 continue
             if table == "agent" and before is not None:
-                self._moved(before, after)
+                self._moved(before, after, is_resumed=is_resumed)
             elif table == "step" and after.state == "running" and (before is None or before.attempt != after.attempt):
                 self._asked(after)
 
-    def _moved(self, before: AgentRow, after: AgentRow) -> None:
+    def _moved(self, before: AgentRow, after: AgentRow, *, is_resumed: bool) -> None:
         if after.probe_by is not None and (after.probe_by, after.asks_at) != (before.probe_by, before.asks_at):
             self._probes(before, after)
         elif before.opened_at is None and after.opened_at is not None:
             self._reached("a breaker opened for all")
         elif before.opened_at is not None and after.opened_at is None:
             self._reached("a breaker closed for all")
-            if before.probe_by is None:
+            # An operator's resume closes it where no process is left that could probe.
+            if before.probe_by is None and not is_resumed:
                 self._broken("R15", f"the breaker of {after.name} closed and nobody had found out")
 
     def _probes(self, before: AgentRow, after: AgentRow) -> None:
