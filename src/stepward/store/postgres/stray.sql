@@ -3,11 +3,10 @@
 -- undo's key is the step's with ~undo.
 select exists (
     select 1 from {schema}.step as s
-    where task = $1 and run = $2 and output is null
-        and (key = $3
-            or key > $3 || '~' and key < $3 || '~:' and set_aside_at is not null and attempt = $4)
-        and (state = 'undone' or exists (
-            select 1 from {schema}.step as undo
+    where task = $1 and run = $2 and key >= $3 and key < $3 || '~:' and output is null
+        and (key = $3 or key > $3 || '~' and set_aside_at is not null and attempt = $4)
+        and (state = 'undone' or (
+            select true from {schema}.step as undo
             where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo')))
 
 -- name: denied
