@@ -14,7 +14,9 @@ The catalogue is ``mutants/catalogue/AREA.toml``, a file per area. An entry is
     tests = ["tests/workflow/test_undo_plan.py::test_what_is_undone_and_in_which_order"]
 
 ``tests`` are pytest's node ids or files, a few that take some 3 s together. Marks are not looked at, so a test of
-``make faults`` may stand there. Text of several lines stands between ``'''``, of which the first line break is dropped.
+``make faults`` may stand there, and a test that runs on several stores or brokers is named with the case that is meant.
+Tests that need a real server start it themselves, for each mutant again. Text of several lines stands between ``'''``,
+of which the first line break is dropped.
 
 What makes a mutant worth keeping: somebody could write it by mistake, and it breaks a promise that a user would miss.
 A mutant that changes nothing anybody can see is replaced, and one that lives gets a test. ``make test`` runs none of

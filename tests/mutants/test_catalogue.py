@@ -22,6 +22,7 @@ AREAS = {
     "model",
     "replay",
     "scheduler",
+    "store_postgres",
     "store_sqlite",
     "submission",
     "supervisor",

@@ -73,6 +73,15 @@ async def test_an_outcome_of_another_attempt_changes_nothing(world: World, store
     assert await store.steps(task.id) == before
 
 
+async def test_a_failure_of_another_attempt_changes_nothing(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    await add_steps(store, task, step(task, attempt=2))
+    before = await store.steps(task.id)
+    late = finish(step(task, attempt=1), StepState.FAILED)
+    assert "not running at that attempt" in await miss(store, Change(task=task.uid, finishes=[late]))
+    assert await store.steps(task.id) == before
+
+
 async def test_an_abandoned_step_records_a_late_result_once(world: World, store: Store) -> None:
     task = await claimed(world, store)
     charge = step(task)

@@ -192,6 +192,7 @@ async def test_a_decision_repeats_and_tells_the_owner(world: World, store: Store
 async def test_each_attempt_is_decided_once(world: World, store: Store, term: int) -> None:
     task = await watched(world, store)
     assert await store.decide(term, [decision(task, attempt=2), decision(task), decision(task)]) == 1
+    assert await store.decide(term, [decision(task)]) == 0
     assert len(await store.audits(task.id, 9)) == 1
     assert (await read(store, task)).failure_count == 1
 

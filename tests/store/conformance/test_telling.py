@@ -75,6 +75,14 @@ async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, stor
     assert await store.steps(task.id) == []
 
 
+async def test_an_end_without_the_tasks_count_is_not_told(world: World, store: Store) -> None:
+    task = await claimed(world, store, reply_to=QUEUE)
+    before = await standing(store)
+    end = Change(task=task.uid, move=move(task, TaskState.PROCESSED), telling=Telling(QUEUE, 1, [b"end"]))
+    assert "somebody else told" in (await apply(store, end))[task.uid]
+    assert (await standing(store), await read(store, task)) == (before, task)
+
+
 async def test_a_change_that_misses_tells_nothing_and_the_others_of_its_batch_do(world: World, store: Store) -> None:
     good, bad = [await claimed(world, store, reply_to=QUEUE) for _ in range(2)]
     before = await standing(store)
