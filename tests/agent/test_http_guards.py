@@ -95,6 +95,12 @@ async def test_what_is_streamed_may_be_larger_than_the_bound() -> None:
     assert (sum(pieces), max(pieces) <= 65_536) == (MIB, True)
 
 
+async def test_a_large_error_page_of_what_is_streamed_is_bounded() -> None:
+    agent = agent_of(Service(503, {}, *[bytes(1000)] * 100), body_bytes=10_000)
+    async with agent.client.stream("GET", "/x") as response:
+        assert len(await response.aread()) == 10_000
+
+
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [

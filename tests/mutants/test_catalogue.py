@@ -19,6 +19,7 @@ AREAS = {
     "cli",
     "client",
     "host",
+    "http",
     "model",
     "replay",
     "scheduler",
