@@ -133,6 +133,32 @@ async def test_what_is_not_surely_ours_is_left_alone(
     assert await database.rows(STATE.format(pid=other.get_server_pid())) == [("active", "ClientRead")]
 
 
+@pytest.mark.parametrize(("name", "is_ended"), [(NAME, True), (shared_name("stepward_shop"), False)])
+async def test_one_that_waits_for_a_row_past_every_bound_is_ended(
+    database: Database, name: str, is_ended: bool
+) -> None:
+    """As where the server's clock was set back: it would wait on for as long as the step, and hold what it has locked.
+    What an application does in a session that it shares may wait for longer."""
+    store = await _store(database)
+    holder = await database.connect()
+    waiter = await asyncpg.connect(database.address, server_settings={"application_name": name})
+    async with holder.transaction():
+        await holder.execute(INSTANCE.replace("share", "update"))
+        waiting = asyncio.create_task(waiter.execute(INSTANCE))
+        late = "wait_event_type = 'Lock' and state_change < clock_timestamp() - interval '0.3 s'"
+        while not await database.rows(
+            f"select 1 from pg_stat_activity where pid = {waiter.get_server_pid()} and {late}"
+        ):
+            assert not waiting.done()
+        await stalled.end_stalled(store._database.others)
+        if is_ended:
+            with pytest.raises((asyncpg.AdminShutdownError, asyncpg.ConnectionDoesNotExistError)):
+                await waiting
+        assert waiting.done() is is_ended
+    await asyncio.gather(waiting, return_exceptions=True)
+    waiter.terminate()
+
+
 async def test_a_copy_that_takes_its_time_is_not_ended(database: Database) -> None:
     await database.run("create table public.parts (number integer)")
     store = await _store(database)

@@ -55,5 +55,5 @@ async def _audited(
     connection: Connection, act: str, name: str, note: str | None, actor: str, now: float, changed: int
 ) -> bool:
     if changed:
-        await journal.write_audits(connection, [agent_audit(actor, act, name, note)], now)
+        journal.write_audits(connection, [agent_audit(actor, act, name, note)], now)
     return changed == 1

@@ -191,14 +191,14 @@ async def _signal(connection: Connection, post: Post, signal_id: str | None, act
         inboxes.check_signals(task, waiting + 1, size + len(post.body), post.name)
     await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
     if actor is not None:
-        await journal.write_audits(connection, [rulings.signal_audit(task, post, actor)], now)
+        journal.write_audits(connection, [rulings.signal_audit(task, post, actor)], now)
     return True
 
 
 async def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
     if not await connection.change("client.acknowledge", number, now, actor):
         return False
-    await journal.write_audits(connection, [rulings.acknowledged(number, actor)], now)
+    journal.write_audits(connection, [rulings.acknowledged(number, actor)], now)
     return True
 
 
@@ -207,5 +207,5 @@ async def _purge_ended(
 ) -> Purged:
     purged = await retention.purge(connection, batch)
     if purged.tasks:
-        await journal.write_audits(connection, [rulings.purge_audit(actor, purged.tasks, before)], now)
+        journal.write_audits(connection, [rulings.purge_audit(actor, purged.tasks, before)], now)
     return purged

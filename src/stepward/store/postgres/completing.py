@@ -91,7 +91,7 @@ async def _note(
         alert = completing.many_refused(completion, now, b"{}" if known is None else known[1])
         await journal.count_on(connection, known, alert, now)
     else:
-        await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+        journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
 
 
 async def _are_too_many(connection: Connection, whose: str, now: float) -> bool:

@@ -43,6 +43,8 @@ class Connection:
         """The same as it was when the connection was made: what cleaning it goes back to."""
         self._is_bound = is_bound
         """Whether the server holds it to that; through a pooler that is not ours to say."""
+        self.audits: list[tuple[Any, ...]] = []
+        """Acts that the open transaction appends to the chain at its end."""
         self._savepoints = 0
         self._commits = False
         self._is_cut_short = False
@@ -153,13 +155,14 @@ class Connection:
 
         ``check`` raises where the transaction has ended meanwhile: by then the connection may be in another's.
         """
-        name = f"part_{self._savepoints}"
+        name, audits = f"part_{self._savepoints}", list(self.audits)
         self._savepoints += 1
         await self.run(f"savepoint {name}")
         try:
             yield
         except BaseException:
             check()
+            self.audits = audits
             if not self.raw.is_closed():
                 await self.run(f"rollback to {name}; release {name}")
             raise

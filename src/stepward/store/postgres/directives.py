@@ -29,7 +29,7 @@ async def direct(connection: Connection, task: Task, directive: Directive, now: 
     else:
         await inbox.move_free(connection, task, verdict, now)
     audit = rulings.audited(task, directive, repair.step, verdict.after, repair.details)
-    await journal.write_audits(connection, [audit], now)
+    journal.write_audits(connection, [audit], now)
     return verdict.after
 
 

@@ -142,10 +142,10 @@ async def _count_hang(connection: Connection, task: str, sender: str, where: str
     if row is None:
         return None
     await inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
-    await journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
+    journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
 
 
 async def _end_warning(connection: Connection, kind: str, details: bytes, sender: str, now: float) -> None:
     numbers = [row[0] for row in await connection.rows("host.end_warning", kind, details, now, sender)]
-    await journal.write_audits(connection, [rulings.acknowledged(number, sender) for number in numbers], now)
+    journal.write_audits(connection, [rulings.acknowledged(number, sender) for number in numbers], now)

@@ -81,7 +81,7 @@ async def move_free(
 
 async def _mend(connection: Connection, task: Task, now: float) -> None:
     found = await connection.rows("inbox.mend", task.uid, now, rulings.MENDED, list(rulings.BY_HAND))
-    await journal.write_audits(connection, [rulings.acknowledged(row[0], rulings.MENDED) for row in found], now)
+    journal.write_audits(connection, [rulings.acknowledged(row[0], rulings.MENDED) for row in found], now)
 
 
 class Round:

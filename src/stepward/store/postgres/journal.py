@@ -33,22 +33,27 @@ async def settle(connection: Connection, places: Sequence[bytes], now: float) ->
     found: list[int] = []
     for place in places:
         found += [row[0] for row in await connection.rows("journal.settle", *rulings.settling(place, now))]
-    await write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in found], now)
+    write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in found], now)
 
 
-async def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:
-    """Append acts to the chain; one without an instant is of now. The chain stays this transaction's until its end,
-    so this comes last of all that locks."""
-    if not audits:
+def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:
+    """Append acts to the chain at the end of the transaction; one without an instant is of now."""
+    connection.audits += [audit_values(replace(audit, actor=without_nul(audit.actor)), now) for audit in audits]
+
+
+async def link(connection: Connection) -> None:
+    """Append what waits for the end of the transaction. The chain stays this transaction's until then: whoever locked
+    rows after it would wait for one who has locked them and waits for the chain."""
+    waiting, connection.audits = connection.audits, []
+    if not waiting:
         return
     await lock_chain(connection)
     row = await connection.row("journal.last_hash")
-    link = row[0] if row else FIRST_HASH
+    last = row[0] if row else FIRST_HASH
     many = []
-    for audit in audits:
-        values = audit_values(replace(audit, actor=without_nul(audit.actor)), now)
-        link = linked(link, values)
-        many.append((*values, link))
+    for values in waiting:
+        last = linked(last, values)
+        many.append((*values, last))
     await connection.change("journal.insert_audit", *columns_of(many))
 
 

@@ -12,6 +12,7 @@ from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.doubts import Doubts
 from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, UNKNOWN, detail, refused, translated
+from stepward.store.postgres.journal import link
 from stepward.store.postgres.pool import Pool
 
 P = ParamSpec("P")
@@ -73,6 +74,7 @@ class Lane:
                 await self._begin(connection)
                 try:
                     result = await work(connection, *args, **kwargs)
+                    await link(connection)
                 except Exception:
                     await _roll_back(connection)
                     raise
@@ -92,6 +94,7 @@ class Lane:
             try:
                 try:
                     yield connection
+                    await link(connection)
                 except BaseException:
                     await _roll_back(connection)
                     raise
@@ -161,6 +164,7 @@ class Lane:
 
 async def _roll_back(connection: Connection) -> None:
     """Give the transaction up; a connection on which that fails is not used again."""
+    connection.audits = []
     try:
         if not connection.raw.is_closed():
             await connection.end("rollback")

@@ -41,7 +41,7 @@ async def register(connection: Connection, instance: Instance, lease: float, now
         until = now + stopped.LONGEST_RETRY
         await connection.change("leases.try_again", until, stopped.WAITS_FOR, served, rulings.TRIED_AT_ONCE)
     numbers = [row[0] for row in await connection.rows("leases.serve", now, instance.id, served)] if served else []
-    await journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
+    journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
 
 
 async def renew(

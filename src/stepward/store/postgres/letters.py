@@ -30,5 +30,5 @@ async def _taken(connection: Connection, numbers: Sequence[int]) -> list[Row]:
 
 async def _audited(connection: Connection, act: str, taken: Sequence[Row], actor: str, now: float) -> list[int]:
     audits = [letter_audit(actor, act, number, queue) for number, queue, _ in taken]
-    await journal.write_audits(connection, audits, now)
+    journal.write_audits(connection, audits, now)
     return [row[0] for row in taken]

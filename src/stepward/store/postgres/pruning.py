@@ -31,7 +31,8 @@ async def prune(connection: Connection, records: OldRecords, actor: str, now: fl
     if not acts and not alerts:
         return 0
     # Written before the others are deleted: the next act follows from the newest one, which must stay.
-    await journal.write_audits(connection, [pruned_audit(actor, acts, alerts)], now)
+    journal.write_audits(connection, [pruned_audit(actor, acts, alerts)], now)
+    await journal.link(connection)
     for last in acts[-1:]:
         await connection.change("pruning.prune_acts", last.audit.number)
     return len(acts) + alerts

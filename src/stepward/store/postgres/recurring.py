@@ -55,5 +55,5 @@ async def unschedule(connection: Connection, name: str, actor: str, now: float) 
 
 async def _audited(connection: Connection, act: str, name: str, actor: str, now: float, changed: int) -> bool:
     if changed:
-        await journal.write_audits(connection, [schedule_audit(actor, act, name)], now)
+        journal.write_audits(connection, [schedule_audit(actor, act, name)], now)
     return changed == 1

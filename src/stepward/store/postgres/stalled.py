@@ -1,4 +1,5 @@
-"""Processes that stand still in the middle of a transaction, where no bound of the server counts."""
+"""Sessions that keep rows locked where no bound of the server counts: their process stands still in the middle of a
+transaction, or they wait for locks since before the server's clock was set back."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ STALLED_SECONDS = STATEMENT_SECONDS + ANSWER_SECONDS
 
 
 async def end_stalled(lane: Lane) -> None:
-    """End their sessions, so that the rows that they have locked are free; nobody else's, and none that only waits."""
+    """End them, so that the rows that they have locked are free; nobody else's, and none that only waits for us."""
     await lane.read(_end_stalled)
 
 

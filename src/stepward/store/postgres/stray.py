@@ -31,7 +31,7 @@ async def settle(connection: Connection, replies: Sequence[Reply], now: float) -
             await _settle_free(connection, task, reply, now, audits, alerts)
     await handed.deliver()
     await journal.write_alerts(connection, alerts, now)
-    await journal.write_audits(connection, audits, now)
+    journal.write_audits(connection, audits, now)
 
 
 async def _settle_free(

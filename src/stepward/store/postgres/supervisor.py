@@ -189,7 +189,7 @@ async def _fence(connection: Connection, now: float) -> list[Instance]:
     dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
     dead.sort(key=lambda instance: instance.id)
     await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
-    await journal.write_audits(connection, [rulings.fence_audit(instance) for instance in dead], now)
+    journal.write_audits(connection, [rulings.fence_audit(instance) for instance in dead], now)
     return dead
 
 
@@ -210,7 +210,7 @@ async def _decide(connection: Connection, decisions: Sequence[Decision], now: fl
     if counts:
         await connection.change("supervisor.count_failures", *columns_of(counts))
     await inbox.post_all(connection, [post for decision in applied for post in rulings.told(decision)], now)
-    await journal.write_audits(connection, [decision.audit for decision in applied], now)
+    journal.write_audits(connection, [decision.audit for decision in applied], now)
     return len(applied)
 
 
@@ -235,7 +235,7 @@ async def _expire_task(
     if not await connection.change("supervisor.clear_deadline", task, now, deadline):
         return False
     await inbox.post_all(connection, [post], now)
-    await journal.write_audits(connection, [audit], now)
+    journal.write_audits(connection, [audit], now)
     return True
 
 
@@ -256,7 +256,7 @@ async def _raise_alert(connection: Connection, alert: Alert, now: float) -> bool
 
 async def _settle_alert(connection: Connection, kind: str, now: float) -> bool:
     numbers = [row[0] for row in await connection.rows("supervisor.settle_alert", kind, now, rulings.ACTOR)]
-    await journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
+    journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
     return bool(numbers)
 
 

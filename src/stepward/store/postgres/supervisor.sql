@@ -97,14 +97,17 @@ where t.uid = late.uid
 -- End sessions of this schema's processes that stand still between asking for the plan of a statement and running it, for
 -- longer than any statement may take: no bound of the server counts there, and the rows that they have locked stay
 -- locked. Of sessions that applications share, those alone whose statement is Stepward's: a COPY waits for its client too.
+-- And those that wait for a row or for the chain for as long: a server whose clock was set back has forgotten their
+-- bounds, and that they may wait for each other. What makes indexes waits for tables and transactions, and may.
 select pg_terminate_backend(a.pid) from pg_stat_activity as a
 where a.datname = current_database()
     and (pg_has_role(a.usesysid, 'usage') or pg_has_role('pg_signal_backend', 'usage')
         and not (select rolsuper from pg_roles where oid = a.usesysid))
-    and a.state = 'active' and a.wait_event = 'ClientRead'
-    and a.state_change < clock_timestamp() - make_interval(secs => $1::float8)
-    and (a.application_name = $2 or (a.application_name = $3 and position($4 in a.query) > 0
-        and not exists (select 1 from pg_stat_progress_copy as p where p.pid = a.pid)))
+    and a.state = 'active' and a.state_change < clock_timestamp() - make_interval(secs => $1::float8)
+    and (a.wait_event = 'ClientRead' and (a.application_name = $2 or (a.application_name = $3
+            and position($4 in a.query) > 0
+            and not exists (select 1 from pg_stat_progress_copy as p where p.pid = a.pid)))
+        or a.wait_event in ('transactionid', 'tuple', 'advisory') and a.application_name = $2)
     and exists (select 1 from pg_locks as l
         join pg_class as c on c.oid = l.relation join pg_namespace as n on n.oid = c.relnamespace
         where l.pid = a.pid and l.granted and l.locktype = 'relation' and n.nspname = $5

@@ -65,7 +65,7 @@ async def apply(connection: Connection, instance: str, changes: Sequence[Change]
         await apply_at_once(connection, parts)
     await inbox.post_all(connection, posts, now)
     await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
-    await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
+    journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
 
 
 async def apply_each(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> dict[str, str]:
