@@ -23,6 +23,7 @@ from stepward import (
 )
 from stepward.workflow.definition import Workflow
 from torture.clocks import mend_sleep
+from torture.versions import know
 
 NAME = "torture"
 QUEUE = "orders"
@@ -211,6 +212,7 @@ WORKFLOWS: list[Workflow[Any, Any]] = [
     *(returned, stuck, tick, visiting),
 ]
 mend_sleep()
+know()
 app = App(NAME, workflows=WORKFLOWS, agents=[service, visits], **SETTINGS)
 app.submission(QUEUE, accept=accept)
 app.schedule(SCHEDULE, tick, "* * * * *", args=(SCHEDULE,), catch_up="all")

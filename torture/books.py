@@ -16,6 +16,7 @@ from torture.cluster import SCHEMA, Cluster
 from torture.intruder import STOLEN, Intrusion
 from torture.ledger import Call, Entry
 from torture.load import Load
+from torture.migrations import Migration, Standing
 from torture.snapshots import Snapshot
 from torture.trespass import Trespass
 
@@ -113,6 +114,9 @@ class Books(Struct, kw_only=True):
     snapshots: list[Snapshot] = []
     trespasses: list[Trespass] = []
     intrusions: list[Intrusion] = []
+    migrations: list[Migration] = []
+    standing: Standing | None = None
+    """How far the store's tables are."""
     stolen: list[str] = []
     """Steps whose result is one that the narrow login made up."""
     beside: Books | None = None

@@ -44,6 +44,7 @@ def table(books: Books, faults: Faults, lives: Mapping[str, int], seconds: float
         f"decisions  {len(books.decisions):,} by Supervisors",
         f"events     {len(books.heard):,} heard",
         f"snapshots  {len(books.snapshots):,} held; the server's clock was moved {_moves(books):,} times",
+        *_migrations(books),
         *_beside(books),
         "processes  " + ", ".join(f"{count} of {role}" for role, count in lives.items()) + " were started",
     ]
@@ -55,6 +56,17 @@ def _beside(books: Books) -> list[str]:
         return []
     done = f"{len(books.beside.tasks):,} tasks, {len(books.beside.entries):,} effects"
     return [f"second     {done} of the second application under the name; {len(books.trespasses):,} were to be refused"]
+
+
+def _migrations(books: Books) -> list[str]:
+    if books.standing is None:
+        return []
+    times = [each.longest for each in books.migrations if each.longest is not None]
+    longest = f", in which no step ended for {max(times):.1f} s at most" if times else ""
+    ended = sum(each.ended for each in books.migrations)
+    return [
+        f"migrations {len(books.migrations):,} to version {books.standing.version} while {ended:,} steps ended{longest}"
+    ]
 
 
 def _moves(books: Books) -> int:

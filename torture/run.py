@@ -21,9 +21,11 @@ from torture.cluster import Cluster
 from torture.faults import Faults
 from torture.intruder import Intruder
 from torture.load import Load
+from torture.migrations import Migrations
 from torture.side import Place, Side
 from torture.snapshots import Snapshots
 from torture.trespass import Trespassers
+from torture.versions import BEFORE, NEWEST, Known
 
 COUNTS = {"scheduler": 4, "supervisor": 2, "agent": 3, "submission": 1}
 FEW = {"scheduler": 1, "supervisor": 1, "agent": 1, "submission": 1}
@@ -46,6 +48,8 @@ class Plan:
     """``store``, ``nats`` or ``rabbitmq``; with a broker a second application is beside."""
     script: Sequence[str] | None = None
     """Faults to be brought about one after the other, instead of drawn ones."""
+    spoilt: str = ""
+    """What each migration does besides, where that is to be found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +77,30 @@ class Run:
         self._folder = folder
         self._cluster = cluster
         seed = str(plan.seed)
-        place = Place(cluster=cluster, broker=broker, counts=plan.counts, folder=folder, seed=seed, pace=plan.pace)
+        self._known = Known(folder / "schema", BEFORE, plan.spoilt)
+        place = Place(
+            cluster=cluster,
+            broker=broker,
+            counts=plan.counts,
+            folder=folder,
+            known=self._known,
+            seed=seed,
+            pace=plan.pace,
+        )
         self._side = Side(place=place)
         self._second = None if broker is None else Side(place=_beside(place))
         chance = self._chance("faults")
         self._faults = Faults(cluster, self._side.keeper.actors, self._side.witness, chance)
         self._snapshots = Snapshots(cluster, self._faults, self._chance("snapshots"), folder)
+        self._migrations = Migrations(
+            cluster,
+            self._faults,
+            self._snapshots,
+            self._known,
+            place.variables,
+            folder,
+            self._chance("migrations"),
+        )
         self._trespassers: Trespassers | None = None
         chance = self._chance("intruder")
         self._intruder = None if broker is None else Intruder(cluster, broker, self._faults, chance)
@@ -115,6 +137,7 @@ class Run:
         self._faults.add(clocks.chaos())
         self._snapshots.acknowledged = self._side.load.submitted
         self._faults.add(self._snapshots.chaos())
+        self._faults.add(self._migrations.chaos())
         if self._second is not None:
             variables = {**self._second.place.variables, "STEPWARD_TRANSPORT": self._side.place.transport}
             self._trespassers = Trespassers(self._folder, variables, self._chance("trespassers"))
@@ -132,12 +155,14 @@ class Run:
                 await asyncio.sleep(self._plan.seconds / len(self._plan.script))
                 await self._faults.strike(name)
         await self._faults.heal()
+        await self._migrations.finish()
         for stream in streaming:
             stream.cancel()
 
     async def _books(self) -> Books:
         books = await self._side.end()
         books.snapshots = self._snapshots.taken
+        books.migrations = self._migrations.done
         if self._second is not None:
             books.beside = await self._second.end()
         if self._trespassers is not None:
@@ -171,6 +196,7 @@ def _beside(place: Place) -> Place:
         broker=place.broker,
         counts=FEW,
         folder=folder,
+        known=Known(folder / "schema", NEWEST),
         seed=f"{place.seed}/{SECOND}",
         pace=SECOND_PACE,
         prefix=SECOND,

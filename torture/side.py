@@ -18,7 +18,9 @@ from torture.broker import Broker
 from torture.cluster import SCHEMA, Cluster
 from torture.keeper import Keeper
 from torture.load import Load
+from torture.migrations import standing
 from torture.oracle import judge
+from torture.versions import VARIABLE, Known
 from torture.witness import Witness
 
 LOOK_SECONDS = 0.5
@@ -40,6 +42,7 @@ class Place:
     broker: Broker | None
     counts: Mapping[str, int]
     folder: Path
+    known: Known
     seed: str
     pace: float
     """Tasks a second."""
@@ -54,7 +57,11 @@ class Place:
     @property
     def variables(self) -> dict[str, str]:
         """For its processes."""
-        return {"STEPWARD_STORE": self.cluster.address, "STEPWARD_TRANSPORT": self.transport}
+        return {
+            "STEPWARD_STORE": self.cluster.address,
+            "STEPWARD_TRANSPORT": self.transport,
+            VARIABLE: str(self.known.file),
+        }
 
 
 @dataclass(kw_only=True)
@@ -77,9 +84,10 @@ class Side:
         stack.push_async_callback(self._close)
         place = self.place
         await self.keeper.start()
-        self._client = await stack.enter_async_context(Client(place.cluster.address, app=NAME))
         posts = place.cluster.address if place.broker is None else place.transport
-        queues = await stack.enter_async_context(Queues(posts, app=NAME))
+        with place.known.here():
+            self._client = await stack.enter_async_context(Client(place.cluster.address, app=NAME))
+            queues = await stack.enter_async_context(Queues(posts, app=NAME))
         chance = random.Random(f"{place.seed}/load")
         self.load = Load(self._client, queues, chance, pace=place.pace, named=place.prefix)
         self._first = await next_nominal(place.cluster)
@@ -110,6 +118,7 @@ class Side:
         self.broken += [*self.keeper.broke, *self.load.errors]
         books = await gather(self.place.cluster, self.load, await self.witness.book(), self._first)
         books.queued.update(await self._at_broker())
+        books.standing = await standing(self.place.cluster, self.place.known)
         return books
 
     def judge(self, books: Books) -> list[str]:

@@ -48,14 +48,15 @@ class Snapshots:
         self._faults = faults
         self._chance = chance
         self._file = folder / "dump.sql"
+        self._dumping = asyncio.Lock()
         self.acknowledged: Collection[str] = ()
         """Tasks whose submission was acknowledged, as they come."""
         self.taken: list[Snapshot] = []
 
     def chaos(self) -> Mapping[str, Chaos]:
         """Its kinds; no dump where the program is missing."""
-        tries = {"snapshot held": self._hold, "dump": self._dump}
-        if not self._program.exists():
+        tries = {"snapshot held": self._hold, "dump": self.dump}
+        if not self.can_dump:
             del tries["dump"]
         return {name: Chaos(3, partial(self._until_held, hold), lasts=True) for name, hold in tries.items()}
 
@@ -86,8 +87,21 @@ class Snapshots:
         self.taken.append(Snapshot("a reader", acknowledged, seen, again))
         return works
 
-    async def _dump(self) -> bool:
+    @property
+    def can_dump(self) -> bool:
+        """Whether the program is at hand."""
+        return self._program.exists()
+
+    async def is_dumping(self) -> bool:
+        """Whether a dump has its snapshot."""
+        return bool((await self._cluster.rows(DUMPING))[0][0])
+
+    async def dump(self) -> bool:
         """Delivered if work was done while it stood still, and it came to its end."""
+        async with self._dumping:
+            return await self._dump()
+
+    async def _dump(self) -> bool:
         acknowledged = list(self.acknowledged)
         address = self._cluster.pair.primary.address()
         command = [str(self._program), "--no-password", "--file", str(self._file), "--dbname", address]
@@ -111,7 +125,7 @@ class Snapshots:
 
     async def _slow(self, dump: asyncio.subprocess.Process) -> bool:
         """Stop it once it has its snapshot, as a disk that is full or slow does; whether others worked meanwhile."""
-        while dump.returncode is None and not (await self._cluster.rows(DUMPING))[0][0]:  # noqa: ASYNC110
+        while dump.returncode is None and not await self.is_dumping():  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
         if dump.returncode is not None:
             return False

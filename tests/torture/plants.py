@@ -48,6 +48,10 @@ def an_alert_for_nothing(books: Books) -> None:
     books.alerts.append(AlertRow("internal", None, "a bug"))
 
 
+def a_refusal_of_the_broker_that_nobody_caused(books: Books) -> None:
+    books.alerts.append(AlertRow("queue_refused", None, "queue agents.service: expected RabbitMQ to take its messages"))
+
+
 def a_nominal_time_missed(books: Books) -> None:
     books.tasks.remove(_task(books, "tick"))
 
@@ -156,6 +160,29 @@ def a_flood_that_stopped_another_queue(books: Books) -> None:
     books.intrusions[0].others = 0
 
 
+def a_migration_that_stopped_everything(books: Books) -> None:
+    books.migrations[0].longest = 90.0
+
+
+def a_migration_in_which_nothing_was_done(books: Books) -> None:
+    books.migrations[-1].ended = 0
+
+
+def a_migration_left_half_way(books: Books) -> None:
+    assert books.standing is not None
+    books.standing.parts = 1
+
+
+def a_migration_lost(books: Books) -> None:
+    assert books.standing is not None
+    books.standing.version -= 1
+
+
+def an_index_left_unfinished(books: Books) -> None:
+    assert books.standing is not None
+    books.standing.unfinished = 1
+
+
 def a_step_deleted(books: Books) -> None:
     books.steps.remove(_steps(books, "plain")[1])
 
@@ -224,6 +251,7 @@ PLANTS: dict[Plant, str] = {
     a_child_lost: "expected 1 child, found 0",
     an_error_without_an_alert: "expected 1 alerts of its error, found 0",
     an_alert_for_nothing: "alert that no fault explains",
+    a_refusal_of_the_broker_that_nobody_caused: "alert that no fault explains: queue_refused",
     a_nominal_time_missed: "lost",
     a_nominal_time_fired_twice: "nobody asked for",
     a_booked_row_lost: "expected 1 rows of its transaction step, found 0",
@@ -249,6 +277,11 @@ PLANTS: dict[Plant, str] = {
     another_stores_process_that_began: "of another store began under the name: agent",
     a_step_finished_by_the_narrow_login: "was finished by a reply that the narrow login made up",
     a_flood_that_stopped_another_queue: "intrusion 1, floods: expected steps of the other Agent to end, found none",
+    a_migration_that_stopped_everything: "expected steps to end all the while, found none for 90 s",
+    a_migration_in_which_nothing_was_done: "expected steps to end meanwhile, found none",
+    a_migration_left_half_way: "and 1 parts of the next",
+    a_migration_lost: "tables: expected version",
+    an_index_left_unfinished: "expected every index whole, found 1",
     a_step_deleted: "without a gap",
     an_outcome_delivered_twice: "expected outcomes delivered as",
     a_step_left_running: "expected it over, found running",

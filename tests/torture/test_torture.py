@@ -28,6 +28,25 @@ def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
     assert len(verdict.books.tasks) > 20
 
 
+MIGRATED = ["migration under a dump", "migration, killed"]
+LOSES = "delete from {schema}.task where finished_at is not null and parent is null;\n"
+"""A bug in a migration: it loses tasks that have ended, and nothing else."""
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("spoilt", ["", LOSES], ids=["good", "loses tasks"])
+def test_a_short_torture_with_migrations(tmp_path: Path, spoilt: str) -> None:
+    """Row 54: the product's last migration under a dump, and once more by processes of which the first is killed."""
+    with clustered() as cluster:
+        plan = Plan(seconds=6, seed=7, counts=COUNTS, pace=4, script=MIGRATED, spoilt=spoilt)
+        verdict = asyncio.run(torture(plan, cluster, tmp_path))
+    assert any("there is no such task: lost" in line for line in verdict.broken) is bool(spoilt)
+    if not spoilt:
+        assert verdict.broken == []
+        assert verdict.faults.delivered.total() == len(MIGRATED)
+
+
 BESIDE = [
     *("another store's process", "kill agent", "snapshot held", "narrow login takes", "narrow login forges"),
     *("narrow login floods", "narrow login replays", "server's clock stepped", "host's clock stepped"),

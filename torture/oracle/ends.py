@@ -16,7 +16,8 @@ TAKEN_BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 """Where word of an effect may come so late that only a person can tell whether its undo came before."""
 
 REFUSED = frozenset({"old_wire", "unproven_message", "foreign_store"})
-"""What is said of messages that somebody made up."""
+"""What is said of messages that somebody made up. That a broker refuses what our own processes ask is never among it:
+the narrow login fills no queue."""
 
 
 def ends(books: Books) -> Iterator[str]:

@@ -11,6 +11,7 @@ from torture.oracle.ends import ends
 from torture.oracle.events import events
 from torture.oracle.history import history
 from torture.oracle.intrusions import intrusions
+from torture.oracle.migrations import migrations
 from torture.oracle.rest import rest
 from torture.oracle.snapshots import snapshots
 
@@ -21,5 +22,5 @@ def judge(books: Books) -> list[str]:
 
 
 def _broken(books: Books) -> Iterator[str]:
-    for rule in (ends, effects, history, events, rest, snapshots, apart, intrusions):
+    for rule in (ends, effects, history, events, rest, snapshots, apart, intrusions, migrations):
         yield from rule(books)

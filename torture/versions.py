@@ -1,0 +1,69 @@
+"""Which versions of the store's tables a process knows.
+
+A file says it, as it stood when the process began: those of the version before go on, and each that comes after them
+knows the next one. What follows the product's newest version is its last migration once more, with a column of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from stepward.store.postgres import schema
+
+VARIABLE = "TORTURE_SCHEMA"
+"""Names the file."""
+OURS = tuple(schema.migrations())
+NEWEST = len(OURS)
+BEFORE = NEWEST - 1
+"""Where a store begins that is to be migrated."""
+COLUMN = "alter table {schema}.task add column torture_$VERSION integer;\n"
+
+
+class Known:
+    """The newest version that processes are to know."""
+
+    def __init__(self, file: Path, version: int, spoilt: str = "") -> None:
+        self.file = file
+        self.version = version
+        self._spoilt = spoilt
+        """What each migration after the product's does besides: a bug that must be found."""
+        self._write()
+
+    def next(self) -> int:
+        """Let processes that begin from now on know one more."""
+        self.version += 1
+        self._write()
+        return self.version
+
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """Within the block this process knows as much."""
+        with patch.object(schema, "migrations", _known(self.file)):
+            yield
+
+    def _write(self) -> None:
+        new = self.file.with_suffix(".new")
+        new.write_text(f"{self.version}\n{self._spoilt}")
+        new.replace(self.file)
+
+
+def know() -> None:
+    """Know what the file says until this process ends, if it was given one."""
+    if VARIABLE in os.environ:
+        patch.object(schema, "migrations", _known(Path(os.environ[VARIABLE]))).start()
+
+
+def _known(file: Path) -> Callable[[], Sequence[Any]]:
+    version, _, spoilt = file.read_text().partition("\n")
+    text = OURS[-1][1]
+    later = [
+        (number, COLUMN.replace("$VERSION", str(number)) + spoilt + text)
+        for number in range(NEWEST + 1, int(version) + 1)
+    ]
+    known = [*OURS, *later][: int(version)]
+    return lambda: known
