@@ -126,6 +126,31 @@ async def test_a_connection_that_ends_while_it_is_made_was_not_made() -> None:
     await client.lasting.close()
 
 
+async def test_a_connection_that_ended_without_a_word_is_made_again() -> None:
+    """A client that fails while it closes tells of no end."""
+    client = Client()
+    await client.lasting.open()
+    ended = client.made
+    ended.is_closed = True
+    assert await client.lasting.connection() is not ended
+    await client.told.of("transport.connected")
+    assert [event.fields.get("error") for event in client.told] == ["no answer", None]
+    await client.lasting.close()
+
+
+async def test_why_a_connection_ended_may_be_told_a_moment_later() -> None:
+    client = Client()
+    await client.lasting.open()
+    ended = client.made
+    ended.is_closed = True
+    verbs = [asyncio.create_task(client.lasting.connection()) for _ in range(3)]
+    await asyncio.sleep(0.5)
+    await client.lasting.lost(ended, OSError("gone"))
+    assert ended not in await asyncio.gather(*verbs)
+    assert [event.fields["error"] for event in client.told if event.name == "transport.lost"] == ["gone"]
+    await client.lasting.close()
+
+
 @pytest.mark.parametrize("end", [nothing, raising(OSError("refused"))])
 async def test_whoever_closes_waits_for_no_keeper_whose_cancellation_was_swallowed(
     end: Callable[[], Awaitable[None]],

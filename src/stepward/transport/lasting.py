@@ -31,7 +31,8 @@ Faults = tuple[type[Exception], ...]
 class Lasting(Generic[Connection]):
     """Keeps one connection; ``connect`` makes it, or raises one of ``faults`` or TransportError.
 
-    Whoever makes it calls ``lost`` when it ends; ``is_closed`` tells of one that ended before anybody had it.
+    Whoever makes it calls ``lost`` when it ends; ``is_closed`` tells of one that ended before anybody had it, and of
+    one whose client failed while it closed and so told of no end.
     """
 
     def __init__(
@@ -65,6 +66,8 @@ class Lasting(Generic[Connection]):
 
     async def connection(self) -> Connection:
         """The connection. Raises TransportError if there has been none for a while."""
+        if self._connection is not None and self._is_closed(self._connection):
+            await self._mourn(self._connection)
         if self._connection is None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(self._grace_until), self._changed:
@@ -107,6 +110,13 @@ class Lasting(Generic[Connection]):
             if not self._is_fault(error):
                 raise
             raise self._unanswered(what, error) from error
+
+    async def _mourn(self, connection: Connection) -> None:
+        """It has ended: let its client say why, and go on if it fails to."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS), self._changed:
+                await self._changed.wait_for(lambda: self._connection is not connection)
+        await self.lost(connection, None)
 
     async def _keep(self) -> None:
         while True:
