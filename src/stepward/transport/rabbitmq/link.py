@@ -32,6 +32,13 @@ HEARTBEAT_SECONDS = 3
 FAULTS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
 
 
+class Connection(aio_pika.Connection):
+    """One that the link closes, and never the garbage collector: that may run in a thread without a loop."""
+
+    def __del__(self) -> None:
+        pass
+
+
 class Line(Struct, frozen=True, eq=False):
     """A connection, the channel over which this process is told, and that for publishing to queues."""
 
@@ -139,6 +146,7 @@ class Link:
                 timeout=CONNECT_SECONDS,
                 heartbeat=HEARTBEAT_SECONDS,
                 client_properties={"connection_name": self._name},
+                connection_class=Connection,
             )
 
     @contextmanager
