@@ -12,6 +12,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
 from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.clock import Environment
+from stepward.model.messages import reply_queue
 from stepward.transport.names import BrokerNames
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.link import Line, Link
@@ -22,7 +23,8 @@ DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MILLISECONDS = 1000
 ANSWER_SECONDS = 5.0
-UNCLAIMED = "replies.unclaimed"
+REPLIES = reply_queue("")
+UNCLAIMED = reply_queue("unclaimed")
 """Where replies stand whose Scheduler's queue is gone."""
 RETURNED = "stepward-returned"
 """A header: somebody may have had the message before, though the queue has it anew."""
@@ -126,6 +128,9 @@ class Queues:
                     await self.declare(queue, channel)
                     await self._bind(queue, channel)
             except ChannelAccessRefused:
+                # A reply to a Scheduler that has ended waits for an heir; a request would be lost among those.
+                if not queue.startswith(REPLIES) and not await is_there(line, self.name(queue)):
+                    raise
                 self._others.add(queue)
                 return
             self._declared.add(queue)
