@@ -104,6 +104,19 @@ async def test_a_dump_holds_up_the_migration_and_nobody_else(database: Database,
     assert await database.rows(VERSION) == [(str(newest + 1),)]
 
 
+async def test_a_server_that_has_forgotten_how_long_to_wait_holds_nobody_up(
+    database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where its clock was set: the wait for a lock ends as late as the step is long, or a minute late."""
+    monkeypatch.setattr(schema.Part, "bounds", lambda part, seconds: "set local statement_timeout = 0")
+    before = await database.opened()
+    next_versions.are(ADD)
+    async with opening(database.store()) as migration, dump(database):
+        await goes_on(before, 40)
+        assert not migration.done()
+    assert await database.rows(VERSION) == [(str(newest + 1),)]
+
+
 async def test_an_index_is_made_beside_the_work(database: Database, next_versions: NextVersions) -> None:
     before = await database.opened()
     writer = await database.connect()

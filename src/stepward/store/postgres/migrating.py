@@ -7,6 +7,7 @@ tried again later; indexes are made beside the work. One process at a time does 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import asyncpg
 
@@ -25,6 +26,8 @@ TRY_SECONDS = 60.0
 LOCK_SECONDS = (0.1, 1.2)
 """The first and the longest wait for a lock: meanwhile all who come later for the same table wait too. After a second
 the server ends an autovacuum that is in the way."""
+LATE_SECONDS = 0.3
+"""How much later than the server breaks off its wait for a lock this process does."""
 REST = 4
 """How much longer than that the others have the table for themselves before the next try."""
 LOOK_SECONDS = 0.05
@@ -88,25 +91,44 @@ async def _apply_when_free(database: Database, part: Part) -> None:
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + TRY_SECONDS
     seconds, longest = LOCK_SECONDS
-    while not await database.shared.write(_apply, part, seconds, database.place.shown):
+    while not await database.shared.write(_apply, database, part, seconds):
         if loop.time() >= ends_at:
             raise await database.shared.read(_held, part, database.place.shown)
         await asyncio.sleep(seconds * REST)
         seconds = min(seconds * 2, longest)
 
 
-async def _apply(connection: Connection, part: Part, seconds: float, place: str) -> bool:
+async def _apply(connection: Connection, database: Database, part: Part, seconds: float) -> bool:
     """Whether the locks were free."""
     await connection.row("schema.lock_version")
-    await _check_turn(connection, part, place)
+    await _check_turn(connection, part, database.place.shown)
     await connection.run("savepoint free")
+    await connection.run(part.bounds(seconds))
+    doing = asyncio.ensure_future(connection.run(part.whole(connection.schema), MIGRATION_SECONDS))
+    is_broken_off = False
     try:
-        await connection.run(part.bounds(seconds))
-        await connection.run(part.whole(connection.schema), MIGRATION_SECONDS)
+        while not (await asyncio.wait({doing}, timeout=seconds + LATE_SECONDS))[0]:
+            is_broken_off |= await _break_off(connection, database)
+        await doing
     except asyncpg.LockNotAvailableError:
         await connection.run("rollback to free")
         return False
+    except asyncpg.QueryCanceledError:
+        if not is_broken_off:
+            raise
+        await connection.run("rollback to free")
+        return False
+    finally:
+        doing.cancel()
     return True
+
+
+async def _break_off(connection: Connection, database: Database) -> bool:
+    """End the statement's wait for a lock, if it waits: a server whose clock was set has forgotten how long it may."""
+    with suppress(StoreUnavailable):
+        asked = database.others.read(Connection.rows, "schema.break_off", connection.raw.get_server_pid())
+        return bool(await asked)
+    return False
 
 
 async def _check_turn(connection: Connection, part: Part, place: str) -> None:

@@ -47,3 +47,8 @@ order by a.pid limit 5
 -- The schemas of this database that may be Stepward's.
 select n.nspname from pg_class as c join pg_namespace as n on n.oid = c.relnamespace
 where c.relname = 'meta' and c.relkind = 'r' and n.nspname like 'stepward\_%' order by 1
+
+-- name: break_off
+-- Break off the statement of that session if it waits for a table.
+select pg_cancel_backend(pid) from pg_stat_activity
+where pid = $1 and wait_event_type = 'Lock' and wait_event = 'relation'
