@@ -270,7 +270,7 @@ class App:
             sinks=sinks_of(settings),
             failures=self._failures,
         )
-        return Running(store, transport, queues, hints, endings, Host(parts, roles))
+        return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)
 
     def _chosen(self, agents: bool | Iterable[str]) -> frozenset[str] | None:
         if isinstance(agents, bool):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ from stepward.transport.opening import broker_queues, is_broker, open_broker
 from stepward.transport.queues import AppQueues, StoreQueues
 from stepward.transport.store import StoreTransport
 
+CLOSE_SECONDS = 5.0
+"""How long each of queues, transport and store may take to close, where a server does not answer."""
+
 
 class Running:
     """An application at work in this process."""
@@ -35,6 +39,7 @@ class Running:
         hints: Hints,
         endings: Endings,
         host: Host,
+        observers: Observers,
     ) -> None:
         self.store = store
         self.transport = transport
@@ -42,6 +47,7 @@ class Running:
         self.hints = hints
         self.endings = endings
         self.host = host
+        self._observers = observers
 
     async def wait(self) -> None:
         """Wait until an actor ends by a bug, and raise it."""
@@ -56,9 +62,16 @@ class Running:
 
     async def close(self) -> None:
         """Let go of the transport and the store."""
-        await self.queues.close()
-        await self.transport.close()
-        await self.store.close()
+        for what, close in (
+            ("queues", self.queues.close),
+            ("transport", self.transport.close),
+            ("store", self.store.close),
+        ):
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await close()
+            except TimeoutError:
+                self._observers.tell("process.stop_stuck", what=what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,3 +168,36 @@ def test_a_terminal_without_unicode(tmp_path: Path, filled: Path) -> None:
         result = done(tmp_path, *args, PYTHONIOENCODING="ascii")
         assert (result.returncode, result.stderr) == (1 if args == ["check"] else 0, "")
         assert result.stdout.isascii()
+
+
+STUCK = """
+import asyncio
+
+from stepward import App
+from stepward.cli import ending
+from stepward.transport.memory import MemoryTransport
+
+ending.LEAST_STOP_SECONDS = 0.5
+
+
+async def close(self):
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+
+MemoryTransport.close = close
+app = App("stuck", store="sqlite:///stuck.db")
+"""
+
+
+def test_a_transport_that_never_answers_does_not_keep_a_process(tmp_path: Path) -> None:
+    """Past its drain and its lease it would help nobody, whatever swallows each cancellation."""
+    (tmp_path / "stuck.py").write_text(STUCK)
+    with running(tmp_path, "run", "stuck:app", STEPWARD_DRAIN="0s", STEPWARD_LEASE="1s") as process:
+        process.tell(signal.SIGTERM)
+        assert process.ended() == 1
+    said = process.errors.read_text()
+    assert "expected all actors ended 1 s after the end began, found Task-" in said

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
+from stepward.host.parts import Parts
+from stepward.host.queue_watch import QueueWatch
 from stepward.store.contract import Transaction
 
 
@@ -59,3 +64,20 @@ async def test_the_alert_of_a_process_that_is_gone_is_ended_by_the_next(
             await alerts(client, 1)
         async with serving.running():
             await alerts(client, 0)
+
+
+async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_look() -> None:
+    """At RabbitMQ each queue is asked for, and the relay goes on meanwhile."""
+    carried, asked = dict.fromkeys(["replies.shop.web"]), list[str]()
+
+    class Growing:
+        async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+            for queue in known:
+                asked.append(queue)
+                carried[f"replies.shop.{len(carried)}"] = None
+            return {}
+
+    parts = SimpleNamespace(app="shop", queues=Growing(), submissions=[])
+    watch = QueueWatch(cast(Parts, cast(Any, parts)), lambda: "scheduler-1", carried)
+    assert await watch._unserved([], []) == {}
+    assert asked == ["replies.shop.web"]

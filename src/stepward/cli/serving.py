@@ -15,7 +15,7 @@ from rich.text import Text
 from stepward import durations
 from stepward.app import App
 from stepward.cli.cells import clean, cut
-from stepward.cli.ending import bound_end, last_words
+from stepward.cli.ending import bound_end, bounded_stop, last_words
 from stepward.cli.failures import DONE, FAILED
 from stepward.cli.logs import log_to_stderr
 from stepward.cli.screen import screen
@@ -118,10 +118,11 @@ def say_draining(settings: Settings) -> None:
 
 async def _serve(app: App, actors: Actors) -> None:
     signals = Signals(told=lambda: say_draining(app.settings))
-    async with app.running(**actors._asdict()) as running:
-        header(app, actors, {})
-        say("Ready; SIGTERM or ^C drains.")
-        await _until_told(running, signals.stop)
+    with bounded_stop(patience(app.settings)) as ends:
+        async with app.running(**actors._asdict()) as running:
+            header(app, actors, {})
+            say("Ready; SIGTERM or ^C drains.")
+            await _until_told(running, signals.stop, ends)
     say(last_words())
 
 
@@ -134,12 +135,13 @@ async def _serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
             loop.call_soon_threadsafe(signals.drain)
 
     tether.hold(cut_off, patience(app.settings))
-    async with app.running(**actors._asdict()) as running:
-        tether.ready()
-        await _until_told(running, signals.stop)
+    with bounded_stop(patience(app.settings)) as ends:
+        async with app.running(**actors._asdict()) as running:
+            tether.ready()
+            await _until_told(running, signals.stop, ends)
 
 
-async def _until_told(running: Running, stop: asyncio.Event) -> None:
+async def _until_told(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> None:
     """Wait for a signal, or for an actor that ends by a bug: then raise that."""
     working = asyncio.ensure_future(running.wait())
     stopped = asyncio.ensure_future(stop.wait())
@@ -148,6 +150,7 @@ async def _until_told(running: Running, stop: asyncio.Event) -> None:
         if working.done():
             working.result()
     finally:
+        ends()
         working.cancel()
         stopped.cancel()
 

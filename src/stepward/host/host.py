@@ -37,6 +37,8 @@ from stepward.supervisor.supervisor import Supervisor
 
 Actor = Callable[[], Coroutine[Any, Any, None]]
 """What runs until it is cancelled."""
+CANCEL_AGAIN_SECONDS = 2.0
+"""Clients of brokers swallow a cancellation now and then."""
 
 
 class Host:
@@ -136,14 +138,23 @@ class Host:
 
     async def _end(self) -> None:
         """Whatever went wrong before: let nothing run on, and give up the leases."""
-        for task in reversed(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._end_actors()
         await self._watcher.stop()
         self._watchdog.stop()
         if self._supervisor is not None:
             await self._supervisor.close()
         await self._leases.retire()
+
+    async def _end_actors(self) -> None:
+        """Cancel them until they end; one that has not within a lease is left behind."""
+        until = asyncio.get_running_loop().time() + self._parts.settings.lease
+        running = set(self._tasks)
+        while running and asyncio.get_running_loop().time() < until:
+            for task in reversed(self._tasks):
+                task.cancel()
+            _, running = await asyncio.wait(running, timeout=CANCEL_AGAIN_SECONDS)
+        for task in running:
+            self._parts.observers.tell("process.stop_stuck", what=task.get_name())
 
     async def wait(self) -> None:
         """Wait until an actor ends by a bug, and raise it."""
@@ -152,15 +163,15 @@ class Host:
             task.result()
 
     def _run(self, actor: Actor) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(self._told(actor)))
+        name = getattr(actor, "__qualname__", "actor")
+        self._tasks.append(asyncio.get_running_loop().create_task(self._told(actor, name), name=name))
 
-    async def _told(self, actor: Actor) -> None:
+    async def _told(self, actor: Actor, name: str) -> None:
         """An actor that ends by a bug does not end in silence, also where nobody waits for it."""
         try:
             await actor()
         except Exception as error:
             where = "".join(traceback.format_exception(error))
-            name = getattr(actor, "__qualname__", "actor")
             self._parts.observers.tell("actor.failed", actor=name, error=repr(error), traceback=where)
             raise
 

@@ -9,8 +9,8 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.link import Link
-from stepward.transport.rabbitmq.publishing import own_channel
-from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, DELETE_SECONDS, UNCLAIMED, Queues
+from stepward.transport.rabbitmq.publishing import ANSWER_SECONDS, own_channel
+from stepward.transport.rabbitmq.queues import DELETE_SECONDS, UNCLAIMED, Queues
 
 MOST_ADOPTED = 10_000
 """Messages of one queue that are moved at once."""

@@ -20,8 +20,8 @@ from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.adoption import Adoption
 from stepward.transport.rabbitmq.claim import claim
 from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.publishing import exchange_is_there, own_channel
-from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, Queues, is_there
+from stepward.transport.rabbitmq.publishing import ANSWER_SECONDS, exchange_is_there, own_channel
+from stepward.transport.rabbitmq.queues import Queues, is_there
 from stepward.transport.rabbitmq.source import Handle, RabbitSource
 from stepward.transport.wire import SINGLE
 

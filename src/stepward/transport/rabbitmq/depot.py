@@ -18,7 +18,7 @@ from stepward.transport.appqueues import RESPONSES, Posted
 from stepward.transport.names import BrokerNames
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, EXPIRES, Declarations
 from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.publishing import own_channel
+from stepward.transport.rabbitmq.publishing import open_channel, own_channel
 from stepward.transport.rabbitmq.reading import RabbitReading
 from stepward.transport.rabbitmq.taking import RabbitTaking
 from stepward.transport.wire import BATCH, SINGLE
@@ -110,7 +110,7 @@ class RabbitDepot:
     async def _copies_over(self, line: Line) -> AbstractExchange:
         """Where copies go, made with the first event: a login that tells none needs no right to it."""
         if self._copies is None:
-            channel = await line.connection.channel(publisher_confirms=False)
+            channel = await open_channel(line.connection)
             self._copies = await self._declarations.copies(channel)
         return self._copies
 

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
 
+ANSWER_SECONDS = 5.0
+
 
 class Publishing:
     """The channel over which messages go to queues; the server closes it with some refusals, and it is opened again."""
@@ -22,17 +24,30 @@ class Publishing:
         """The channel, open."""
         async with self._opening:
             if self._channel is None or self._channel.is_closed:
-                self._channel = await self._connection.channel(on_return_raises=True)
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    self._channel = await self._connection.channel(on_return_raises=True)
             return self._channel
 
 
 @asynccontextmanager
 async def own_channel(connection: AbstractConnection) -> AsyncIterator[AbstractChannel]:
     """A channel for what the server may refuse: closed with the block."""
-    channel = await connection.channel(publisher_confirms=False)
+    channel = await open_channel(connection)
     try:
         yield channel
     finally:
+        await close_channel(channel)
+
+
+async def open_channel(connection: AbstractConnection) -> AbstractChannel:
+    """A channel on which nothing that is published is confirmed. The client itself would wait for ever for either."""
+    async with asyncio.timeout(ANSWER_SECONDS):
+        return await connection.channel(publisher_confirms=False)
+
+
+async def close_channel(channel: AbstractChannel) -> None:
+    """Let go of a channel, if the server answers."""
+    async with asyncio.timeout(ANSWER_SECONDS):
         await channel.close()
 
 

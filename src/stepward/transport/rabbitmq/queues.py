@@ -16,13 +16,12 @@ from stepward.model.messages import reply_queue
 from stepward.transport.names import BrokerNames
 from stepward.transport.outgoing import Parcel
 from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.publishing import own_channel
+from stepward.transport.rabbitmq.publishing import ANSWER_SECONDS, own_channel
 from stepward.transport.wire import BATCH
 
 DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MILLISECONDS = 1000
-ANSWER_SECONDS = 5.0
 REPLIES = reply_queue("")
 UNCLAIMED = reply_queue("unclaimed")
 """Where replies stand whose Scheduler's queue is gone."""

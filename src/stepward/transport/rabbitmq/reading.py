@@ -14,6 +14,7 @@ from stepward.transport.ledger import Ledger
 from stepward.transport.queues import Given
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, Declarations, is_served
 from stepward.transport.rabbitmq.link import Line
+from stepward.transport.rabbitmq.publishing import close_channel, open_channel
 
 LOOK_SECONDS = 1.0
 """How often whoever waits looks whether its channel still stands."""
@@ -75,7 +76,7 @@ class RabbitReading:
             if line is self._line and channel is not None and await is_served(channel, self._tag):
                 return
             await self._leave()
-            channel = await line.connection.channel(publisher_confirms=False)
+            channel = await open_channel(line.connection)
             self._line, self._channel = line, channel
             await channel.set_qos(prefetch_count=PREFETCHED, timeout=ANSWER_SECONDS)
             declare = self._declarations.declare_copy if self._watches else self._declarations.declare
@@ -92,7 +93,7 @@ class RabbitReading:
         channel, self._channel, self._tag = self._channel, None, None
         if channel is not None:
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
-                await channel.close()
+                await close_channel(channel)
 
     async def _heard(self, message: AbstractIncomingMessage) -> None:
         if self._declarations.is_expired(message):

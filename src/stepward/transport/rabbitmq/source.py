@@ -15,7 +15,8 @@ from aiormq.abc import AbstractChannel as Carrying
 from stepward.errors import TransportError
 from stepward.transport.intake import Intake
 from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.queues import ANSWER_SECONDS, RETURNED, Queues
+from stepward.transport.rabbitmq.publishing import ANSWER_SECONDS, close_channel, open_channel
+from stepward.transport.rabbitmq.queues import RETURNED, Queues
 
 LOOK_SECONDS = 5.0
 LOOKS_PER_LEASE = 4
@@ -105,7 +106,7 @@ class RabbitSource:
             channel, self._channel, self._tag = self._channel, None, None
             if channel is not None:
                 with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
-                    await channel.close()
+                    await close_channel(channel)
 
     async def _ready(self, line: Line, limit: int) -> None:
         """Have the broker send up to ``limit`` messages more."""
@@ -118,9 +119,9 @@ class RabbitSource:
 
     async def _open(self, line: Line) -> AbstractChannel:
         if self._is_deleted and self._channel is not None:
-            await self._channel.close()
+            await close_channel(self._channel)
         await self._queues.renew(self._queue, line)
-        channel = await line.connection.channel(publisher_confirms=False)
+        channel = await open_channel(line.connection)
         self._carrying = await channel.get_underlay_channel()
         self._carrying.on_consumer_cancel_callbacks.add(self._deleted)
         self._line, self._channel, self._tag, self._prefetch = line, channel, None, 0

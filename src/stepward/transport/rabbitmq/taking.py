@@ -18,6 +18,7 @@ from stepward.transport.holdings import Holdings
 from stepward.transport.queues import Given
 from stepward.transport.rabbitmq.declarations import ANSWER_SECONDS, Declarations, is_served
 from stepward.transport.rabbitmq.link import Line
+from stepward.transport.rabbitmq.publishing import close_channel, open_channel
 
 LOOK_SECONDS = 1.0
 """How often whoever waits looks whether its channel still stands."""
@@ -99,7 +100,7 @@ class RabbitTaking:
         channel, self._channel = self._channel, None
         if channel is not None:
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
-                await channel.close()
+                await close_channel(channel)
 
     async def _make_room(self, window: int) -> None:
         """See to it that the broker may send something, and ``window`` messages at least if all is well."""
@@ -125,8 +126,8 @@ class RabbitTaking:
         self._rooms.clear()
         self._widest = 0
         if channel is not None and not channel.is_closed:
-            await channel.close()
-        self._line, self._channel = line, await line.connection.channel(publisher_confirms=False)
+            await close_channel(channel)
+        self._line, self._channel = line, await open_channel(line.connection)
         return self._channel
 
     async def _consume(self, channel: AbstractChannel, window: int) -> None:
