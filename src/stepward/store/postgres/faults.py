@@ -44,6 +44,9 @@ class CommitUncertain(ConnectionError):
     """A message that commits and cleans the session failed: perhaps after the commit."""
 
 
+ENDED = "another operation (2) is in progress"
+"""What asyncpg says between the server's word that it ends the connection and the end itself. Nothing was sent."""
+
 UNKNOWN_PARAMETER = "42704"
 """Of an address, or of ours on a server that is too old for it."""
 
@@ -127,4 +130,7 @@ def _on_the_way(error: BaseException, place: str) -> StoreUnavailable:
         )
     if isinstance(error, OSError):
         return StoreUnavailable(f"store {place}: expected a server that answers, found: {detail(error)}; start it")
-    return StoreUnavailable(f"store {place}: expected PostgreSQL to do it, found {detail(error)}; try again")
+    expected, found = "PostgreSQL to do it", detail(error)
+    if isinstance(error, asyncpg.InternalClientError) and ENDED in found:
+        expected, found = "an open connection", "that the server ends it"
+    return StoreUnavailable(f"store {place}: expected {expected}, found {found}; try again")
