@@ -21,6 +21,7 @@ AREAS = {
     "host",
     "http",
     "model",
+    "outbox",
     "replay",
     "scheduler",
     "store_postgres",

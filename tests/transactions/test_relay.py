@@ -147,6 +147,7 @@ async def test_who_waits_for_a_row_that_is_set_aside_is_told(file: Box, client: 
     body = '{"workflow":"order","arguments":[5],"reply_to":"replies.shop.web"}'
     await file.run(f"insert into stepward_outbox (app, id, body) values ('shop', 'unfit', '{body}') returning 1")
     await carried(client, file)
+    assert len(await client.store.messages.read("replies.shop.web", 0, 9)) == 1
     event = await anext(client.events("replies.shop.web"))
     assert (event.type, event.subject) == ("stepward.request.refused", "unfit")
     assert event.data == {"reason": (await file.aside())["unfit"]}
@@ -186,6 +187,7 @@ async def test_poison_is_set_aside_and_holds_up_nobody(box: Box, file: Box, clie
         assert reason in aside[id]
     assert all("\n" not in reason for reason in aside.values())
     assert (told[0].name, len(told[0].fields["reasons"])) == ("relay.dead_letter", len(aside))
+    assert await carried(client, chosen) == 0
     # An operator puts one back.
     await chosen.run("update stepward_outbox set reason = null, id = 'good' where id = 'bad?' returning 1")
     await carried(client, chosen)
@@ -255,8 +257,9 @@ async def test_an_outbox_that_is_out_of_reach_is_waited_for(app: App, client: Cl
     app.observers.add(told.append)
     app.relay(f"sqlite:///{folder}/business.db")
     async with app.running(), asyncio.timeout(BOUND):
-        while not any(event.name == "relay.unavailable" for event in told):  # noqa: ASYNC110
+        while not (said := [event.name for event in told if event.name.startswith("relay.")]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+        assert said == ["relay.unavailable"]
         folder.mkdir()
         connection = sqlite3.connect(folder / "business.db")
         connection.executescript(outbox_table("sqlite"))
