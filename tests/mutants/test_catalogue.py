@@ -28,6 +28,7 @@ AREAS = {
     "store_sqlite",
     "submission",
     "supervisor",
+    "transport",
     "undo",
 }
 

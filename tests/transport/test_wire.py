@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from stepward.model.messages import Outcome, Reply, traceparent
+from stepward.model.seal import Seal, StoreIdentity
 from stepward.transport.contract import Message
-from stepward.transport.wire import Wire, decode_revocation, encode_revocation, join
-from tests.transport.messages import SEAL, reply, request
+from stepward.transport.rejections import Reason
+from stepward.transport.wire import MOST_APART, Wire, decode_revocation, encode_revocation, join
+from tests.transport.messages import IDENTITY, SEAL, reply, request
 from tests.virtual import START
 
 WIRE = Wire("shop", SEAL)
@@ -117,6 +119,23 @@ def test_foreign_events_do_not_spoil_their_neighbours() -> None:
     messages, letters, _ = WIRE.decode(join([WIRE.encode(reply("a"), START), b"5", WIRE.encode(reply("b"), START)]))
     assert messages == [reply("a"), reply("b")]
     assert [letter.body for letter in letters] == [b"5"]
+
+
+def test_a_batch_of_too_many_odd_events_is_one_dead_letter() -> None:
+    assert len(WIRE.decode(join([b"{}"] * MOST_APART)).spoilt) == MOST_APART
+    (letter,) = WIRE.decode(join([b"{}"] * (MOST_APART + 1))).spoilt
+    assert letter.reason == "expected at most 1,000 events in a batch, found 1,001, of which some cannot be read"
+
+
+def test_a_reply_of_another_applications_agent_is_none_of_ours() -> None:
+    read = WIRE.decode(join([Wire("other", SEAL).encode(reply(), START)]))
+    assert (read.messages, [each.reason for each in read.rejected]) == ([], [Reason.UNPROVEN])
+
+
+def test_a_message_that_names_another_store_is_rejected_whatever_it_proves() -> None:
+    copied = Seal(StoreIdentity("0f1e2d3c4b5a69788796", IDENTITY.key))
+    read = WIRE.decode(join([Wire("shop", copied).encode(request(), START)]))
+    assert (read.messages, [each.reason for each in read.rejected]) == ([], [Reason.FOREIGN_STORE])
 
 
 def test_attributes_of_others_are_let_pass() -> None:

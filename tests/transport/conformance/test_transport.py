@@ -111,6 +111,16 @@ async def test_what_is_not_settled_returns_after_its_lease(transport: Transport,
         assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
+async def test_settling_one_settles_none_that_came_before_it(transport: Transport, pace: Pace) -> None:
+    taken: list[Delivery] = []
+    for task in "ab":
+        await transport.publish(QUEUE, [request(task)])
+        taken += await transport.take(QUEUE, 1, pace.lease)
+    await transport.settle(QUEUE, taken[1:])
+    async with asyncio.timeout(pace.lease * 20):
+        assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
+
+
 async def test_whoever_holds_some_is_given_more_as_soon_as_it_has_room(transport: Transport, pace: Pace) -> None:
     for task in "abcd":
         await transport.publish(QUEUE, [request(task)])
@@ -219,7 +229,8 @@ async def test_a_revoked_request_that_nobody_took_is_answered_and_not_given_out(
 async def test_a_later_attempt_than_the_revoked_one_is_given_out(transport: Transport, pace: Pace) -> None:
     await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1", 1)
     await transport.publish(QUEUE, [request(attempt=2)])
-    assert [each.message for each in await transport.take(QUEUE, 10, pace.lease)] == [request(attempt=2)]
+    async with asyncio.timeout(pace.lease * 20):
+        assert [each.message for each in await transport.take(QUEUE, 10, pace.lease)] == [request(attempt=2)]
 
 
 async def test_extending_tells_of_nothing_that_is_still_held(transport: Transport, pace: Pace) -> None:
