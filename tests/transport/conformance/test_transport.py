@@ -117,7 +117,7 @@ async def test_settling_one_settles_none_that_came_before_it(transport: Transpor
         await transport.publish(QUEUE, [request(task)])
         taken += await transport.take(QUEUE, 1, pace.lease)
     await transport.settle(QUEUE, taken[1:])
-    async with asyncio.timeout(pace.lease * 20):
+    async with asyncio.timeout(pace.lease * 10):
         assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
@@ -229,7 +229,7 @@ async def test_a_revoked_request_that_nobody_took_is_answered_and_not_given_out(
 async def test_a_later_attempt_than_the_revoked_one_is_given_out(transport: Transport, pace: Pace) -> None:
     await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1", 1)
     await transport.publish(QUEUE, [request(attempt=2)])
-    async with asyncio.timeout(pace.lease * 20):
+    async with asyncio.timeout(pace.lease * 10):
         assert [each.message for each in await transport.take(QUEUE, 10, pace.lease)] == [request(attempt=2)]
 
 

@@ -24,8 +24,9 @@ LEASE = 1.0
 BOUND = 120.0
 
 
-async def until_taken(transport: Transport, wanted: set[str]) -> None:
-    """As an Agent does: take until all have come, and try again what fails."""
+async def until_taken(transport: Transport, wanted: set[str]) -> set[str]:
+    """As an Agent does: take until all have come, and try again what fails; all that came."""
+    came = set[str]()
     async with asyncio.timeout(BOUND):
         while wanted:
             try:
@@ -34,7 +35,9 @@ async def until_taken(transport: Transport, wanted: set[str]) -> None:
             except TransportError:
                 await asyncio.sleep(0.05)
                 continue
-            wanted -= {delivery.message.task for delivery in found}
+            came |= {delivery.message.task for delivery in found}
+            wanted -= came
+    return came
 
 
 async def until_published(transport: Transport, task: str) -> int:
@@ -72,12 +75,15 @@ async def test_a_port_that_says_nothing_is_one_line() -> None:
 
 async def test_what_was_published_outlives_a_crash(node: nats.Node) -> None:
     async with brokered(node.address, app="shop") as transport:
-        await transport.publish(QUEUE, [request("a"), request("b")])
+        await transport.publish(QUEUE, [request("a")])
         (first,) = await transport.take(QUEUE, 1, 30)
         assert isinstance(first, Delivery)
+        # Over a message of its own, so that nobody has it yet.
+        await transport.publish(QUEUE, [request("b")])
         await asyncio.to_thread(node.kill)
         await asyncio.to_thread(node.start)
-        await until_taken(transport, {"b"})
+        await until_published(transport, "c")
+        assert await until_taken(transport, {"c"}) >= {"b", "c"}
 
 
 async def test_who_waits_is_served_after_a_crash(node: nats.Node) -> None:
@@ -130,15 +136,19 @@ async def test_a_stream_that_was_wiped_is_made_again(node: nats.Node) -> None:
 
 
 async def test_a_stream_that_was_deleted_is_made_again(address: str, app: str) -> None:
+    lost: list[str | None] = []
     async with brokered(address, app=app) as transport:
+        transport.on_lost(lost.append)
         await transport.publish(QUEUE, [request("0")])
         await until_taken(transport, {"0"})
-        taking = asyncio.create_task(until_taken(transport, {"a"}))
+        taking = asyncio.create_task(until_taken(transport, {"b"}))
         connection = await client.connect(address)
         await connection.jetstream().delete_stream(f"STEPWARD_{app}")
         await connection.close()
         assert await until_published(transport, "a") == 0
-        await taking
+        await until_published(transport, "b")
+        assert await taking == {"a", "b"}, "places count from 1 again, and are no doubles of those before"
+    assert lost == [None], "so that all that is out and unanswered is sent again"
 
 
 async def test_a_server_that_sleeps_is_given_up_and_found_again(node: nats.Node) -> None:

@@ -10,7 +10,9 @@ import aio_pika
 import pytest
 from aio_pika.exceptions import ChannelNotFoundEntity
 
+from stepward.errors import QueueRefused
 from stepward.model.records import Role
+from stepward.transport.rabbitmq.queues import ARGUMENTS
 from tests.programs import program
 from tests.transport.brokers import SERVERS, brokered, new_app
 from tests.transport.messages import reply
@@ -77,6 +79,20 @@ async def test_the_queue_of_a_scheduler_that_only_slept_stays(address: str) -> N
         await taking
         await transport.adopt([DEAD], HEIR)
         assert await remaining(address, app, [DEAD]) == [DEAD]
+
+
+async def test_a_reply_that_no_heir_takes_stays_where_it_is(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with brokered(address, app=new_app()) as transport:
+        await transport.publish(DEAD, [reply("o1")])
+        with monkeypatch.context() as full:
+            full.setattr("stepward.transport.rabbitmq.queues.ARGUMENTS", ARGUMENTS | {"x-max-length": 1})
+            with pytest.raises(QueueRefused):
+                for number in range(5):
+                    await transport.publish(HEIR, [reply(f"full-{number}")])
+            with pytest.raises(QueueRefused):
+                await transport.adopt([DEAD], HEIR)
+        async with asyncio.timeout(30):
+            assert [each.message.task for each in await transport.take(DEAD, 1, 10.0)] == ["o1"]
 
 
 async def test_no_look_costs_more_than_a_few_queues(address: str) -> None:
