@@ -29,7 +29,8 @@ select ({VERSION}), (select count(*) from {SCHEMA}.meta where key = 'schema_part
         where not i.indisvalid and c.relnamespace = '{SCHEMA}'::regnamespace)
 """
 ENDED = f"select count(*) from {SCHEMA}.step where finished_at is not null"
-KILL_SECONDS = (0.8, 3.0)
+KILL_SECONDS = (0.0, 1.0)
+"""After the first part is done."""
 DUMP_SECONDS = 30.0
 END_SECONDS = 180.0
 """A migration waits for a minute for its turn, and for as long for the locks of each part."""
@@ -117,11 +118,31 @@ class Migrations:
         async with self._migrating:
             version = self._known.next()
             async with self._watched() as moved:
-                is_killed = not await self._run(self._chance.uniform(*KILL_SECONDS))
+                is_killed = await self._kill()
                 is_done = await self._migrate()
             ended, _ = await moved
         self.done.append(Migration(version, ended, None))
         return is_killed and is_done and ended > 0
+
+    async def _kill(self) -> bool:
+        """Whether a process was killed in the middle: somebody who reads steps keeps it from its end until then."""
+        running: asyncio.Task[bool] | None = None
+        try:
+            reader = await asyncpg.connect(self._cluster.pair.primary.address(), command_timeout=30)
+            try:
+                await reader.execute(f"begin; lock table {SCHEMA}.step in access share mode")
+                running = asyncio.create_task(self._run(END_SECONDS))
+                while not (running.done() or (await self._cluster.rows(STANDING))[0][1]):  # noqa: ASYNC110
+                    await asyncio.sleep(LOOK_SECONDS)
+                await asyncio.sleep(self._chance.uniform(*KILL_SECONDS))
+                return not running.done()
+            finally:
+                if running is not None:
+                    running.cancel()
+                    await asyncio.wait({running})
+                reader.terminate()
+        except BLIND:
+            return False
 
     async def _migrate(self) -> bool:
         """Try again where a server died."""
