@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
+
 import pytest
 
+from servers.postgres import running
+from stepward.errors import StoreUnavailable
 from stepward.store.postgres.trail import Look, Trail
 from tests.store.conformance.world import World, claimed, scheduler
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
+
+T = TypeVar("T")
 
 
 def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
@@ -27,6 +35,16 @@ def test_a_reader_that_reads_from_elsewhere_begins_anew() -> None:
     trail = Trail()
     trail.saw(trail.look("me", 0), "one", [3, 4], limit=9)
     assert trail.look("me", 3) == Look("me", (3,), 3, None, None)
+
+
+def test_after_a_connection_was_made_everything_is_looked_at_and_nothing_given_twice() -> None:
+    trail = Trail()
+    trail.saw(trail.look("me", 0, 1), "one", [3, 4], limit=9)
+    again = trail.look("me", 4, 2)
+    assert (again.above, again.since) == (0, None)
+    assert trail.new(again, [3, 4, 7]) == {7}
+    trail.saw(again, "two", [3, 4, 7], limit=9)
+    assert trail.look("me", 7, 2).since == "two"
 
 
 def test_more_than_a_look_can_give_is_given_in_turns_and_nothing_passed_over() -> None:
@@ -82,3 +100,34 @@ async def test_messages_are_read_in_pages(database: Database, limit: int) -> Non
 
 
 INSERT = "insert into stepward_shop.inbox (task, kind, name, body, sender) values ($1, 'signal', 'late', '1', '')"
+
+
+async def test_a_message_is_read_whose_transaction_has_the_number_of_one_that_died_with_the_server() -> None:
+    """A crash takes the numbers along that nothing was written of, and they are given again."""
+    with running() as server:
+        database = Database(cast(Any, server), "postgres")
+        store = await database.opened()
+        await store.messages.put("orders", [(b"before", None)])
+        (before,) = await store.messages.read("orders", 0, 10)
+        burning = await database.connect()
+        for _ in range(100):
+            async with burning.transaction():
+                await burning.fetchval("select pg_current_xact_id()::text")
+        assert await store.messages.read("orders", before.token, 10) == []
+        await asyncio.to_thread(server.stop, immediate=True)
+        await asyncio.to_thread(server.start)
+        await _at_last(lambda: store.messages.put("orders", [(b"after", None)]))
+        (after,) = await _at_last(lambda: store.messages.read("orders", before.token, 10))
+        assert after.body == b"after"
+        assert await store.messages.read("orders", after.token, 10) == []
+        await database.close()
+
+
+async def _at_last(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask until the server answers: connections that died with it are noticed one after the other."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await ask()
+            except StoreUnavailable:
+                await asyncio.sleep(0.05)

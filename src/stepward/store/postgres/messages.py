@@ -77,14 +77,18 @@ class PostgresMessages:
 
     async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
         """See ``MessageStore.read``."""
-        look = self._trail.look(queue, after)
+        return await self._lane.read(self._read, queue, after, limit)
+
+    async def _read(self, connection: Connection, queue: str, after: int, limit: int) -> list[StoredMessage]:
+        look = self._trail.look(queue, after, self._lane.pool.made)
         query = "messages.read" if look.since is None else "messages.read_since"
         since = () if look.since is None else (look.since,)
-        values = (queue, look.above, limit, self._clock.now(), *since)
-        found = await self._lane.read(Connection.rows, query, *values)
-        news = [StoredMessage(token, body, 1) for _, token, body in found if token is not None]
-        self._trail.saw(look, found[0][0], [message.token for message in news], limit)
-        return news
+        found = await connection.rows(query, queue, look.above, limit, self._clock.now(), *since)
+        there = [StoredMessage(token, body, 1) for _, token, body in found if token is not None]
+        numbers = [message.token for message in there]
+        new = self._trail.new(look, numbers)
+        self._trail.saw(look, found[0][0], numbers, limit)
+        return [message for message in there if message.token in new]
 
     async def bury(
         self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()

@@ -57,13 +57,18 @@ class PostgresScheduler:
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
         """See ``SchedulerStore.read_inbox``."""
-        look = self._trail.look(instance, after)
+        return await self._lane.read(self._read_inbox, instance, after)
+
+    async def _read_inbox(self, connection: Connection, instance: str, after: int) -> list[InboxRow]:
+        look = self._trail.look(instance, after, self._lane.pool.made)
         query = "scheduler.read_inbox" if look.since is None else "scheduler.read_inbox_since"
         since = () if look.since is None else (look.since,)
-        found = await self._lane.read(Connection.rows, query, look.above, instance, INBOX_LIMIT, *since)
-        news = [rows.inbox_row(row[1:]) for row in found if row[1] is not None]
-        self._trail.saw(look, found[0][0], [row.number for row in news], INBOX_LIMIT)
-        return news
+        found = await connection.rows(query, look.above, instance, INBOX_LIMIT, *since)
+        there = [rows.inbox_row(row[1:]) for row in found if row[1] is not None]
+        numbers = [row.number for row in there]
+        new = self._trail.new(look, numbers)
+        self._trail.saw(look, found[0][0], numbers, INBOX_LIMIT)
+        return [row for row in there if row.number in new]
 
     async def next_wake(self) -> float | None:
         """See ``SchedulerStore.next_wake``."""
