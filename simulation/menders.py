@@ -28,11 +28,8 @@ class Menders:
         every = self._world.rates.repair_every
         at = self._chance.expovariate(1 / every) if every else 2 * seconds
         while at < 2 * seconds:
-            self._world.loop.call_later(at, self._begin)
+            self._world.plan(at, self._mend)
             at += self._chance.expovariate(1 / every)
-
-    def _begin(self) -> None:
-        self._world.office.run(self._mend())
 
     async def _mend(self) -> None:
         rows = [task for task in self._world.mirror.tasks.values() if not task.id.startswith(PROGRAMS)]

@@ -230,10 +230,16 @@ class Course:
             await asyncio.sleep(LOOK_EVERY)
             await self._posting.mend()
             waiting = [task for task in world.mirror.tasks.values() if task.state not in TASK_ENDS]
-            if not waiting and self._posting.is_at_rest and world.readership.has_heard_all:
+            if not waiting and self._is_quiet:
                 return
             for task in waiting:
                 await self._help(task)
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether nobody outside of the tasks is still to act or to be told."""
+        world = self._world
+        return self._posting.is_at_rest and world.readership.has_heard_all and not world.people_to_come
 
     async def _help(self, task: TaskRow) -> None:
         """Give a task what only people can: it is resumed, and gets the signal it waits for."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import count
+from typing import Any
 
 import apsw
 
@@ -55,6 +56,8 @@ LEASES = (2.0, 3.0, 5.0)
 class World:
     """Everything that one seed brings about; also what the declarations of the workload see."""
 
+    people_to_come = 0
+    """How many acts of people are still to begin or to end."""
     _values = 0
     _offset = 0.0
     _inspector: apsw.Connection | None = None
@@ -232,7 +235,12 @@ class World:
 
     def handed(self, token: str) -> None:
         """An operation gave out a completion token."""
-        self.loop.call_later(self._approvers.delay(faulty=self.faulty), self._decide, token, context=Context())
+        self.plan(self._approvers.delay(faulty=self.faulty), partial(self._decide, token))
+
+    def plan(self, seconds: float, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let somebody act in so many seconds; until that has ended nothing is at rest."""
+        self.people_to_come += 1
+        self.loop.call_later(seconds, self._begin, act, context=Context())
 
     def undoes(self, key: str) -> None:
         """An undo was called for what that key did."""
@@ -263,9 +271,18 @@ class World:
         # A source of its own: the seeds that draw none go on as they always did.
         return self.settings.recovery_limit == MANY and random.Random(f"{self.seed}/laboratory").random() < 0.4
 
-    def _decide(self, token: str) -> None:
+    async def _decide(self, token: str) -> None:
         nonsense = self.rates_now().reply_garbled > 0
-        self.office.run(self._approvers.decide(self.office.client, token, faulty=self.faulty, nonsense=nonsense))
+        await self._approvers.decide(self.office.client, token, faulty=self.faulty, nonsense=nonsense)
+
+    def _begin(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self.office.run(self._acted(act))
+
+    async def _acted(self, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await act()
+        finally:
+            self.people_to_come -= 1
 
     def _restart(self, name: str, process: Process) -> None:
         if self.processes.get(name) is process:
