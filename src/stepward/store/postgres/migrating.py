@@ -36,33 +36,37 @@ LOOK_SECONDS = 0.05
 async def migrate(database: Database, app: str) -> None:
     """Apply what is missing; any number of processes may ask for it at once. Raises in Stepward's words."""
     try:
-        # An open transaction is what keeps others out: it works through a pooler too, and ends with this process.
-        async with database.shared.transaction() as turn:
-            await _take_turn(turn, database.place.shown)
-            stands = await schema.stands_at(turn, app, database.place.shown)
-            if stands == schema.NOTHING:
-                await _create(turn, app)
-                return
-            await rights.check_owner(turn, stands.version, schema.newest(), database.place.shown)
-            await _rest(turn)
-            for part in schema.parts_after(stands):
-                await _apply_part(database, part)
+        await _wait_for_turn(database, app)
     except BROKEN as error:
         raise translated(error, database.place.shown) from error
 
 
-async def _take_turn(connection: Connection, place: str) -> None:
-    """Look again and again: a statement that waits would keep an index from being made, which waits for all of them."""
+async def _wait_for_turn(database: Database, app: str) -> None:
+    """Look again and again, each time in a transaction of its own: one that waits would keep an index from being made,
+    which waits for every transaction that it saw at work."""
     for _ in range(int(TRY_SECONDS / LOOK_SECONDS)):
-        ((is_ours,),) = await connection.rows("schema.lock", connection.schema)
-        if is_ours:
-            return
-        await _rest(connection)
+        # An open transaction is what keeps others out: it works through a pooler too, and ends with this process.
+        async with database.shared.transaction() as turn:
+            ((is_ours,),) = await turn.rows("schema.lock", turn.schema)
+            if is_ours:
+                await _migrate(turn, database, app)
+                return
         await asyncio.sleep(LOOK_SECONDS)
     raise StoreUnavailable(
-        f"store {place}: expected to migrate it within {TRY_SECONDS:g} s, found another process at it all the while; "
-        "wait until it is done, and start again"
+        f"store {database.place.shown}: expected to migrate it within {TRY_SECONDS:g} s, found another process at it "
+        "all the while; wait until it is done, and start again"
     )
+
+
+async def _migrate(turn: Connection, database: Database, app: str) -> None:
+    stands = await schema.stands_at(turn, app, database.place.shown)
+    if stands == schema.NOTHING:
+        await _create(turn, app)
+        return
+    await rights.check_owner(turn, stands.version, schema.newest(), database.place.shown)
+    await _rest(turn)
+    for part in schema.parts_after(stands):
+        await _apply_part(database, part)
 
 
 async def _rest(connection: Connection) -> None:
