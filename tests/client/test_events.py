@@ -292,9 +292,9 @@ async def test_what_could_not_be_buried_is_buried_after_the_outage() -> None:
     await small.tell(b"foreign", body("a", 1))
     look = small.store.read
 
-    async def last_look(queue: str, after: int, limit: int) -> Any:
+    async def last_look(queue: str, after: int, limit: int, reader: str = "") -> Any:
         small.store.read = look  # type: ignore[method-assign]
-        found = await look(queue, after, limit)
+        found = await look(queue, after, limit, reader)
         small.store.is_down = True
         return found
 

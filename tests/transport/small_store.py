@@ -74,7 +74,7 @@ class SmallStore:
         self.rows = [row for row in self.rows if row not in found]
         return found
 
-    async def read(self, queue: str, after: int, limit: int) -> list[Row]:
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[Row]:
         self._check()
         now = self.now()
         live = [row for row in self.rows if row.expires_at is None or row.expires_at > now]

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from types import MappingProxyType
 from typing import Protocol
 
@@ -13,6 +14,9 @@ from msgspec import Struct
 
 from stepward.errors import StoreError, TransportError
 from stepward.transport.bell import Bell
+
+NAMES = count(1)
+"""Of those who read a queue side by side."""
 
 
 class Stored(Protocol):
@@ -155,7 +159,7 @@ class Messages(Protocol):
         """Delete the requests that begin so and hold that part; none where several were taken."""
         ...
 
-    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> Sequence[Stored]:
         """Messages that follow, without waiting for any."""
         ...
 
@@ -239,7 +243,11 @@ class StoreQueues:
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
         """See ``AppQueues.read``."""
-        return await self._wait(queue, lambda: self._messages.read(queue, after, limit))
+        return await self.read_as("", queue, after, limit)
+
+    async def read_as(self, reader: str, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """The same for one of several that read side by side."""
+        return await self._wait(queue, lambda: self._messages.read(queue, after, limit, reader))
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """See ``AppQueues.standing``: they are listed, and nobody knows who reads."""
@@ -316,7 +324,8 @@ class StoreWatching:
     def __init__(self, queues: StoreQueues, queue: str) -> None:
         self._queues = queues
         self._queue = queue
+        self._name = str(next(NAMES))
 
     async def read(self, after: int, limit: int) -> Sequence[Stored]:
         """See ``Watching.read``."""
-        return await self._queues.read(self._queue, after, limit)
+        return await self._queues.read_as(self._name, self._queue, after, limit)

@@ -34,7 +34,7 @@ def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
 def test_a_reader_that_reads_from_elsewhere_begins_anew() -> None:
     trail = Trail()
     trail.saw(trail.look("me", 0), "one", [3, 4], limit=9)
-    assert trail.look("me", 3) == Look("me", (3,), 3, None, None)
+    assert trail.look("me", 3) == Look("me", (3,), 3, None, None, begun=3)
 
 
 def test_after_a_connection_was_made_everything_is_looked_at_and_nothing_given_twice() -> None:
@@ -42,9 +42,17 @@ def test_after_a_connection_was_made_everything_is_looked_at_and_nothing_given_t
     trail.saw(trail.look("me", 0, 1), "one", [3, 4], limit=9)
     again = trail.look("me", 4, 2)
     assert (again.above, again.since) == (0, None)
-    assert trail.new(again, [3, 4, 7]) == {7}
+    assert again.new([3, 4, 7]) == [7]
     trail.saw(again, "two", [3, 4, 7], limit=9)
     assert trail.look("me", 7, 2).since == "two"
+
+
+def test_two_looks_at_once_each_give_what_they_find() -> None:
+    """A reader that is broken off and asks again does so while its first look is on its way."""
+    trail = Trail()
+    one, other = trail.look("me", 0), trail.look("me", 0)
+    trail.saw(one, "one", one.new([3]), limit=9)
+    assert other.new([3]) == [3]
 
 
 def test_more_than_a_look_can_give_is_given_in_turns_and_nothing_passed_over() -> None:

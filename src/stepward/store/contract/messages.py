@@ -53,10 +53,11 @@ class MessageStore(Protocol):
         """
         ...
 
-    async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
-        """Messages of a queue that has one reader, in order, from the token after ``after`` on; none is taken by it.
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
+        """Messages of a queue, in order, from the token after ``after`` on; none is taken by it.
 
-        With ``after`` 0 the reader begins anew, else it is the last token that it was given. ``settle`` deletes.
+        With ``after`` 0 the reader begins anew, else it is the last token that it was given. Those who read one queue
+        side by side in a process each give a name of their own. ``settle`` deletes.
         """
         ...
 

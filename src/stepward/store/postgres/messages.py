@@ -75,18 +75,20 @@ class PostgresMessages:
         found = await self._lane.single(Connection.rows, "messages.withdraw", *values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
-    async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """See ``MessageStore.read``."""
-        return await self._lane.read(self._read, queue, after, limit)
+        return await self._lane.read(self._read, queue, after, limit, reader)
 
-    async def _read(self, connection: Connection, queue: str, after: int, limit: int) -> list[StoredMessage]:
-        look = self._trail.look(queue, after, self._lane.pool.made)
+    async def _read(
+        self, connection: Connection, queue: str, after: int, limit: int, reader: str
+    ) -> list[StoredMessage]:
+        look = self._trail.look(f"{queue} {reader}", after, self._lane.pool.made)
         query = "messages.read" if look.since is None else "messages.read_since"
         since = () if look.since is None else (look.since,)
         found = await connection.rows(query, queue, look.above, limit, self._clock.now(), *since)
         there = [StoredMessage(token, body, 1) for _, token, body in found if token is not None]
         numbers = [message.token for message in there]
-        new = self._trail.new(look, numbers)
+        new = frozenset(look.new(numbers))
         self._trail.saw(look, found[0][0], numbers, limit)
         return [message for message in there if message.token in new]
 

@@ -66,7 +66,7 @@ class PostgresScheduler:
         found = await connection.rows(query, look.above, instance, INBOX_LIMIT, *since)
         there = [rows.inbox_row(row[1:]) for row in found if row[1] is not None]
         numbers = [row.number for row in there]
-        new = self._trail.new(look, numbers)
+        new = frozenset(look.new(numbers))
         self._trail.saw(look, found[0][0], numbers, INBOX_LIMIT)
         return [row for row in there if row.number in new]
 

@@ -30,6 +30,15 @@ class Look(NamedTuple):
     """The snapshot of the first of several looks, when there is more than one look can give."""
     era: int = 0
     """How many connections had been made: what was seen before another was made may be of another server."""
+    begun: int = 0
+    """Where the reader began."""
+    given: tuple[int, ...] = ()
+    """The last numbers that it was given since."""
+
+    def new(self, numbers: Sequence[int]) -> list[int]:
+        """Those that the reader has not been given."""
+        given = frozenset(self.given)
+        return [number for number in numbers if number not in given]
 
 
 class Trail:
@@ -37,40 +46,30 @@ class Trail:
 
     def __init__(self) -> None:
         self._next: OrderedDict[str, Look] = OrderedDict()
-        self._begun: dict[str, tuple[int, dict[int, None]]] = {}
-        """Where each reader began, and the last numbers that it was given since."""
 
     def look(self, reader: str, after: int, era: int = 0) -> Look:
         """What the reader, who was given ``after`` last, is to ask for."""
         known = self._next.get(reader)
         if known is None or after not in known.marks:
-            self._begun[reader] = after, {}
-            return Look(reader, (after,), after, None, None, era)
+            return Look(reader, (after,), after, None, None, era, after)
         if known.era != era:
-            return Look(reader, known.marks, self._begun[reader][0], None, None, era)
+            return known._replace(above=known.begun, since=None, first=None, era=era)
         return known
-
-    def new(self, look: Look, numbers: Sequence[int]) -> frozenset[int]:
-        """Those that the reader has not been given."""
-        _, given = self._begun[look.reader]
-        return frozenset(number for number in numbers if number not in given)
 
     def saw(self, look: Look, snapshot: str, numbers: Sequence[int], limit: int) -> None:
         """A look that saw ``snapshot`` gave the reader rows of these numbers, in order and at most ``limit``."""
-        _, given = self._begun[look.reader]
-        news = [number for number in numbers if number not in given]
-        given.update(dict.fromkeys(news))
-        while len(given) > GIVEN_KEPT:
-            del given[next(iter(given))]
-        marks = (max((*look.marks, *news)), news[-1]) if news else look.marks
+        new = look.new(numbers)
+        following = look._replace(
+            marks=(max((*look.marks, *new)), new[-1]) if new else look.marks,
+            given=(*look.given, *new)[-GIVEN_KEPT:],
+        )
         first = look.first or snapshot
         if len(numbers) < limit:
-            following = Look(look.reader, marks, 0, first, None, look.era)
+            following = following._replace(above=0, since=first, first=None)
         else:
             # There is more: go on behind the last, and then begin again where the first of these looks stood.
-            following = Look(look.reader, marks, numbers[-1], look.since, first, look.era)
+            following = following._replace(above=numbers[-1], first=first)
         self._next[look.reader] = following
         self._next.move_to_end(look.reader)
         if len(self._next) > READERS_KEPT:
-            forgotten, _ = self._next.popitem(last=False)
-            del self._begun[forgotten]
+            self._next.popitem(last=False)

@@ -59,7 +59,7 @@ class SqliteMessages:
         found = await self._database.write(Connection.rows, Q["withdraw"], values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
-    async def read(self, queue: str, after: int, limit: int) -> list[StoredMessage]:
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """See ``MessageStore.read``."""
         values = (queue, after, limit, self._clock.now())
         found = await self._database.read(Connection.rows, Q["read"], values)
