@@ -10,7 +10,7 @@ import asyncio
 import socket
 import sys
 
-from stepward.cli.operator import operator_client, settings_for
+from stepward.cli.input.operator_store import operator_client, settings_for
 from stepward.errors import StepwardError
 
 

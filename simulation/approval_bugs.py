@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from simulation.planting import bug, put, reword
-from stepward.scheduler.residence import Residence
-from stepward.store import completing as rulings
+from stepward.scheduler.tasks.active_tasks import Residence
+from stepward.store.rules import completing as rulings
 from stepward.store.sqlite import completing
 
 

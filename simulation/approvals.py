@@ -13,7 +13,7 @@ from stepward.agent.declaration import Agent
 from stepward.client import Client
 from stepward.errors import CompletionRefused, Refused, StepFailed, StoreError
 from stepward.model.current import current_step
-from stepward.model.tokens import read_token
+from stepward.model.messages.tokens import read_token
 from stepward.policies import CircuitBreaker, Retry
 from stepward.store.contract import Directive
 

@@ -13,20 +13,20 @@ from msgspec.structs import replace
 from simulation.approval_bugs import OF_APPROVALS
 from simulation.harsh_bugs import OF_HARSH_WORLDS
 from simulation.planting import BUGS, bug, planted, put, reword
-from stepward.agent.performance import Performance
-from stepward.client.events import StatusEvents
+from stepward.agent.execution import Performance
+from stepward.client.queues.events import StatusEvents
 from stepward.model import effects
-from stepward.model.messages import idempotency_key
+from stepward.model.messages.requests import idempotency_key
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
-from stepward.scheduler import residence
-from stepward.scheduler import steps as rows
 from stepward.scheduler.commits import Commits
-from stepward.scheduler.ends import Ends
-from stepward.scheduler.forward import Forward
-from stepward.scheduler.mail import Mail
-from stepward.scheduler.residence import Residence
+from stepward.scheduler.replies import Mail
 from stepward.scheduler.scheduler import Scheduler
+from stepward.scheduler.tasks import active_tasks
+from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.active_tasks import Residence
+from stepward.scheduler.tasks.advance import Forward
+from stepward.scheduler.tasks.transitions import Ends
 from stepward.store.contract import Store
 from stepward.store.sqlite import claiming as store_claiming
 from stepward.store.sqlite import scheduler as store_scheduler
@@ -36,9 +36,9 @@ from stepward.store.sqlite.connection import BEGIN_WRITE
 from stepward.store.sqlite.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.workflow import undo
-from stepward.workflow.flow import Flow
-from stepward.workflow.ledger import Ledger
-from stepward.workflow.loop import WorkflowLoop
+from stepward.workflow.decision_log import Ledger
+from stepward.workflow.event_loop.loop import WorkflowLoop
+from stepward.workflow.pipeline.pipeline_run import Flow
 
 __all__ = ["BUGS", "OF_APPROVALS", "OF_HARSH_WORLDS", "planted"]
 
@@ -232,7 +232,7 @@ def freed_from_the_living(stack: ExitStack) -> None:
 @bug
 def goes_forward_after_undo(stack: ExitStack) -> None:
     """Steps that wait to be repeated are repeated although undo began."""
-    put(stack, residence, "_may_start", lambda resident, step: True)
+    put(stack, active_tasks, "_may_start", lambda resident, step: True)
 
 
 @bug

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from simulation.history import Entry, LetterRow, MessageRow, Mirror
 from simulation.orders import PREFIX, Order
 from stepward.errors import InvalidPayload
-from stepward.model.cloudevents import data_of, decode_event
+from stepward.model.messages.cloudevents import data_of, decode_event
 
 SUBMISSIONS = "submissions."
 MOST_TRIES = 5

@@ -11,21 +11,22 @@ from msgspec.structs import replace
 
 from simulation.clock import BOOTED_FOR
 from simulation.planting import bug, put
-from stepward.agent import calls, performance
-from stepward.agent.breaker import Breaker, BreakerState
-from stepward.model.messages import Outcome, Request, idempotency_key
+from stepward.agent import calls, execution
+from stepward.agent.protection.breaker import Breaker, BreakerState
+from stepward.model.messages.requests import Outcome, Request, idempotency_key
 from stepward.model.states import StepKind
-from stepward.scheduler import forward, inbox, mail
-from stepward.scheduler import steps as rows
-from stepward.scheduler.forward import Forward
+from stepward.scheduler import replies
 from stepward.scheduler.scheduler import Scheduler
-from stepward.scheduler.unwinding import Unwinding
-from stepward.store import repairs, rulings
+from stepward.scheduler.tasks import advance, inbox
+from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.advance import Forward
+from stepward.scheduler.tasks.undo import Unwinding
+from stepward.store.rules import repairs, verdicts
 from stepward.store.sqlite.clock import StoreClock
-from stepward.transport.store import StoreTransport
+from stepward.transport.store_transport import StoreTransport
 from stepward.workflow import run, undo
 from stepward.workflow.engine import Execution
-from stepward.workflow.recordings import Recordings
+from stepward.workflow.replay.recordings import Recordings
 
 ROWS_AT_ONCE = 5
 RUNS_TOLD_APART = 3
@@ -82,7 +83,7 @@ def signal_recorded_with_another_payload(stack: ExitStack) -> None:
 @bug
 def result_of_child_lost(stack: ExitStack) -> None:
     """A parent is given null for what its child gave."""
-    original = forward.child_reply
+    original = advance.child_reply
 
     def child_reply(body: bytes, step: Any) -> Any:
         reply = original(body, step)
@@ -179,7 +180,7 @@ def interrupt_of_an_operation_let_through(stack: ExitStack) -> None:
     def let_through(error: BaseException) -> Any:
         raise error
 
-    put(stack, performance, "failure_of", let_through)
+    put(stack, execution, "failure_of", let_through)
     put(stack, calls, "failure_of", let_through)
 
 
@@ -241,13 +242,13 @@ def failed_undo_taken_for_done(stack: ExitStack) -> None:
 def replies_recorded_unread(stack: ExitStack) -> None:
     """What Agents send is recorded as it comes."""
     put(stack, inbox, "checked", lambda reply, limit, operations: reply)
-    put(stack, mail, "checked", lambda reply, limit, operations: reply)
+    put(stack, replies, "checked", lambda reply, limit, operations: reply)
 
 
 @bug
 def hangs_not_counted(stack: ExitStack) -> None:
     """A task whose code hangs is given to one process after the other."""
-    put(stack, rulings, "MOST_HANGS", 1_000)
+    put(stack, verdicts, "MOST_HANGS", 1_000)
 
 
 OF_HARSH_WORLDS = (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from stepward.model.effects import SET_ASIDE
-from stepward.model.messages import idempotency_key
+from stepward.model.messages.requests import idempotency_key
 
 
 class TaskRow(NamedTuple):

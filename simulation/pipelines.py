@@ -9,8 +9,8 @@ from simulation.history import Entry, Mirror, StepRow, TaskRow
 from simulation.workload import POLICIES, WORKFLOWS, booked, charge, note, post, send
 from stepward.model.plan import Plan
 from stepward.workflow.definition import Workflow, step
-from stepward.workflow.pipeline import Pipeline
-from stepward.workflow.stages import From, Given, Stage
+from stepward.workflow.pipeline.pipeline import Pipeline
+from stepward.workflow.pipeline.stages import From, Given, Stage
 
 Broken = Callable[[str, str], None]
 """Told the invariant, and what broke it."""

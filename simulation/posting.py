@@ -14,7 +14,7 @@ from simulation.plans import Planner
 from simulation.process import APP, Process
 from simulation.world import World
 from stepward.errors import Refused, StoreError, TransportError
-from stepward.model.messages import submission_queue
+from stepward.model.messages.requests import submission_queue
 
 PATIENCE = 3.0
 ADDRESS = submission_queue(APP, QUEUE)

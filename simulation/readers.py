@@ -13,8 +13,8 @@ from simulation.process import APP, Process
 from simulation.telling import Tellings
 from simulation.trace import Trace
 from stepward.client import StatusEvent
+from stepward.model.messages.status_events import OF_STATE
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.status import OF_STATE
 
 REFUSED = "refused:"
 READ = "R.read"

@@ -12,7 +12,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.workflow.decisions import Diverged
 from stepward.workflow.engine import Execution
-from stepward.workflow.replay import verify
+from stepward.workflow.replay.rerun import verify
 
 OTHER_INPUT = "the record holds the input"
 

@@ -30,10 +30,10 @@ from simulation.workload import ENOUGH
 from simulation.world import PROGRAMS, World
 from stepward.errors import StoreError, TransportError
 from stepward.host import Roles
-from stepward.model import stopped
+from stepward.model import stopped_tasks
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store import watcher
-from stepward.submission import submitter, verdicts
+from stepward.store import change_watcher
+from stepward.submission import message_ends, submitter
 
 REST_WITHIN = 240.0
 """Virtual seconds after the last fault in which every task must come to rest (L1)."""
@@ -118,9 +118,9 @@ def _run(world: World, loop: SimulationLoop, experiments: list[Experiment] | Non
 def _paces() -> Iterator[None]:
     """What is slower or faster than in production, so that a run is short."""
     with ExitStack() as stack:
-        stack.enter_context(patch.object(watcher, "EVERY", LOOKOUT_EVERY))
+        stack.enter_context(patch.object(change_watcher, "EVERY", LOOKOUT_EVERY))
         stack.enter_context(patch.object(submitter, "LEASE", MESSAGE_LEASE))
-        stack.enter_context(patch.object(verdicts, "FIRST_DELAY", MESSAGE_DELAY))
+        stack.enter_context(patch.object(message_ends, "FIRST_DELAY", MESSAGE_DELAY))
         yield
 
 
@@ -249,7 +249,7 @@ class Course:
             await self._people.send(task.id, ENOUGH)
         if task.state == TaskState.SUSPENDED:
             await self._people.act(task.id, "resume")
-        elif task.state == TaskState.WAITING and task.waits_for == stopped.WAITS_FOR:
+        elif task.state == TaskState.WAITING and task.waits_for == stopped_tasks.WAITS_FOR:
             await self._end_stopped(task)
         elif task.state == TaskState.WAITING and (task.waits_for or "").startswith("signal "):
             name = (task.waits_for or "").split()[1].rstrip(",")

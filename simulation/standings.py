@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from simulation.history import AgentRow, Entry, Mirror, StepRow
 from simulation.planting import bug, put
 from simulation.trace import Trace
-from stepward.host import routing
-from stepward.scheduler import sharing
+from stepward.host import agent_capacity
+from stepward.scheduler.admission import fair_share
 
 HEARD_WITHIN = 4.0
 """Seconds after which every Scheduler has heard that an Agent is suspended, once no faults strike."""
@@ -79,6 +79,6 @@ def suspended_agent_asked(stack: ExitStack) -> None:
 
     def room(capacity: int, standing: Any, *given: Any) -> Any:
         at_work = None if standing is None else replace(standing, suspended_at=None, suspended_by=None)
-        return sharing.room(capacity, at_work, *given)
+        return fair_share.room(capacity, at_work, *given)
 
-    put(stack, routing, "room", room)
+    put(stack, agent_capacity, "room", room)

@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from simulation.history import Entry, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
 from stepward.errors import InvalidPayload
-from stepward.model import stopped
-from stepward.model.cloudevents import decode_event
+from stepward.model import stopped_tasks
+from stepward.model.messages.cloudevents import decode_event
+from stepward.model.messages.status_events import OF_STATE, Told
 from stepward.model.states import TaskState
-from stepward.model.status import OF_STATE, Told
 
 REPLIES = "replies.simulated."
 """How the names of private response queues start; those of Schedulers' queues name an instance instead."""
@@ -146,7 +146,7 @@ class Course:
 
     def _wait(self, before: TaskRow | None, after: TaskRow, *, went_on: bool) -> None:
         """Each wait is told as it begins; one that goes on under another owner is not told again."""
-        if after.waits_for == stopped.WAITS_FOR:
+        if after.waits_for == stopped_tasks.WAITS_FOR:
             if (before is None or before.error != after.error) and _tries(after) == 1:
                 self._say(Told.WAITING)
         elif before is None or before.waits_for != after.waits_for or _waits_until_later(before, after):

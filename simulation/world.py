@@ -34,7 +34,7 @@ from stepward.host import Roles
 from stepward.model.records import WorkflowRecord
 from stepward.settings import Settings
 from stepward.transport.contract import Transport
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.workflow.registry import Registry
 
 DATABASES = count()

@@ -10,10 +10,10 @@ import click
 import pytest
 
 from stepward import App, StepwardError
-from stepward.cli.operator import command_line
-from stepward.cli.passwords import warning
-from stepward.cli.serving import EVERY_ACTOR, header
-from stepward.cli.targets import app_or_store
+from stepward.cli.input.operator_store import command_line
+from stepward.cli.input.passwords import warning
+from stepward.cli.input.targets import app_or_store
+from stepward.cli.processes.serving import EVERY_ACTOR, header
 from stepward.outbox import check_outbox
 from stepward.settings import Settings
 from stepward.store.address import postgres_place, shown, sqlite_path

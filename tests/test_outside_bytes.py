@@ -12,18 +12,18 @@ from typing import Any
 import msgspec
 import pytest
 
-from stepward.agent.http_answers import retry_after, told
+from stepward.agent.http.answers import retry_after, told
 from stepward.errors import Refused
-from stepward.model.cloudevents import data_of, decode_event
-from stepward.model.tokens import read_token
+from stepward.model.messages.cloudevents import data_of, decode_event
+from stepward.model.messages.tokens import read_token
 from stepward.nesting import is_deeper
 from stepward.observers.webhook import FINAL
 from stepward.outbox.entry import Row, read
 from stepward.payload import DEPTH, check_size
-from stepward.transport.announcing import decode_capacity
-from stepward.transport.ledger import unpacked
-from stepward.transport.losses import decode_loss
-from stepward.transport.wire import MOST_APART, Wire, decode_revocation
+from stepward.transport.queues.response_log import unpacked
+from stepward.transport.wire.capacity import decode_capacity
+from stepward.transport.wire.losses import decode_loss
+from stepward.transport.wire.wire import MOST_APART, Wire, decode_revocation
 from tests.transport.messages import SEAL
 
 SIZE = 1024 * 1024

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from stepward import App
+from stepward.cli.input.targets import load_app
 from stepward.cli.main import cli
-from stepward.cli.targets import load_app
 from stepward.model.states import TaskState
 
 PAGE = (Path(__file__).parents[1] / "docs" / "pipelines.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from stepward import StatusEvent
-from stepward.store.chain import FIRST_HASH, linked
+from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from torture.cluster import SCHEMA, Cluster
 from torture.intruder import STOLEN, Intrusion
 from torture.ledger import Call, Entry

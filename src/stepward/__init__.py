@@ -39,12 +39,12 @@ from stepward.workflow.functions import (
     wait_for,
     workflow_logger,
 )
-from stepward.workflow.pipeline import Pipeline
-from stepward.workflow.stages import From, Given, Stage
+from stepward.workflow.pipeline.pipeline import Pipeline
+from stepward.workflow.pipeline.stages import From, Given, Stage
 
 if TYPE_CHECKING:
     # Type checkers see what __getattr__ imports when it is asked for.
-    from stepward.agent.http import HttpAgent as HttpAgent
+    from stepward.agent.http.http_agent import HttpAgent as HttpAgent
 
 __version__ = "0.1.0"
 
@@ -105,7 +105,7 @@ if find_spec("httpx") is None:
 def __getattr__(name: str) -> Any:
     """``HttpAgent`` needs an extra: it is imported when it is asked for."""
     if name == "HttpAgent":
-        from stepward.agent.http import HttpAgent  # noqa: PLC0415
+        from stepward.agent.http.http_agent import HttpAgent  # noqa: PLC0415
 
         return HttpAgent
     raise AttributeError(f"module 'stepward' has no attribute {name!r}")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from stepward.agent.declaration import Agent
 from stepward.client import Client, Endings
-from stepward.client.recurring import Recurring
+from stepward.client.submitting.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
 from stepward.errors import DeclarationError
@@ -20,7 +20,7 @@ from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
 from stepward.model.action import Action
 from stepward.model.failures import FailureConverter, Redact
-from stepward.model.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
+from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
 from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Reach, Running, sinks_of

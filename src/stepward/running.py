@@ -10,19 +10,19 @@ from stepward.client import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.host import Host
-from stepward.model.messages import request_queue
-from stepward.model.seal import Seal
+from stepward.model.messages.requests import request_queue
+from stepward.model.messages.seal import Seal
 from stepward.observers.logs import LogSink
 from stepward.observers.webhook import WebhookSink
 from stepward.settings import Settings
 from stepward.store.contract import Store
-from stepward.transport.appqueues import BrokerQueues
+from stepward.transport.broker.dead_letters import burying
 from stepward.transport.contract import Transport
-from stepward.transport.graves import burying
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.opening import broker_queues, is_broker, open_broker
-from stepward.transport.queues import AppQueues, StoreQueues
-from stepward.transport.store import StoreTransport
+from stepward.transport.queues.over_broker import BrokerQueues
+from stepward.transport.queues.queues import AppQueues, StoreQueues
+from stepward.transport.store_transport import StoreTransport
 
 CLOSE_SECONDS = 5.0
 """How long each of queues, transport and store may take to close, where a server does not answer."""

@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 from msgspec.structs import asdict
 
 from stepward.client import UNSET, AgentStatus, Client, Options, Prepared, Queues, StatusEvent, TaskHandle, TaskStatus
-from stepward.client.accept import Id
-from stepward.client.events import StatusEvents
 from stepward.client.handle import R, StepRecord
-from stepward.client.repairing import RepairPreview
+from stepward.client.queues.events import StatusEvents
+from stepward.client.repairs import RepairPreview
+from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.loop_thread import LoopThread
@@ -22,7 +22,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Doubt, Later, Transaction
-from stepward.store.scopes import NESTED
+from stepward.store.transaction_scopes import NESTED
 from stepward.workflow.definition import Workflow
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from stepward.agent.breaker import BreakerState
 from stepward.agent.declaration import Agent
-from stepward.model.messages import Outcome, request_queue
+from stepward.agent.protection.breaker import BreakerState
+from stepward.model.messages.requests import Outcome, request_queue
 from stepward.policies import CircuitBreaker
 from tests.agent.conftest import Start
 from tests.virtual import START, VirtualLoop, settle

@@ -13,10 +13,10 @@ import pytest
 from stepward.agent.declaration import Agent
 from stepward.errors import InvalidPayload, PayloadTooLarge, TransportError
 from stepward.model.current import PROGRESS_BYTES, current_step
-from stepward.model.messages import Outcome, Progress, Reply
+from stepward.model.messages.requests import Outcome, Progress, Reply
 from stepward.policies import Retry
 from stepward.transport.contract import Delivery
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES, World
 from tests.virtual import START

@@ -12,9 +12,9 @@ import httpx
 import msgspec
 import pytest
 
-from stepward.agent.http import HttpAgent
+from stepward.agent.http.http_agent import HttpAgent
 from stepward.errors import DeclarationError, ServiceUnavailable, Unrecoverable
-from stepward.model.messages import Outcome
+from stepward.model.messages.requests import Outcome
 from stepward.policies import Retry
 from tests.agent.conftest import Start
 from tests.virtual import START
@@ -216,7 +216,7 @@ def test_without_httpx_the_error_says_what_to_install(monkeypatch: pytest.Monkey
             raise ImportError(name)
         return imported(name, *args, **options)
 
-    monkeypatch.delitem(sys.modules, "stepward.agent.http")
+    monkeypatch.delitem(sys.modules, "stepward.agent.http.http_agent")
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ImportError, match=r"pip install stepward\[http\]"):
-        importlib.import_module("stepward.agent.http")
+        importlib.import_module("stepward.agent.http.http_agent")

@@ -17,9 +17,9 @@ import httpx
 import msgspec
 import pytest
 
-from stepward.agent.http import HttpAgent
+from stepward.agent.http.http_agent import HttpAgent
 from stepward.errors import DeclarationError, ServiceUnavailable, Unrecoverable
-from stepward.model.messages import Outcome
+from stepward.model.messages.requests import Outcome
 from stepward.policies import CircuitBreaker, Retry
 from tests.agent.conftest import Start
 

@@ -10,10 +10,10 @@ from typing import Any
 from stepward.agent.declaration import Agent
 from stepward.errors import LeaseLapsed, TransportError
 from stepward.model.current import current_step
-from stepward.model.messages import Outcome
+from stepward.model.messages.requests import Outcome
 from stepward.policies import Retry
 from stepward.transport.contract import Delivery
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES
 from tests.virtual import START, VirtualLoop

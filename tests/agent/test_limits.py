@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stepward.agent.budget import RetryBudget
-from stepward.agent.rate import Rate, TokenBucket
+from stepward.agent.protection.rate_limit import Rate, TokenBucket
+from stepward.agent.protection.retry_budget import RetryBudget
 
 FOREVER = float("inf")
 

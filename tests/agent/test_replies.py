@@ -11,10 +11,10 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.errors import TransportError, Unrecoverable
-from stepward.model.messages import Outcome, Reply, request_queue
+from stepward.model.messages.requests import Outcome, Reply, request_queue
 from stepward.policies import Retry
 from stepward.transport.contract import Delivery, Message
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES
 from tests.virtual import START, settle

@@ -13,9 +13,9 @@ import pytest
 from stepward.agent.declaration import Agent
 from stepward.errors import TransportError
 from stepward.model.current import current_step
-from stepward.model.messages import Outcome, request_queue
+from stepward.model.messages.requests import Outcome, request_queue
 from stepward.transport.contract import Delivery, Revoked
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.virtual import START, settle
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from stepward.agent.breaker import BreakerState
 from stepward.agent.declaration import Agent
+from stepward.agent.protection.breaker import BreakerState
 from stepward.errors import ServiceUnavailable, Unrecoverable
-from stepward.model.messages import Outcome
+from stepward.model.messages.requests import Outcome
 from stepward.policies import CircuitBreaker, Retry
 from tests.agent.conftest import Start
 from tests.virtual import START

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from stepward.agent.breaker import BreakerState
 from stepward.agent.declaration import Agent
+from stepward.agent.protection.breaker import BreakerState
 from stepward.errors import TransportError
 from stepward.model.agents import AgentStanding
-from stepward.model.messages import Outcome, Request, request_queue
+from stepward.model.messages.requests import Outcome, Request, request_queue
 from stepward.policies import CircuitBreaker, Retry
 from stepward.transport.contract import Delivery, Message
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import World
 from tests.virtual import START, settle

@@ -11,7 +11,7 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.model.current import current_step
-from stepward.model.messages import Outcome
+from stepward.model.messages.requests import Outcome
 from stepward.policies import Retry
 from tests.agent.conftest import Start
 from tests.virtual import START, settle

@@ -8,10 +8,10 @@ from stepward.agent.declaration import Agent
 from stepward.agent.runner import AgentRunner
 from stepward.clock import Environment, SystemClock, no_failpoint
 from stepward.events import Event, Observers
-from stepward.model.messages import Reply, Request, reply_queue, request_queue
+from stepward.model.messages.requests import Reply, Request, reply_queue, request_queue
 from stepward.payload import encode
 from stepward.transport.contract import Transport
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 
 REPLIES = reply_queue("scheduler-1")
 LONGEST = 86_400.0

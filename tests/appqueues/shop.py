@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stepward import Accepted, App, Client, Message, Queues, StatusEvent, Unacceptable, workflow
-from stepward.client.events import StatusEvents
+from stepward.client.queues.events import StatusEvents
 from stepward.events import Event
 from stepward.model.records import DeadLetter
 from stepward.running import Running
 from stepward.store.contract import Transaction
-from stepward.transport.queues import AppQueues
+from stepward.transport.queues.queues import AppQueues
 from tests.transport.brokers import Heard, new_app
 
 QUEUE = "orders"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.transport.rabbitmq import declarations
+from stepward.transport.rabbitmq.application import declarations
 from tests.appqueues.shop import Shop, told, until
 
 pytestmark = pytest.mark.servers
@@ -16,10 +16,10 @@ FEW = 3
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small queues, from before a shop opens them, and one place in the relay."""
-    monkeypatch.setattr("stepward.transport.nats.depot.MOST_TOLD", FEW)
+    monkeypatch.setattr("stepward.transport.nats.application.queues.MOST_TOLD", FEW)
     monkeypatch.setattr(declarations, "TOLD", declarations.TOLD | {"x-max-length": FEW})
-    monkeypatch.setattr("stepward.transport.rabbitmq.depot.PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr("stepward.host.relaying.MOST_CARRIED", 1)
+    monkeypatch.setattr("stepward.transport.rabbitmq.application.queues.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("stepward.host.queues.relay.MOST_CARRIED", 1)
 
 
 async def test_a_response_queue_that_nobody_reads_stops_no_other_and_loses_nothing(shop: Shop) -> None:
@@ -56,8 +56,8 @@ async def watched(shop: Shop, queue: str) -> str:
 async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_does(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("stepward.host.queue_watch.UNSERVED_SECONDS", 0.3)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.3)
     await shop.run(submission=False)
     await shop.post("o1")
     message = await watched(shop, shop.submissions)
@@ -74,8 +74,8 @@ async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_
 async def test_a_response_queue_that_nobody_reads_is_an_alert_until_somebody_does(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("stepward.host.queue_watch.UNREAD_SECONDS", 0.3)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNREAD_SECONDS", 0.3)
     await shop.run()
     await shop.post("o1", reply_to=True)
     message = await watched(shop, shop.replies)

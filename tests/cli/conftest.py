@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stepward import App, TaskFailed, TaskHandle, TaskStatus, TaskUndone
+from stepward.cli.input.targets import load_app
 from stepward.cli.main import cli
-from stepward.cli.targets import load_app
 from stepward.model.states import TaskState
 from tests.cli import troubles
 

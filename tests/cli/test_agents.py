@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stepward.cli.targets import load_app
+from stepward.cli.input.targets import load_app
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store

@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 from stepward import Agent, App, Given, Pipeline, Stage, Unrecoverable, workflow
-from stepward.cli.drift import from_registered
-from stepward.cli.graph import MOST_LANES, drawn
+from stepward.cli.findings.version_diff import from_registered
+from stepward.cli.task_view.graph import MOST_LANES, drawn
 from stepward.model.states import TaskState
 from stepward.workflow.registry import Registry
 

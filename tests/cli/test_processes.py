@@ -175,7 +175,7 @@ import asyncio
 
 from stepward import App
 from stepward.cli import ending
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 
 ending.LEAST_STOP_SECONDS = 0.5
 

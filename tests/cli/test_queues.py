@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from stepward.cli.targets import load_app
-from stepward.model.messages import submission_queue
+from stepward.cli.input.targets import load_app
+from stepward.model.messages.requests import submission_queue
 
 from .conftest import SHOP, Stepward, one_line
 from .processes import Process, done, running

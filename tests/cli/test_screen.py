@@ -9,9 +9,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from stepward.cli.cells import clean, cut, cut_middle
-from stepward.cli.table import Cell, Column, table
-from stepward.cli.times import instant, relative, span
+from stepward.cli.output.table import Cell, Column, table
+from stepward.cli.output.text_width import clean, cut, cut_middle
+from stepward.cli.output.times import instant, relative, span
 
 from .conftest import LONG_ID, Stepward
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stepward.cli.logs import OneLine
+from stepward.cli.processes.logs import OneLine
 from stepward.host.leases import Leases
 
 from .conftest import SHOP, Stepward

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stepward.cli.steps import STEP_COLUMNS, step_row
+from stepward.cli.commands.steps import STEP_COLUMNS, step_row
 from stepward.client.handle import StepRecord, actor
 from stepward.model.records import Alert, Role
 from stepward.model.states import StepState
-from stepward.store.rulings import unserved_alert
+from stepward.store.rules.verdicts import unserved_alert
 
 from .conftest import Stepward
 from .stores import as_json, instance, opened, register

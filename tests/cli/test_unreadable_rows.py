@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepward import App, TaskFailed
-from stepward.cli.targets import load_app
+from stepward.cli.input.targets import load_app
 from stepward.model.states import TaskState
 from tests.cli.conftest import SHOP, Stepward
 

@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
-from stepward.client import accept
+from stepward.client.submitting import validation
 from stepward.errors import InvalidDuration, Refused
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\nb", "\x1b[31m", "\x85", "\ud800"])
 def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
-    for check, what in ((accept.fairness_key, "fairness_key"), (accept.person, "by"), (accept.signal_id, "signal id")):
+    for check, what in (
+        (validation.fairness_key, "fairness_key"),
+        (validation.person, "by"),
+        (validation.signal_id, "signal id"),
+    ):
         with pytest.raises(Refused) as caught:
             check(text)
         message = str(caught.value)
@@ -23,20 +27,20 @@ def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
 
 def test_other_texts_are_taken_as_they_are() -> None:
     for text in ("tenant 42", "Zoë", "日本", "👩\u200d🚀", None):
-        assert accept.fairness_key(text) == text
+        assert validation.fairness_key(text) == text
 
 
 @pytest.mark.parametrize("value", [True, False, 10, -1, 10**30, "5", None])
 def test_a_priority_is_a_number(value: Any) -> None:
     with pytest.raises(Refused, match=r"^priority: expected 0 \(last\) to 9 \(first\), found .{1,60}; give a number$"):
-        accept.priority(value)
+        validation.priority(value)
 
 
 def test_a_deadline_is_an_instant_to_come() -> None:
     now = 1_800_000_000.0
-    assert accept.deadline(datetime.fromtimestamp(now + 1, UTC), None, now) == now + 1
+    assert validation.deadline(datetime.fromtimestamp(now + 1, UTC), None, now) == now + 1
     for past in (now, now - 90):
         with pytest.raises(InvalidDuration, match="expected an instant to come, found 2027-01-15T"):
-            accept.deadline(datetime.fromtimestamp(past, UTC), None, now)
-    assert accept.deadline("5m", 10.0, now) == now + 300
-    assert accept.deadline(None, 10.0, now) == now + 10
+            validation.deadline(datetime.fromtimestamp(past, UTC), None, now)
+    assert validation.deadline("5m", 10.0, now) == now + 300
+    assert validation.deadline(None, 10.0, now) == now + 10

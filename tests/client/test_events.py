@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from stepward import Client, Queues
-from stepward.client.events import BATCH, StatusEvents
+from stepward.client.queues.events import BATCH, StatusEvents
 from stepward.clock import Environment
 from stepward.errors import Refused, StoreUnusable, TransportError
+from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Task
-from stepward.model.status import Told, status_event
 from stepward.store.sqlite import SqliteStore
-from stepward.transport.queues import StoreQueues
+from stepward.transport.queues.queues import StoreQueues
 from tests.scheduler.world import VirtualClock
 from tests.transport.small_store import SmallStore
 from tests.virtual import START, settle

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from stepward.client.seen import TASKS_KEPT, WIDEST_GAP, Seen
+from stepward.client.queues.seen import TASKS_KEPT, WIDEST_GAP, Seen
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([1, 2, 3, 4])))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stepward import Client, Queues
-from stepward.model.messages import submission_queue
+from stepward.model.messages.requests import submission_queue
 from tests.crash.application import QUEUE, submit
 from tests.crash.ledger import Ledger
 

@@ -9,7 +9,7 @@ import nats
 from aio_pika.exceptions import ChannelNotFoundEntity
 from nats.js.errors import NotFoundError
 
-from stepward.model.messages import reply_queue, request_queue
+from stepward.model.messages.requests import reply_queue, request_queue
 
 
 async def standing(address: str, app: str, instances: Sequence[str]) -> int:

@@ -6,11 +6,11 @@ import asyncio
 from pathlib import Path
 
 from stepward import Agent, App, workflow
-from stepward.model.messages import reply_queue
+from stepward.model.messages.requests import reply_queue
 from stepward.model.records import Instance, Role
 from stepward.running import Running
 from stepward.store.sqlite import SqliteStore
-from stepward.transport.store import StoreTransport
+from stepward.transport.store_transport import StoreTransport
 from tests.transport.messages import reply
 
 payments = Agent("payments")

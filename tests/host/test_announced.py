@@ -15,14 +15,14 @@ from stepward.clock import Environment, SystemClock
 from stepward.errors import StoreUnavailable
 from stepward.events import Event, Hints, Observers
 from stepward.host import Parts
-from stepward.host.announced import Announced
+from stepward.host.queues.remote_agents import Announced
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Announced as Listener
-from stepward.transport.memory import MemoryTransport
-from stepward.transport.queues import StoreQueues
+from stepward.transport.memory.memory_transport import MemoryTransport
+from stepward.transport.queues.queues import StoreQueues
 from stepward.workflow.registry import Registry
 
 LEASE = 10.0

@@ -6,7 +6,7 @@ import linecache
 from typing import Any
 
 from stepward import Agent, Pipeline, Stage, Supervision, workflow
-from stepward.host.digests import digests_of
+from stepward.host.workflow_digests import digests_of
 from stepward.model.records import Digest
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

@@ -19,8 +19,8 @@ from stepward.model.agents import NO_REPORTS, AgentHealth, Report
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
-from stepward.transport.memory import MemoryTransport
-from stepward.transport.queues import StoreQueues
+from stepward.transport.memory.memory_transport import MemoryTransport
+from stepward.transport.queues.queues import StoreQueues
 from stepward.workflow.registry import Registry
 
 LEASE = 10.0

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from stepward import App, Client, workflow
-from stepward.host.queue_warnings import QueueWarnings
+from stepward.host.queues.refused_queues import QueueWarnings
 from stepward.model.records import Alert
 from stepward.running import Running
-from stepward.transport.refusals import ACCEPTED, REFUSED
+from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED
 
 
 @workflow
@@ -68,8 +68,8 @@ def about(queue: str, instance: str | None = None) -> bytes:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepward.host.queue_warnings.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("stepward.host.queue_warnings.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("stepward.host.queues.refused_queues.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queues.refused_queues.PATIENCE_SECONDS", 0.01)
 
 
 async def test_another_process_ends_what_works_there_and_who_is_still_refused_says_so(tmp_path: Path) -> None:

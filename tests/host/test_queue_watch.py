@@ -12,7 +12,7 @@ import pytest
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
 from stepward.host.parts import Parts
-from stepward.host.queue_watch import QueueWatch
+from stepward.host.queues.unserved_queues import QueueWatch
 from stepward.store.contract import Transaction
 
 
@@ -36,8 +36,8 @@ async def alerts(client: Client, count: int) -> list[str]:
 async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("stepward.host.queue_watch.UNSERVED_SECONDS", 0.1)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.1)
     store = f"sqlite:///{tmp_path}/shop.db"
     app = App("shop", workflows=[fulfil], store=store)
     serving = App("shop", workflows=[fulfil], store=store)
@@ -53,8 +53,8 @@ async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_
 async def test_the_alert_of_a_process_that_is_gone_is_ended_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queue_watch.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("stepward.host.queue_watch.UNSERVED_SECONDS", 0.1)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.1)
     store = f"sqlite:///{tmp_path}/shop.db"
     serving = App("shop", workflows=[fulfil], store=store)
     serving.submission("orders", accept=accept)

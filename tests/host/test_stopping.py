@@ -10,8 +10,8 @@ import pytest
 from stepward import App, running
 from stepward.events import Event
 from stepward.host import host
-from stepward.host.adoption import Adoption
-from stepward.transport.memory import MemoryTransport
+from stepward.host.queues.reply_rerouting import Adoption
+from stepward.transport.memory.memory_transport import MemoryTransport
 
 WITHIN = 30.0
 

@@ -11,8 +11,8 @@ import pytest
 
 from stepward.clock import SystemClock
 from stepward.events import Event, Observers
-from stepward.host.blame import Blamed
-from stepward.host.watchdog import EVERY, Watchdog
+from stepward.host.watchdog.blame import Blamed
+from stepward.host.watchdog.watchdog import EVERY, Watchdog
 
 
 class SteppedClock(SystemClock):

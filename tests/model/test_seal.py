@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
+from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
 
 OURS = Seal(StoreIdentity.drawn(bytes(range(KEY_BYTES + STORE_BYTES))))
 OTHER = Seal(StoreIdentity.drawn(bytes(range(1, KEY_BYTES + STORE_BYTES + 1))))

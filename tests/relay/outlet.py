@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from stepward.errors import PayloadTooLarge, TransportError
-from stepward.transport.ledger import unpacked
+from stepward.transport.queues.response_log import unpacked
 
 
 class Outlet:

@@ -12,9 +12,9 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Event, Observers
-from stepward.host.carrying import BATCH, MOST_REFUSALS, MOST_TOGETHER, TOGETHER_BYTES, Carrier, packs
+from stepward.host.queues.carrier import BATCH, MOST_REFUSALS, MOST_TOGETHER, TOGETHER_BYTES, Carrier, packs
+from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Task
-from stepward.model.status import Told, status_event
 from stepward.store.contract import StoredMessage
 from stepward.store.sqlite import SqliteStore
 from tests.relay.outlet import Outlet

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from stepward import Backoff, StepFailed, Supervision, TaskUndone, Unrecoverable, wait_for, workflow
-from stepward.model.messages import Outcome, Reply, reply_queue
+from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.running import Running

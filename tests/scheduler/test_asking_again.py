@@ -10,7 +10,7 @@ import pytest
 
 from stepward import App, workflow
 from stepward.errors import StoreUnavailable, TransportError
-from stepward.model.messages import Request
+from stepward.model.messages.requests import Request
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.running import Running

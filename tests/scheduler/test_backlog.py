@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepward.scheduler.backlog import Backlog, Key, Place
+from stepward.scheduler.admission.backlog import Backlog, Key, Place
 
 KEYS = [None, "a", "b", "c"]
 ACTS = st.lists(

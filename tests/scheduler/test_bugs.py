@@ -9,7 +9,7 @@ import pytest
 
 from stepward import Client, Supervision, wait_for, workflow
 from stepward.model.states import TaskState
-from stepward.scheduler.residence import Residence
+from stepward.scheduler.tasks.active_tasks import Residence
 from stepward.supervisor.supervisor import Supervisor
 from stepward.workflow.engine import Execution
 from tests.scheduler.world import Service, World, hang, in_state, refuse
@@ -98,7 +98,7 @@ async def test_a_request_that_cannot_be_made_holds_up_no_other_task(
     def none(request: Any, steps: Any) -> Any:
         raise LookupError("expected the step that it undoes beside it, found none")
 
-    monkeypatch.setattr("stepward.scheduler.steps.undo_request", none)
+    monkeypatch.setattr("stepward.scheduler.tasks.step_rows.undo_request", none)
     service.plan("note a", refuse())
     client = await world.start([order], [service.agent])
     await in_state(await client.submit(order, "a"), TaskState.UNDOING)

@@ -10,12 +10,12 @@ import pytest
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Event, Observers
-from stepward.model.messages import Request, request_queue
+from stepward.model.messages.requests import Request, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.scheduler.departures import MOST_AT_ONCE, Departures, Fate
+from stepward.scheduler.dispatch.publisher import MOST_AT_ONCE, Departures, Fate
 from stepward.transport.contract import Message
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.transport.messages import request
 from tests.virtual import START, settle
 

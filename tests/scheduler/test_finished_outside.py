@@ -19,9 +19,9 @@ from stepward import (
     workflow,
 )
 from stepward.errors import StepwardError, TransportError
-from stepward.model.messages import Outcome, Reply, Request
+from stepward.model.messages.requests import Outcome, Reply, Request
+from stepward.model.messages.tokens import signer
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.model.tokens import signer
 from tests.scheduler.world import Service, World, in_state, states, until
 
 MINUTE = 60.0

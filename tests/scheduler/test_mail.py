@@ -12,10 +12,10 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.model.messages import Outcome, Reply
-from stepward.scheduler.mail import MOST_UNSETTLED, TAKE, Mail
+from stepward.model.messages.requests import Outcome, Reply
+from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Mail
 from stepward.settings import Settings
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.scheduler.world import VirtualClock
 
 QUEUE = "replies.scheduler-1"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepward.scheduler.backlog import Key
-from stepward.scheduler.overtaking import AT_ONCE, overtakers
+from stepward.scheduler.admission.backlog import Key
+from stepward.scheduler.preemption import AT_ONCE, overtakers
 from stepward.store.contract import Least
 
 

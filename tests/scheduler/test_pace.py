@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepward.host.pace import Pace
+from stepward.host.supervisor_pace import Pace
 from tests.scheduler.world import VirtualClock, World
 
 

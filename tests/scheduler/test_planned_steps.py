@@ -28,7 +28,7 @@ from stepward.clock import Environment
 from stepward.model.plan import Plans
 from stepward.model.records import Role, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.scheduler.marks import crash_points
+from stepward.scheduler.failpoints import crash_points
 from stepward.store.contract import Change, Committed, Submitted
 from stepward.workflow.engine import Execution
 from tests.scheduler.test_instances import declare_dead

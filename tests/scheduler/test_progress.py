@@ -11,8 +11,8 @@ from stepward import Agent, Retry, Supervision, current_step, workflow
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
 from stepward.model.current import PROGRESS_BYTES
-from stepward.model.messages import Progress
-from stepward.scheduler.words import Words
+from stepward.model.messages.requests import Progress
+from stepward.scheduler.progress import Words
 from stepward.store.contract import SchedulerStore
 from tests.scheduler.world import World, until
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import TaskFailed, workflow
-from stepward.model.messages import Reply
+from stepward.model.messages.requests import Reply
 from stepward.running import Running
 from stepward.store.contract import Change, Committed
 from stepward.transport.contract import Delivery

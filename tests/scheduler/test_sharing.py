@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepward.model.agents import AgentStanding
-from stepward.scheduler.sharing import Room, fair_share, room
+from stepward.scheduler.admission.fair_share import Room, fair_share, room
 
 NAMES = [f"s{number}" for number in range(6)]
 DEMANDS = st.dictionaries(st.sampled_from(NAMES), st.integers(0, 200), min_size=1)

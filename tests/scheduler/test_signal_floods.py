@@ -10,8 +10,8 @@ import pytest
 from stepward import wait_for, workflow
 from stepward.errors import InboxFull
 from stepward.model.states import TaskState
-from stepward.store import inboxes
 from stepward.store.contract import Change, Committed
+from stepward.store.rules import inboxes
 from stepward.store.sqlite.scheduler import SqliteScheduler
 from tests.scheduler.world import World, in_state
 

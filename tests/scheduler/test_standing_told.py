@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from stepward.agent.breaker import BreakerState
+from stepward.agent.protection.breaker import BreakerState
 from stepward.client.agents import AgentState
 from stepward.errors import StoreUnavailable
 from stepward.model.states import TaskState
 from stepward.policies import CircuitBreaker
 from stepward.running import Running
-from stepward.scheduler.desk import Window
+from stepward.scheduler.admission.windows import Window
 from tests.scheduler.test_routing import orders, state_of
 from tests.scheduler.world import Service, World, fault, in_state, take, until
 

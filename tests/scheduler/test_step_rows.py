@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from stepward.model.failures import read
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
-from stepward.scheduler import steps as rows
+from stepward.scheduler.tasks import step_rows as rows
 
 NOW = 1000.0
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from stepward import Backoff, Supervision, TaskFailed, TaskUndone, workflow
-from stepward.model.messages import Outcome, Reply, reply_queue
+from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.model.states import TaskState
 from stepward.running import Running
-from stepward.scheduler.checks import checked
+from stepward.scheduler.reply_checks import checked
 from stepward.transport.contract import Message
 from tests.scheduler.world import Service, World, details, hang, in_state, take, until
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.scheduler.desk import STARVED_AFTER, Desk
-from stepward.scheduler.sharing import Room
+from stepward.scheduler.admission.fair_share import Room
+from stepward.scheduler.admission.windows import STARVED_AFTER, Desk
 
 NONE = Room(0)
 

@@ -13,7 +13,7 @@ from simulation.loop import SimulationLoop
 from simulation.messages import Network
 from simulation.rules import Rules
 from simulation.trace import Trace
-from stepward.model.messages import Request, idempotency_key, reply_queue
+from stepward.model.messages.requests import Request, idempotency_key, reply_queue
 
 KEY = f"{AGENT}.ask/1"
 TASK = TaskRow._make([None] * len(TaskRow._fields))._replace(uid="t", id="task", state="waiting", locked_by="owner")

@@ -13,7 +13,7 @@ from simulation.__main__ import Summary, main, results
 from simulation.bugs import BUGS
 from simulation.cut import CALM
 from simulation.run import run_seed
-from stepward.scheduler.forward import Forward
+from stepward.scheduler.tasks.advance import Forward
 
 FEW = range(18)
 FINGERPRINTS = "from simulation.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.store.contract import Outlived
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS
-from stepward.store.rulings import batch
+from stepward.store.rules.verdicts import batch
 
 A, B, C = (Outlived(uid, 1.0) for uid in "abc")
 

@@ -15,8 +15,8 @@ from msgspec.structs import astuple, replace
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Instance, Role, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
-from stepward.store.chain import FIRST_HASH, linked
 from stepward.store.contract import Change, TaskFilter
+from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from stepward.store.sqlite import (
     agents,
     claiming,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepward.model.agents import AgentHealth, Report
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.plan import PlannedStage, Plans
 from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Schedule, Task, WorkflowRecord
 from stepward.model.states import StepKind, StepState

@@ -105,7 +105,7 @@ def test_closing_ends_who_waits_for_a_queue_that_cannot_be_reached(app: App, mon
         raise StoreUnavailable("store: expected it to answer, found it down")
 
     queues = SyncQueues(app.settings.store, app="shop")
-    monkeypatch.setattr("stepward.client.events.PAUSE", 3600.0)
+    monkeypatch.setattr("stepward.client.queues.events.PAUSE", 3600.0)
     with ThreadPoolExecutor(1) as pool:
         with queues:
             monkeypatch.setattr(SqliteMessages, "read", down)

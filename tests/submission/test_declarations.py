@@ -10,7 +10,7 @@ import pytest
 
 from stepward import Accepted, App, Message
 from stepward.errors import DeclarationError, Unacceptable
-from stepward.model.cloudevents import CloudEvent
+from stepward.model.messages.cloudevents import CloudEvent
 from stepward.store.contract import Transaction
 
 

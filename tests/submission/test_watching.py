@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward import StatusEvent
-from stepward.client.events import StatusEvents
+from stepward.client.queues.events import StatusEvents
 from tests.submission.world import World
 
 REPLIES = "replies.shop.web"

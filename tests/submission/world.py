@@ -14,7 +14,7 @@ import apsw
 from stepward import Accepted, App, Client, Message, Queues, workflow
 from stepward.clock import Environment, no_failpoint
 from stepward.events import Event
-from stepward.model.messages import submission_queue
+from stepward.model.messages.requests import submission_queue
 from stepward.model.records import DeadLetter
 from stepward.model.states import TaskState
 from stepward.running import Running

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from stepward.cli.targets import load_app
-from stepward.outbox import later, outbox_table, postgres, relay
+from stepward.cli.input.targets import load_app
+from stepward.outbox import outbox_table, postgres, relay, unknown_workflows
 from stepward.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def test_every_example_is_meant() -> None:
 def test_the_numbers_are_the_codes_own() -> None:
     assert f"{relay.BATCH} rows at once" in PAGE
     assert f"for at most {postgres.SECONDS:.0f} seconds" in PAGE
-    assert (later.PATIENCE_SECONDS, "five minutes" in PAGE) == (300, True)
+    assert (unknown_workflows.PATIENCE_SECONDS, "five minutes" in PAGE) == (300, True)
     assert (Settings.load({}, {}, ROOT / "docs").poll, "`poll`, a second unless set" in PAGE) == (1.0, True)
     for database in ("postgresql", "sqlite"):
         assert "reason" in outbox_table(database)

@@ -16,9 +16,9 @@ from nats.js.errors import NotFoundError
 from servers import nats, rabbitmq
 from stepward.clock import Environment
 from stepward.events import Event, Observers
-from stepward.model.seal import Seal
-from stepward.transport.brokered import BrokerTransport
-from stepward.transport.graves import Letter
+from stepward.model.messages.seal import Seal
+from stepward.transport.broker.broker_transport import BrokerTransport
+from stepward.transport.broker.dead_letters import Letter
 from stepward.transport.opening import open_broker
 from tests.transport.messages import SEAL
 

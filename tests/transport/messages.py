@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from stepward import App
-from stepward.model.messages import Outcome, Progress, Reply, Request
-from stepward.model.seal import Seal, StoreIdentity
+from stepward.model.messages.requests import Outcome, Progress, Reply, Request
+from stepward.model.messages.seal import Seal, StoreIdentity
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
 

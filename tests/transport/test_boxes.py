@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.transport.boxes import FORGOTTEN_SECONDS, Boxes
+from stepward.transport.broker.unacked import FORGOTTEN_SECONDS, Boxes
 from stepward.transport.contract import Delivery
 from tests.transport.messages import request
 

@@ -10,8 +10,8 @@ import pytest
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.cancellation import heed_cancellation
-from stepward.transport.lasting import Lasting
+from stepward.transport.broker.cancellation import heed_cancellation
+from stepward.transport.broker.reconnecting import Lasting
 
 
 def lasting(connect: object = None) -> Lasting[object]:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stepward.errors import Refused
-from stepward.transport.graves import LONGEST_REASON, Letter, bury_sealed, sealed
+from stepward.transport.broker.dead_letters import LONGEST_REASON, Letter, bury_sealed, sealed
 
 LETTERS = "letters.shop.store"
 QUEUE = "submissions.shop.orders"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.transport.holdings import Holdings
+from stepward.transport.queues.in_flight import Holdings
 
 FOREVER = float("inf")
 

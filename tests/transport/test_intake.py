@@ -8,11 +8,11 @@ from typing import Any
 
 from stepward.errors import TransportError
 from stepward.events import Event, Observers
+from stepward.transport.broker.consumer import PATIENCE, REST_SECONDS, Intake
+from stepward.transport.broker.dead_letters import Letter
+from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import Message
-from stepward.transport.graves import Letter
-from stepward.transport.intake import PATIENCE, REST_SECONDS, Intake
-from stepward.transport.rejections import Rejections
-from stepward.transport.wire import Wire, join
+from stepward.transport.wire.wire import Wire, join
 from tests.transport.messages import SEAL, request
 from tests.virtual import VirtualLoop
 

@@ -10,7 +10,7 @@ import pytest
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.lasting import Lasting
+from stepward.transport.broker.reconnecting import Lasting
 from tests.transport.brokers import Heard
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.transport.ledger import Ledger, can_share, packed, unpacked
+from stepward.transport.queues.response_log import Ledger, can_share, packed, unpacked
 
 
 def filled(*bodies: bytes) -> Ledger[str]:

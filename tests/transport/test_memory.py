@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.transport.memory import MemoryTransport
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.transport.messages import reply, request
 
 QUEUE = "agents.payments"

@@ -8,8 +8,8 @@ import pytest
 
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.events import Event, Observers
-from stepward.model import answers
-from stepward.transport.store import StoreTransport
+from stepward.model.messages import answers
+from stepward.transport.store_transport import StoreTransport
 from tests.transport.messages import request
 from tests.transport.small_store import Row, SmallStore
 from tests.virtual import START, settle

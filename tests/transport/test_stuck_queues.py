@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from stepward.clock import Environment
-from stepward.transport.names import BrokerNames
-from stepward.transport.outgoing import Parcel
-from stepward.transport.rabbitmq.queues import Queues
+from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.names import BrokerNames
+from stepward.transport.rabbitmq.requests.queues import Queues
 
 HOUR = 3600.0
 

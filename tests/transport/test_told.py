@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from stepward.transport.lasting import told
+from stepward.transport.broker.reconnecting import told
 
 UNKNOWN = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

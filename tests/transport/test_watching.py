@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
 from stepward.events import Observers
-from stepward.transport.appqueues import BrokerQueues, Posted, ResponseQueue, WorkQueue
-from stepward.transport.queues import Given
+from stepward.transport.queues.over_broker import BrokerQueues, Posted, ResponseQueue, WorkQueue
+from stepward.transport.queues.queues import Given
 
 REPLIES = "replies.shop.web"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from stepward.model.messages import Outcome, Reply, traceparent
-from stepward.model.seal import Seal, StoreIdentity
+from stepward.model.messages.requests import Outcome, Reply, traceparent
+from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.transport.broker.rejections import Reason
 from stepward.transport.contract import Message
-from stepward.transport.rejections import Reason
-from stepward.transport.wire import MOST_APART, Wire, decode_revocation, encode_revocation, join
+from stepward.transport.wire.wire import MOST_APART, Wire, decode_revocation, encode_revocation, join
 from tests.transport.messages import IDENTITY, SEAL, reply, request
 from tests.virtual import START
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from stepward.model.current import PROGRESS_BYTES
-from stepward.model.messages import Outcome
+from stepward.model.messages.requests import Outcome
 from stepward.transport.contract import Message
-from stepward.transport.wire import Wire, join
+from stepward.transport.wire.wire import Wire, join
 from tests.transport.messages import SEAL, progress, reply, request
 from tests.virtual import START
 

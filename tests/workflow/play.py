@@ -13,7 +13,7 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.workflow.decisions import Completed, Continued, Decisions, End, Failed
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
-from stepward.workflow.replay import verify
+from stepward.workflow.replay.rerun import verify
 
 START = 1_700_000_000.0
 

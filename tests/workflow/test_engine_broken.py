@@ -13,8 +13,8 @@ import pytest
 
 from stepward.workflow.decisions import Broken, Diverged
 from stepward.workflow.definition import Workflow, step, workflow
+from stepward.workflow.event_loop.refusals import DRIVING, NETWORK, PROCESS, THREADS
 from stepward.workflow.functions import side_effect, wait_for
-from stepward.workflow.refusals import DRIVING, NETWORK, PROCESS, THREADS
 from tests.workflow.declared import charge, ship
 from tests.workflow.play import Play
 

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from stepward.workflow.fitting import fits
+from stepward.workflow.pipeline.type_compatibility import fits
 
 
 class Colour(Enum):

@@ -14,9 +14,9 @@ from stepward.model.plan import from_json, to_json
 from stepward.model.states import StepKind
 from stepward.payload import NULL
 from stepward.workflow.definition import step
-from stepward.workflow.pipeline import Pipeline
-from stepward.workflow.planning import MOST_STAGES
-from stepward.workflow.stages import From, Given, Stage
+from stepward.workflow.pipeline.pipeline import Pipeline
+from stepward.workflow.pipeline.planning import MOST_STAGES
+from stepward.workflow.pipeline.stages import From, Given, Stage
 from tests.workflow.declared import track
 
 stock = Agent("stock")

@@ -10,8 +10,8 @@ from stepward.model.plan import NO_INPUT
 from stepward.model.states import StepKind, StepState
 from stepward.workflow.decisions import Diverged
 from stepward.workflow.definition import step
-from stepward.workflow.pipeline import Pipeline
-from stepward.workflow.stages import From, Given, Stage
+from stepward.workflow.pipeline.pipeline import Pipeline
+from stepward.workflow.pipeline.stages import From, Given, Stage
 from tests.workflow.declared import charge, refund, ship, track
 from tests.workflow.play import Play, row
 

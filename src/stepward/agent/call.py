@@ -6,9 +6,9 @@ import asyncio
 import concurrent.futures
 from typing import Any
 
-from stepward.model import answers
 from stepward.model.failures import FailureConverter
-from stepward.model.messages import Progress, Reply, Request
+from stepward.model.messages import answers
+from stepward.model.messages.requests import Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
 StepKey = tuple[str, int, str, bool]

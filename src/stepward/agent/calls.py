@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stepward.agent.beats import Beats
 from stepward.agent.call import Call
 from stepward.agent.deadlines import Deadlines
 from stepward.agent.declaration import Agent
-from stepward.agent.gate import Gate
+from stepward.agent.execution import Performance
+from stepward.agent.heartbeats import Beats
 from stepward.agent.leases import Leases
-from stepward.agent.outbox import Outbox
-from stepward.agent.performance import Performance
+from stepward.agent.protection.gate import Gate
+from stepward.agent.protection.shared_state import Standing
+from stepward.agent.reply_sender import Outbox
 from stepward.agent.slots import Slots
-from stepward.agent.standing import Standing
 from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.errors import StepwardError, named
@@ -22,8 +22,8 @@ from stepward.events import Observers
 from stepward.model.containment import failure_of
 from stepward.model.current import CURRENT, CurrentStep
 from stepward.model.failures import FailureConverter, stands_at
-from stepward.model.messages import Outcome, Reply, Request, request_queue
-from stepward.model.tokens import Sign
+from stepward.model.messages.requests import Outcome, Reply, Request, request_queue
+from stepward.model.messages.tokens import Sign
 from stepward.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from stepward.agent.rate import Rate
+from stepward.agent.protection.rate_limit import Rate
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.action import Action, current_caller

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from stepward.agent.breaker import BreakerState
 from stepward.agent.calls import Calls
 from stepward.agent.declaration import Agent
-from stepward.agent.returning import Returning
-from stepward.agent.standing import Alone, Standing
+from stepward.agent.protection.breaker import BreakerState
+from stepward.agent.protection.shared_state import Alone, Standing
+from stepward.agent.returned_requests import Returning
 from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -17,8 +17,8 @@ from stepward.events import Observers
 from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.containment import contained, failure_of
 from stepward.model.failures import FailureConverter
-from stepward.model.messages import request_queue
-from stepward.model.tokens import Sign
+from stepward.model.messages.requests import request_queue
+from stepward.model.messages.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
 from stepward.transport.contract import Delivery, Transport
 

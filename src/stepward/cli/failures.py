@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from stepward.cli.cells import clean
+from stepward.cli.output.text_width import clean
 from stepward.errors import (
     AgentNotFound,
     CommitUnknown,

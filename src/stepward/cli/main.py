@@ -7,24 +7,24 @@ from typing import Any, NoReturn
 
 import click
 
-from stepward.cli.agents import agents
-from stepward.cli.alerts import alerts
-from stepward.cli.checking import check
-from stepward.cli.completing import complete, fail
-from stepward.cli.directing import cancel, mark_done, resubmit, resume, suspend, undo
-from stepward.cli.ending import bound_end
+from stepward.cli.commands.agents import agents
+from stepward.cli.commands.alerts import alerts
+from stepward.cli.commands.check import check
+from stepward.cli.commands.complete import complete, fail
+from stepward.cli.commands.dead_letters import dead_letters
+from stepward.cli.commands.directives import cancel, mark_done, resubmit, resume, suspend, undo
+from stepward.cli.commands.queues import events, post
+from stepward.cli.commands.reports import audit, instances
+from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
+from stepward.cli.commands.schedules import schedules
+from stepward.cli.commands.show import show
+from stepward.cli.commands.steps import steps
+from stepward.cli.commands.submit import signal, submit
+from stepward.cli.commands.tasks import tasks
+from stepward.cli.commands.upkeep import migrate, purge, version
 from stepward.cli.failures import DONE, exit_code
-from stepward.cli.letters import dead_letters
-from stepward.cli.listing import tasks
-from stepward.cli.passwords import warning
-from stepward.cli.queues import events, post
-from stepward.cli.reports import audit, instances
-from stepward.cli.running import agent, run, scheduler, submission, supervisor
-from stepward.cli.schedules import schedules
-from stepward.cli.showing import show
-from stepward.cli.steps import steps
-from stepward.cli.submitting import signal, submit
-from stepward.cli.upkeep import migrate, purge, version
+from stepward.cli.input.passwords import warning
+from stepward.cli.processes.exit import bound_end
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (run, scheduler, agent, submission, supervisor),

@@ -2,14 +2,14 @@
 
 from stepward.client.agents import AgentStatus
 from stepward.client.client import Client
-from stepward.client.events import StatusEvent
+from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle, TaskStatus
-from stepward.client.preparation import Options, Preparation
-from stepward.client.queues import Queues
-from stepward.client.repairing import RepairPreview
-from stepward.client.trying import refusal, would_work
+from stepward.client.queues.events import StatusEvent
+from stepward.client.queues.queues import Queues
+from stepward.client.repairs import RepairPreview
+from stepward.client.submitting.in_transaction import Prepared
+from stepward.client.submitting.preparation import Options, Preparation
 from stepward.client.waiting import Endings
-from stepward.client.within import Prepared
 
 __all__ = [
     "UNSET",

@@ -11,16 +11,16 @@ from typing import Any
 
 import msgspec
 
-from stepward.client import accept
 from stepward.client.agents import AgentStatus, check_known, statuses
 from stepward.client.completion import Completions
-from stepward.client.events import Readers, StatusEvents
 from stepward.client.handle import R, TaskHandle, TaskStatus, actor, status_of
-from stepward.client.places import queues_beside
-from stepward.client.preparation import Known, Options, Preparation
-from stepward.client.repairing import refuse_unfit
+from stepward.client.queues.events import Readers, StatusEvents
+from stepward.client.queues.places import queues_beside
+from stepward.client.repairs import refuse_unfit
+from stepward.client.submitting import validation
+from stepward.client.submitting.in_transaction import Prepared, Uncommitted, is_ours
+from stepward.client.submitting.preparation import Known, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
-from stepward.client.within import Prepared, Uncommitted, is_ours
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.errors import Refused, ScheduleNotFound, TaskNotFound
@@ -31,12 +31,12 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
+from stepward.store.change_watcher import Watcher
 from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, Wait
 from stepward.store.opening import open_store
-from stepward.store.rewinding import named_step
-from stepward.store.rulings import check_same
-from stepward.store.watcher import Watcher
-from stepward.transport.queues import AppQueues
+from stepward.store.rules.rewinding import named_step
+from stepward.store.rules.verdicts import check_same
+from stepward.transport.queues.queues import AppQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -124,7 +124,7 @@ class Client:
         self,
         workflow: Workflow[Any, R] | str,
         *args: Any,
-        id: accept.Id | None = None,
+        id: validation.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
@@ -161,7 +161,7 @@ class Client:
         workflow: Workflow[Any, R] | str,
         arguments: Sequence[Sequence[Any]],
         *,
-        ids: Sequence[accept.Id] | None = None,
+        ids: Sequence[validation.Id] | None = None,
         priority: int = 5,
         labels: Mapping[str, str] | None = None,
         fairness_key: str | None = None,
@@ -189,7 +189,7 @@ class Client:
         The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
         """
         self._check("client.events()")
-        return self._readers.open(accept.own_queue(queue, self.app))
+        return self._readers.open(validation.own_queue(queue, self.app))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -199,9 +199,9 @@ class Client:
             yield transaction
         self._hints.hint()
 
-    def task(self, id: accept.Id) -> TaskHandle:
+    def task(self, id: validation.Id) -> TaskHandle:
         """A handle on the task of that id; whether there is one shows when it is used."""
-        return TaskHandle(self, accept.known_id(id))
+        return TaskHandle(self, validation.known_id(id))
 
     async def tasks(
         self,
@@ -213,9 +213,9 @@ class Client:
         """Tasks, newest first."""
         wanted = TaskFilter(
             state=_state(state),
-            workflow=accept.wanted_workflow(workflow),
-            label=accept.wanted_label(label),
-            limit=accept.listed(limit),
+            workflow=validation.wanted_workflow(workflow),
+            label=validation.wanted_label(label),
+            limit=validation.listed(limit),
         )
         return await self._statuses(await self.store.tasks(wanted))
 
@@ -274,7 +274,7 @@ class Client:
 
         False if it is suspended already. Raises AgentNotFound.
         """
-        why = accept.note(note)
+        why = validation.note(note)
         check_known(name, await self.store.standings())
         is_new = await self.store.suspend_agent(name, why, actor())
         self._hints.hint()
@@ -290,14 +290,14 @@ class Client:
         self._hints.hint()
         return was_suspended
 
-    async def audits(self, id: accept.Id | None = None, limit: int = 100) -> list[Audit]:
+    async def audits(self, id: validation.Id | None = None, limit: int = 100) -> list[Audit]:
         """Who did what to a task, or to all, newest first."""
-        return await self.store.audits(None if id is None else accept.known_id(id), limit)
+        return await self.store.audits(None if id is None else validation.known_id(id), limit)
 
-    async def record(self, id: accept.Id) -> Task:
+    async def record(self, id: validation.Id) -> Task:
         """The task's record. Raises TaskNotFound."""
         self._check("client.task()")
-        known = accept.known_id(id)
+        known = validation.known_id(id)
         task = await self.store.task(known)
         if task is None:
             raise TaskNotFound(f"task {known[:200]!r}: expected an id that was submitted, found none such")
@@ -314,24 +314,24 @@ class Client:
             self._hints.hint()
         return await self._lookout.ended(uid)
 
-    async def direct(self, id: accept.Id, directive: Directive) -> TaskState:
+    async def direct(self, id: validation.Id, directive: Directive) -> TaskState:
         """Carry out an operator's directive; the state after it, or the present one if its owner will act."""
         self._check("client.task()")
         if directive.input is not None or directive.result is not None:
             task = await self.record(id)
             refuse_unfit(named_step(task, await self.store.steps(task.id), directive), directive, self._operations)
-        state = await self.store.direct(accept.known_id(id), directive)
+        state = await self.store.direct(validation.known_id(id), directive)
         self._hints.hint()
         return state
 
     async def signal(
-        self, id: accept.Id, name: str, body: bytes, signal_id: accept.Id | None, by: str | None = None
+        self, id: validation.Id, name: str, body: bytes, signal_id: validation.Id | None, by: str | None = None
     ) -> bool:
         """Put a signal into a task's inbox; the audit names ``by``."""
         self._check("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
-        fresh = await self.store.signal(accept.known_id(id), name, body, accept.signal_id(signal_id), by)
+        fresh = await self.store.signal(validation.known_id(id), name, body, validation.signal_id(signal_id), by)
         self._hints.hint()
         return fresh
 
@@ -380,7 +380,7 @@ class Client:
         self,
         workflow: Workflow[Any, Any] | str,
         arguments: Sequence[Sequence[Any]],
-        ids: Sequence[accept.Id] | None,
+        ids: Sequence[validation.Id] | None,
         options: Options,
     ) -> Prepared:
         """Submissions that are checked, for ``submit_many``."""

@@ -7,15 +7,15 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from stepward.client import accept
 from stepward.client.handle import actor
+from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.errors import CompletionRefused, InvalidPayload, Unrecoverable
 from stepward.events import Hints
 from stepward.model.action import Action
 from stepward.model.failures import FailureConverter
+from stepward.model.messages.tokens import KEY_BYTES, Claim, read_token
 from stepward.model.states import StepKind
-from stepward.model.tokens import KEY_BYTES, Claim, read_token
 from stepward.payload import encode
 from stepward.store.contract import Completion, CompletionStore, Reason, Refusal
 
@@ -43,12 +43,12 @@ class Completions:
     async def complete(self, token: str, result: Any, by: str | None) -> None:
         """The step is done, with that result. Raises CompletionRefused."""
         output = encode(result, "result of a step", limit=self._limit)
-        await self._finish(token, accept.person(by) or actor(), output=output)
+        await self._finish(token, validation.person(by) or actor(), output=output)
 
     async def fail(self, token: str, message: str, data: Mapping[str, Any], by: str | None) -> None:
         """The step has failed for good. Raises CompletionRefused."""
-        error = FailureConverter().convert(Unrecoverable(accept.failure(message), **data))
-        await self._finish(token, accept.person(by) or actor(), error=error)
+        error = FailureConverter().convert(Unrecoverable(validation.failure(message), **data))
+        await self._finish(token, validation.person(by) or actor(), error=error)
 
     async def _finish(self, token: str, who: str, *, output: bytes | None = None, error: bytes | None = None) -> None:
         found = read_token(token, await self._signed_with())

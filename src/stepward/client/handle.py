@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from msgspec import Struct
 
-from stepward.client.accept import Id, deadline, one_of
 from stepward.client.overdue import not_ended
 from stepward.client.progress import Progress, progress_of
-from stepward.client.repairing import RepairPreview, preview_of
+from stepward.client.repairs import RepairPreview, preview_of
+from stepward.client.submitting.validation import Id, deadline, one_of
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures

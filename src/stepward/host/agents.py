@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+from stepward.agent.protection.shared_state import Standing
 from stepward.agent.runner import AgentRunner
-from stepward.agent.standing import Standing
 from stepward.host.leases import Leases
 from stepward.host.parts import Parts, Roles
 from stepward.model.agents import AgentHealth
+from stepward.model.messages.tokens import KEY_BYTES, signer
 from stepward.model.records import Role
-from stepward.model.tokens import KEY_BYTES, signer
 
 NO_LEASE = 0.0
 """Long past."""

@@ -10,27 +10,27 @@ from typing import Any
 
 from stepward.clock import SystemClock
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable
-from stepward.host.adoption import Adoption
+from stepward.host.agent_capacity import Routing
 from stepward.host.agents import AgentActors
-from stepward.host.announced import Announced
-from stepward.host.digests import digests_of
-from stepward.host.hangs import Hangs
 from stepward.host.leases import Leases
-from stepward.host.lost_requests import LostRequests
-from stepward.host.pace import Pace
 from stepward.host.parts import Parts, Roles
-from stepward.host.queue_warnings import QueueWarnings
-from stepward.host.queue_watch import QueueWatch
-from stepward.host.rejected import RejectionAlerts
-from stepward.host.relaying import relay_of
-from stepward.host.routing import Routing
+from stepward.host.queues.lost_requests import LostRequests
+from stepward.host.queues.refused_queues import QueueWarnings
+from stepward.host.queues.rejection_alerts import RejectionAlerts
+from stepward.host.queues.relay import relay_of
+from stepward.host.queues.remote_agents import Announced
+from stepward.host.queues.reply_rerouting import Adoption
+from stepward.host.queues.unserved_queues import QueueWatch
 from stepward.host.submissions import keep, submitter
-from stepward.host.watchdog import Watchdog
+from stepward.host.supervisor_pace import Pace
+from stepward.host.watchdog.hang_counts import Hangs
+from stepward.host.watchdog.watchdog import Watchdog
+from stepward.host.workflow_digests import digests_of
 from stepward.model.agents import Report
 from stepward.model.records import Role, Task
 from stepward.scheduler.scheduler import Scheduler
+from stepward.store.change_watcher import Watcher
 from stepward.store.contract import Submitted
-from stepward.store.watcher import Watcher
 from stepward.submission import Submitter
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor

@@ -6,19 +6,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
-from stepward.client.recurring import Recurring
+from stepward.client.submitting.recurring import Recurring
 from stepward.client.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter
+from stepward.model.messages.seal import Seal
 from stepward.model.records import Role
-from stepward.model.seal import Seal
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import Submission
-from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.contract import Transport
-from stepward.transport.queues import AppQueues
+from stepward.transport.queues.over_broker import BrokerQueues
+from stepward.transport.queues.queues import AppQueues
 from stepward.workflow.registry import Registry
 
 

@@ -7,9 +7,9 @@ import asyncio
 from stepward.client import Options, Preparation
 from stepward.errors import StoreUnusable
 from stepward.host.parts import Parts
-from stepward.model.messages import submission_queue
+from stepward.model.messages.requests import submission_queue
+from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
-from stepward.model.status import refused_event
 from stepward.submission import Acceptance, Accepted, Message, Submission, Submitter
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from stepward.errors import StepwardError
-from stepward.model.messages import Request, traceparent
-from stepward.model.tokens import Sign
+from stepward.model.messages.requests import Request, traceparent
+from stepward.model.messages.tokens import Sign
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepward.model.messages import idempotency_key
+from stepward.model.messages.requests import idempotency_key
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, is_json

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from stepward.client import Options, accept
+from stepward.client import Options
+from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
 from stepward.payload import check_size, decode, encode
@@ -61,30 +62,30 @@ def written(
 ) -> bytes:
     """The body of a row. Raises what does not fit as Refused; arguments of a workflow that is only named are checked
     when they are carried over."""
-    what = f"arguments of {accept.workflow_name(workflow)}"
+    what = f"arguments of {validation.workflow_name(workflow)}"
     if isinstance(workflow, Workflow):
-        packed = accept.by_declaration(workflow, args, kwargs, limit)
+        packed = validation.by_declaration(workflow, args, kwargs, limit)
     elif kwargs:
         raise InvalidArguments(
             f"{what}: expected positional ones for a name, found {', '.join(kwargs)}; leave out names"
         )
     else:
         packed = encode(list(args), what, limit=limit)
-    accept.labels(options.labels)
+    validation.labels(options.labels)
     delay = None if options.delay is None else seconds(options.delay, "delay", zero=True)
     complete_by = _until(options.complete_by)
     if not isinstance(complete_by, datetime):
         limit_of_workflow = workflow.complete_seconds if isinstance(workflow, Workflow) else None
-        accept.check_delay(delay, limit_of_workflow if complete_by is None else complete_by)
+        validation.check_delay(delay, limit_of_workflow if complete_by is None else complete_by)
     entry = Entry(
-        workflow=accept.workflow_name(workflow),
+        workflow=validation.workflow_name(workflow),
         arguments=msgspec.json.decode(packed),
-        priority=accept.priority(options.priority),
+        priority=validation.priority(options.priority),
         complete_by=complete_by,
         delay=delay,
-        reply_to=accept.reply_queue(options.reply_to, app),
+        reply_to=validation.reply_queue(options.reply_to, app),
         labels=dict(options.labels or {}),
-        fairness_key=accept.fairness_key(options.fairness_key),
+        fairness_key=validation.fairness_key(options.fairness_key),
     )
     return encode(entry, f"outbox entry of {entry.workflow}", limit=limit)
 

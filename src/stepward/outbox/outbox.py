@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from stepward.client import Options, accept
+from stepward.client import Options
+from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.errors import Refused, StepwardError
 from stepward.outbox.entry import written
 from stepward.outbox.tables import PUT, TABLE
 from stepward.payload import PAYLOAD_BYTES
-from stepward.store.callers import (
+from stepward.store.drivers import (
     Ask,
     Blocking,
     Caller,
@@ -45,7 +46,7 @@ class Outbox:
     """The outbox of an application in whatever database a connection is on; see ``app.relay`` for who empties it."""
 
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
-        self._app = accept.app_name(app)
+        self._app = validation.app_name(app)
         self._limit = payload_bytes
         self._environment = Environment()
 
@@ -54,7 +55,7 @@ class Outbox:
         connection: object,
         workflow: Workflow[Any, Any] | str,
         *args: Any,
-        id: accept.Id | None = None,
+        id: validation.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
@@ -91,7 +92,7 @@ class Outbox:
     ) -> tuple[str, Ask]:
         """The task's id, and what writes its row."""
         body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
-        chosen = self._environment.new_uid() if options.id is None else accept.task_id(options.id)
+        chosen = self._environment.new_uid() if options.id is None else validation.task_id(options.id)
         given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
         return chosen, Ask(PUT[caller.database], given)
 
@@ -107,7 +108,7 @@ class SyncOutbox:
         connection: object,
         workflow: Workflow[Any, Any] | str,
         *args: Any,
-        id: accept.Id | None = None,
+        id: validation.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,

@@ -11,8 +11,8 @@ from stepward.outbox.source import Batch
 from stepward.outbox.tables import QUERIES
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.connecting import Connector
 from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connector import Connector
 from stepward.store.postgres.faults import BROKEN, translated
 
 Q = QUERIES["postgresql"]

@@ -13,11 +13,11 @@ from stepward.client import Client, Prepared
 from stepward.clock import Environment
 from stepward.errors import Refused, StoreError, UnknownWorkflow
 from stepward.events import Observers
+from stepward.model.messages.status_events import KEPT_SECONDS, refused_event
 from stepward.model.records import Task
-from stepward.model.status import KEPT_SECONDS, refused_event
 from stepward.outbox.entry import Row, asked_by, read
-from stepward.outbox.later import Later
 from stepward.outbox.source import Batch, source_of
+from stepward.outbox.unknown_workflows import Later
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Submitted
 

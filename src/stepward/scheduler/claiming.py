@@ -8,9 +8,9 @@ from itertools import islice
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.records import History
-from stepward.scheduler.desk import Desk
-from stepward.scheduler.overtaking import overtaken, overtakers
-from stepward.scheduler.residence import Residence
+from stepward.scheduler.admission.windows import Desk
+from stepward.scheduler.preemption import overtaken, overtakers
+from stepward.scheduler.tasks.active_tasks import Residence
 from stepward.settings import Settings
 from stepward.store.contract import Least, SchedulerStore
 

@@ -9,8 +9,8 @@ from stepward.clock import Environment, no_failpoint
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
 from stepward.policies import grown
-from stepward.scheduler.marks import crash_points
-from stepward.scheduler.resident import Resident
+from stepward.scheduler.failpoints import crash_points
+from stepward.scheduler.tasks.active_task import Resident
 from stepward.settings import Settings
 from stepward.store.contract import Change, SchedulerStore
 

@@ -15,22 +15,22 @@ from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.events import Observers
 from stepward.model.agents import AgentHealth
 from stepward.model.failures import FailureConverter, brief
-from stepward.model.messages import reply_queue
+from stepward.model.messages.requests import reply_queue
 from stepward.model.records import History, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.scheduler.agenda import Agenda
-from stepward.scheduler.alarm import Alarm
-from stepward.scheduler.births import Answered, Births
+from stepward.scheduler.admission.fair_share import Room
+from stepward.scheduler.admission.windows import LOCAL, TRANSACTIONS, Desk
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.commits import Commits, Misses
-from stepward.scheduler.desk import LOCAL, TRANSACTIONS, Desk
-from stepward.scheduler.dispatch import Dispatcher
-from stepward.scheduler.local import LocalSteps
-from stepward.scheduler.mail import Heard, Mail
-from stepward.scheduler.residence import Residence
-from stepward.scheduler.resident import Resident, StepId
-from stepward.scheduler.sharing import Room
-from stepward.scheduler.words import Words
+from stepward.scheduler.dispatch.dispatcher import Dispatcher
+from stepward.scheduler.dispatch.local_steps import LocalSteps
+from stepward.scheduler.local_submissions import Answered, Births
+from stepward.scheduler.progress import Words
+from stepward.scheduler.replies import Heard, Mail
+from stepward.scheduler.tasks.active_task import Resident, StepId
+from stepward.scheduler.tasks.active_tasks import Residence
+from stepward.scheduler.tasks.timers import Agenda
+from stepward.scheduler.wakeup import Alarm
 from stepward.settings import Settings
 from stepward.store.contract import OVERTAKEN, Change, SchedulerStore
 from stepward.threads import Threads

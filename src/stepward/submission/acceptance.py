@@ -9,16 +9,16 @@ from contextlib import AbstractAsyncContextManager
 from stepward.clock import Environment
 from stepward.errors import Refused, StoreError, StoreUnusable, Unacceptable, message_of, named
 from stepward.events import Observers
-from stepward.model.cloudevents import CloudEvent, decode_event
 from stepward.model.containment import failure_of
+from stepward.model.messages.cloudevents import CloudEvent, decode_event
 from stepward.model.plan import Plans
 from stepward.model.records import Task
 from stepward.payload import check_size
 from stepward.store.contract import Transaction
-from stepward.submission.calls import Calls
+from stepward.submission.accept_calls import Calls
 from stepward.submission.declaration import Accepted, Message, Submission
-from stepward.submission.verdicts import MOST_TRIES, Verdicts, is_worn_out
-from stepward.transport.queues import Stored
+from stepward.submission.message_ends import MOST_TRIES, Verdicts, is_worn_out
+from stepward.transport.queues.queues import Stored
 
 TRANSACTION_SECONDS = 1.0
 """After that a transaction takes no more messages: the store's other writers wait for it."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from stepward.durations import Duration
 from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
-from stepward.model.cloudevents import CloudEvent, data_of
+from stepward.model.messages.cloudevents import CloudEvent, data_of
 from stepward.store.contract import Transaction
 from stepward.workflow.definition import Workflow
 

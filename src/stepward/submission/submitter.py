@@ -14,8 +14,8 @@ from stepward.clock import Environment
 from stepward.errors import StoreUnusable, TransportError
 from stepward.events import Observers
 from stepward.submission.acceptance import Acceptance
-from stepward.submission.verdicts import Verdicts
-from stepward.transport.queues import AppQueues, Stored
+from stepward.submission.message_ends import Verdicts
+from stepward.transport.queues.queues import AppQueues, Stored
 
 BATCH = 500
 """Messages of one transaction."""

@@ -18,9 +18,9 @@ from stepward.policies import grown
 from stepward.schedules import due_times
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
+from stepward.supervisor.alert_delivery import Delivery
 from stepward.supervisor.archive import Archive, folder_archive
-from stepward.supervisor.delivery import Delivery
-from stepward.supervisor.firing import tasks_of
+from stepward.supervisor.due_schedules import tasks_of
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.report import PassReport

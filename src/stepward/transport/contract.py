@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.model.agents import AgentHealth
-from stepward.model.messages import Progress, Reply, Request
+from stepward.model.messages.requests import Progress, Reply, Request
 
 Message = Request | Reply | Progress
 Revoked = Callable[[str, int, str], None]

@@ -11,13 +11,13 @@ from typing import Protocol, TypeVar
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
-from stepward.model.seal import Seal
+from stepward.model.messages.seal import Seal
 from stepward.readers import BROKER
-from stepward.transport.appqueues import BrokerQueues, Depot
-from stepward.transport.brokered import Broker, BrokerTransport
+from stepward.transport.broker.broker_transport import Broker, BrokerTransport
+from stepward.transport.broker.dead_letters import Bury
+from stepward.transport.broker.names import BrokerNames, names_at
 from stepward.transport.contract import Lost
-from stepward.transport.graves import Bury
-from stepward.transport.names import BrokerNames, names_at
+from stepward.transport.queues.over_broker import BrokerQueues, Depot
 
 Made_co = TypeVar("Made_co", covariant=True)
 
@@ -113,14 +113,14 @@ def _makers(address: str) -> tuple[Makes[Opening], Makes[Depot]]:
     """What makes the transport's side and the applications' queues at that address. Raises SettingsError."""
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
+        from stepward.transport.rabbitmq.application.queues import RabbitDepot  # noqa: PLC0415  an extra's
         from stepward.transport.rabbitmq.broker import RabbitBroker  # noqa: PLC0415  an extra's
-        from stepward.transport.rabbitmq.depot import RabbitDepot  # noqa: PLC0415  an extra's
 
         return partial(RabbitBroker, address), partial(RabbitDepot, address)
     _check_client("nats", "nats-py for a nats:// address", "nats")
     from stepward.transport.nats.address import nats_address  # noqa: PLC0415  an extra's
+    from stepward.transport.nats.application.queues import NatsDepot  # noqa: PLC0415  an extra's
     from stepward.transport.nats.broker import NatsBroker  # noqa: PLC0415  an extra's
-    from stepward.transport.nats.depot import NatsDepot  # noqa: PLC0415  an extra's
 
     place = nats_address(address)
     return partial(NatsBroker, place), partial(NatsDepot, place)

@@ -21,9 +21,9 @@ from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, PAYLOAD_BYTES
 from stepward.workflow.decisions import Decisions, End
 from stepward.workflow.definition import Workflow
-from stepward.workflow.endings import failed, raised, returned, step_failed
-from stepward.workflow.handles import Timer
+from stepward.workflow.event_loop.handles import Timer
 from stepward.workflow.run import Run
+from stepward.workflow.run_ends import failed, raised, returned, step_failed
 from stepward.workflow.signals import Signal
 
 MAX_STEPS = 50_000

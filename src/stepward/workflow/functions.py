@@ -16,7 +16,7 @@ from stepward.model.action import current_caller
 from stepward.payload import decode
 from stepward.workflow.control import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME
-from stepward.workflow.loop import WorkflowLoop
+from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.run import Run
 
 T = TypeVar("T")

@@ -16,16 +16,16 @@ from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
 from stepward.payload import NULL, decode, encode
+from stepward.workflow.decision_log import Ledger
 from stepward.workflow.decisions import Broken, Diverged, End, StepCall
 from stepward.workflow.definition import Workflow
-from stepward.workflow.divergence import OPEN, PATCHED, Divergence, no_value
-from stepward.workflow.endings import failed, how_ended, raised
-from stepward.workflow.futures import PLAIN
-from stepward.workflow.handles import Timer
-from stepward.workflow.ledger import Ledger
-from stepward.workflow.loop import WorkflowLoop
-from stepward.workflow.places import Place
-from stepward.workflow.recordings import DELIVERED, Recordings, Target, has_outcome, marked, other_input
+from stepward.workflow.event_loop.futures import PLAIN
+from stepward.workflow.event_loop.handles import Timer
+from stepward.workflow.event_loop.loop import WorkflowLoop
+from stepward.workflow.replay.code_places import Place
+from stepward.workflow.replay.divergence import OPEN, PATCHED, Divergence, no_value
+from stepward.workflow.replay.recordings import DELIVERED, Recordings, Target, has_outcome, marked, other_input
+from stepward.workflow.run_ends import failed, how_ended, raised
 from stepward.workflow.signals import Signals, Wait
 from stepward.workflow.timers import Timers
 

@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from stepward.model import failures
-from stepward.model.messages import Outcome, Recorded, Reply
+from stepward.model.messages.requests import Outcome, Recorded, Reply
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store import completing
 from stepward.store.contract import (
     Change,
     Completion,
@@ -26,6 +25,7 @@ from stepward.store.contract import (
     TaskMove,
     Watch,
 )
+from stepward.store.rules import completing
 from tests.store.conformance.world import (
     DONE,
     FAILED,

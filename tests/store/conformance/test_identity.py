@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
+from stepward.model.messages.seal import StoreIdentity
 from stepward.model.records import Alert
-from stepward.model.seal import StoreIdentity
 from stepward.store.contract import Store
 from tests.store.conformance.world import World
 

@@ -5,8 +5,8 @@ import pytest
 from stepward.errors import IllegalTransition, InboxFull, TaskNotFound
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
-from stepward.store import inboxes
 from stepward.store.contract import OVERTAKEN, Change, Post, Store
+from stepward.store.rules import inboxes
 from tests.store.conformance.world import SERVED, World, claimed, end, ids, move, read, scheduler
 
 

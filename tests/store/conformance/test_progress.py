@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepward.model.messages import Progress
+from stepward.model.messages.requests import Progress
 from stepward.model.records import Task
 from stepward.model.states import StepState
 from stepward.store.contract import Change, Dispatch, StepMove, Store

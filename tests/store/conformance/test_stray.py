@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from stepward.model import failures
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Change, Store

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stepward.errors import InstanceFenced
-from stepward.model.cloudevents import decode_event
+from stepward.model.messages.cloudevents import decode_event
 from stepward.model.records import Alert, InboxKind, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, Directive, Post, Store, Telling

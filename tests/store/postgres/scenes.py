@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stepward.errors import IllegalTransition, InstanceFenced
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Committed, Decision, Directive, Post

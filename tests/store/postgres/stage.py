@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import pytest
 
-from stepward.store.chain import FIRST_HASH, linked
-from stepward.store.postgres import PostgresStore, book, connection, turn
+from stepward.store.postgres import PostgresStore, connection, query_catalogue, turn
+from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from tests.store.conformance.world import World
 from tests.store.postgres.gates import Gate, Meeting
 from tests.store.postgres.worlds import Database, SchemaPlace
@@ -69,9 +69,9 @@ async def staged(database: Database) -> AsyncIterator[Stage]:
 @contextmanager
 def without(query: str, guard: str, instead: str = "") -> Iterator[None]:
     """Stores that are opened within lack that part of a query."""
-    kept = book.load_book
+    kept = query_catalogue.load_book
 
-    def unguarded(schema: str) -> book.Book:
+    def unguarded(schema: str) -> query_catalogue.Book:
         texts = dict(kept(schema))
         assert guard in texts[query]
         texts[query] = texts[query].replace(guard, instead)

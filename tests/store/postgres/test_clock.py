@@ -7,7 +7,7 @@ import pytest
 
 from stepward.model.records import Alert, Audit, InboxKind, Task
 from stepward.store.contract import Post, TaskFilter
-from stepward.store.postgres import PostgresStore, bell
+from stepward.store.postgres import PostgresStore, notifier
 from stepward.store.postgres.clock import StoreClock
 from tests.store.conformance.world import START, HandClock, scheduler
 from tests.store.postgres.worlds import Database
@@ -136,7 +136,7 @@ async def test_every_look_of_a_supervisor_hears_of_the_servers_clock(database: D
 
 
 async def test_who_only_submits_hears_of_the_servers_clock(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(notifier, "LOOK_SECONDS", 3600.0)
     hand = HandClock()
     store = await database.opened(clock=hand)
     hand.boots += 3600
@@ -145,7 +145,7 @@ async def test_who_only_submits_hears_of_the_servers_clock(database: Database, m
 
 
 async def test_who_does_nothing_asks_for_the_servers_clock(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(notifier, "LOOK_SECONDS", 0.01)
     hand = HandClock()
     store = await database.opened(clock=hand)
     hand.boots += 3600

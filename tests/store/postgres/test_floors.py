@@ -7,8 +7,8 @@ from statistics import median
 
 import pytest
 
-from stepward.store.postgres import PostgresStore, floors
-from stepward.store.postgres.floors import BOTTOM
+from stepward.store.postgres import PostgresStore, queue_floors
+from stepward.store.postgres.queue_floors import BOTTOM
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -21,8 +21,8 @@ PUT = "insert into stepward_shop.message (queue, body) select 'q', 'x' from gene
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every look at a queue raises its floor, if it can."""
-    monkeypatch.setattr(floors, "SLOW_SECONDS", 0.0)
-    monkeypatch.setattr(floors, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(queue_floors, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(queue_floors, "EVERY_SECONDS", 0.0)
 
 
 async def _drained(database: Database, count: int = 3) -> PostgresStore:
@@ -107,13 +107,13 @@ async def test_a_new_connection_may_be_to_another_server(database: Database) -> 
 async def test_after_200000_messages_under_an_open_snapshot_a_look_stays_short(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(floors, "SLOW_SECONDS", 0.002)
+    monkeypatch.setattr(queue_floors, "SLOW_SECONDS", 0.002)
     old = await database.connect()
     await database.opened()
     await old.execute("begin isolation level repeatable read")
     await old.execute("select count(*) from stepward_shop.message")
     store = await _drained(database, MANY)
-    monkeypatch.setattr(floors, "EVERY_SECONDS", 0.5)
+    monkeypatch.setattr(queue_floors, "EVERY_SECONDS", 0.5)
     looks = []
     for _ in range(100):
         began = time.perf_counter()

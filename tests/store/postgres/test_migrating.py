@@ -10,7 +10,7 @@ import pytest
 
 from stepward.errors import StepwardError, StoreUnavailable
 from stepward.store.opening import missing
-from stepward.store.postgres import PostgresStore, migrating, schema
+from stepward.store.postgres import PostgresStore, migration, schema
 from tests.store.conformance.world import World
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
@@ -162,7 +162,7 @@ async def test_many_migrate_at_once(
     database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So many look for their turn that the index finds one of them at work: it must not wait for that one's turn."""
-    monkeypatch.setattr(migrating, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(migration, "LOOK_SECONDS", 0.001)
     await database.opened()
     next_versions.are(ADD, MAKE)
     async with asyncio.timeout(BOUND):
@@ -173,7 +173,7 @@ async def test_many_migrate_at_once(
 async def test_who_holds_the_tables_for_too_long_is_named(
     database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migrating, "TRY_SECONDS", 0.2)
+    monkeypatch.setattr(migration, "TRY_SECONDS", 0.2)
     await database.opened()
     next_versions.are(ADD)
     async with dump(database) as pid:
@@ -190,7 +190,7 @@ async def test_who_finds_another_at_it_all_the_while_is_told(
     async with opening(database.store()), dump(database):
         while not await database.rows("select 1 from pg_locks where locktype = 'relation' and not granted"):
             pass
-        monkeypatch.setattr(migrating, "TRY_SECONDS", 0.2)
+        monkeypatch.setattr(migration, "TRY_SECONDS", 0.2)
         with pytest.raises(StoreUnavailable, match="found another process at it all the while"):
             await database.opened()
 

@@ -10,7 +10,7 @@ from servers.ports import free_port
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity, Store, TaskFilter
 from stepward.store.opening import identify, open_store
-from stepward.store.postgres import PostgresStore, connecting, schema
+from stepward.store.postgres import PostgresStore, connector, schema
 from stepward.store.postgres.schema import schema_of
 from tests.store.postgres.server import WITH_PASSWORD, Server
 from tests.store.postgres.worlds import Database, environment_of
@@ -62,7 +62,7 @@ async def test_applications_share_a_database_and_their_own_tables_stay(database:
 def test_long_names_get_schemas_of_their_own() -> None:
     one, two = schema_of("a" * 99 + "1"), schema_of("a" * 99 + "2")
     assert one != two
-    assert len(one) == len(two) == connecting.LONGEST
+    assert len(one) == len(two) == connector.LONGEST
     assert schema_of("shop") == "stepward_shop"
 
 
@@ -142,7 +142,7 @@ async def test_a_schema_that_somebody_made_for_the_user_will_do(database: Databa
 
 
 async def test_an_old_server_is_refused(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "OLDEST", 99)
+    monkeypatch.setattr(connector, "OLDEST", 99)
     error = await refusal(database.store())
     assert isinstance(error, StoreUnusable)
     assert "expected PostgreSQL 99 or newer, found" in str(error)

@@ -11,9 +11,9 @@ import pytest
 
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskFilter
-from stepward.store.postgres.book import load_book
-from stepward.store.postgres.connecting import PINNED
+from stepward.store.postgres.connector import PINNED
 from stepward.store.postgres.listing import CONDITIONS, listing
+from stepward.store.postgres.query_catalogue import load_book
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers

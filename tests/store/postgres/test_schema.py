@@ -8,9 +8,9 @@ import pytest
 
 from stepward.model.records import Audit
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
-from stepward.store.chain import FIRST_HASH, linked
 from stepward.store.contract import Change
 from stepward.store.postgres import schema
+from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from tests.store.conformance.world import World, add_steps, claimed, finish, scheduler, step
 from tests.store.postgres.worlds import Database
 

@@ -15,7 +15,7 @@ import pytest
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore, stalled
-from stepward.store.postgres.connecting import session_name, shared_name
+from stepward.store.postgres.connector import session_name, shared_name
 from stepward.store.postgres.transaction import PostgresTransaction
 from tests.store.postgres.worlds import Database
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from stepward import Agent, App, Client, workflow
-from stepward.model.messages import request_queue
+from stepward.model.messages.requests import request_queue
+from stepward.model.messages.seal import Seal, StoreIdentity
 from stepward.model.records import Alert
-from stepward.model.seal import Seal, StoreIdentity
-from stepward.transport.wire import Wire, join
+from stepward.transport.wire.wire import Wire, join
 from tests.transport.brokers import brokered, new_app
 from tests.transport.messages import reply, request, seal_of
 from tests.transport.wire.doors import Door

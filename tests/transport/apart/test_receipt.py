@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from stepward.model import answers
-from stepward.model.messages import request_queue
-from stepward.model.seal import Seal, StoreIdentity
-from stepward.transport.wire import Wire, join
+from stepward.model.messages import answers
+from stepward.model.messages.requests import request_queue
+from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.transport.wire.wire import Wire, join
 from tests.transport.brokers import Heard, brokered, new_app
 from tests.transport.messages import SEAL, reply, request
 from tests.transport.wire.doors import Door

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from stepward.errors import TransportError
-from stepward.model import answers
-from stepward.model.messages import Outcome
+from stepward.model.messages import answers
+from stepward.model.messages.requests import Outcome
 from stepward.transport.contract import Delivery, Message, Transport
 from tests.transport.conformance.pace import Pace
 from tests.transport.messages import progress, reply, request

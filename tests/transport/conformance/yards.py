@@ -12,9 +12,9 @@ from stepward.events import Observers
 from stepward.store.address import postgres_place
 from stepward.store.contract import Store
 from stepward.store.postgres import PostgresStore
-from stepward.transport.graves import Letter
+from stepward.transport.broker.dead_letters import Letter
 from stepward.transport.opening import broker_queues
-from stepward.transport.queues import AppQueues, StoreQueues
+from stepward.transport.queues.queues import AppQueues, StoreQueues
 from tests.programs import program
 from tests.store.postgres.server import SERVERS as POSTGRES
 from tests.transport.brokers import SERVERS, clear, new_app

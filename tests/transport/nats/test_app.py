@@ -12,7 +12,7 @@ from servers.ports import free_port
 from stepward import Agent, App, Client, workflow
 from stepward.errors import TransportError
 from stepward.model.records import DeadLetter
-from stepward.transport.wire import Wire
+from stepward.transport.wire.wire import Wire
 from tests.transport.brokers import Heard
 from tests.transport.messages import proven, request, seal_of
 

@@ -8,9 +8,9 @@ from nats.aio.client import Client
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.names import BrokerNames
+from stepward.transport.broker.names import BrokerNames
 from stepward.transport.nats.address import nats_address
-from stepward.transport.nats.link import Link
+from stepward.transport.nats.connection import Link
 
 pytestmark = pytest.mark.servers
 

@@ -13,10 +13,10 @@ from nats.js import JetStreamContext
 
 from stepward.errors import TransportError
 from stepward.events import Event
-from stepward.model import answers
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages import answers
+from stepward.model.messages.requests import Outcome, Reply
+from stepward.transport.broker.dead_letters import Letter
 from stepward.transport.contract import Delivery
-from stepward.transport.graves import Letter
 from tests.transport.brokers import Buried, Heard, brokered, opened
 from tests.transport.messages import reply, request
 

@@ -9,9 +9,9 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.opening import broker_queues
-from stepward.transport.queues import Stored
+from stepward.transport.queues.over_broker import BrokerQueues
+from stepward.transport.queues.queues import Stored
 from tests.faults.mischief import AT_ONCE, Mischief
 from tests.faults.nats_wire import NatsWire
 

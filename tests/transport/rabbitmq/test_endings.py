@@ -12,9 +12,9 @@ from servers.rabbitmq import Server
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.brokered import BrokerTransport
+from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.rabbitmq.broker import RabbitBroker
-from stepward.transport.rabbitmq.link import Line, Link
+from stepward.transport.rabbitmq.connection import Line, Link
 from tests.faults.wires import CHUNK, Pump, Wire
 from tests.transport.brokers import Heard, brokered, new_app, opened
 from tests.transport.messages import reply, request

@@ -17,8 +17,9 @@ from aio_pika.abc import AbstractChannel
 from servers import rabbitmq
 from stepward import Queues
 from stepward.errors import QueueRefused
-from stepward.host import queue_warnings
-from stepward.transport.rabbitmq import declarations, queues
+from stepward.host.queues import refused_queues
+from stepward.transport.rabbitmq.application import declarations
+from stepward.transport.rabbitmq.requests import queues
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app, opened
 from tests.transport.messages import request
@@ -64,7 +65,7 @@ async def test_a_queue_with_other_arguments_is_an_alert_and_drops_no_connection(
 async def test_an_alert_of_a_process_that_is_gone_ends_when_the_queue_works_again(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_warnings, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(refused_queues, "LOOK_SECONDS", 0.2)
     app = new_app()
     name = f"stepward.{app}.agents.payments"
     async with beside(address) as operator:
@@ -98,7 +99,7 @@ async def test_an_application_that_posts_to_a_full_queue_is_refused(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(declarations, "POSTED", declarations.POSTED | {"x-max-length": 1})
-    monkeypatch.setattr("stepward.transport.rabbitmq.depot.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("stepward.transport.rabbitmq.application.queues.PATIENCE_SECONDS", 0.0)
     async with Queues(address, app=new_app()) as posting:
         with pytest.raises(QueueRefused, match="it takes no more"):
             for number in range(5):

@@ -8,8 +8,8 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.opening import broker_queues
+from stepward.transport.queues.over_broker import BrokerQueues
 from tests.programs import program
 from tests.transport.brokers import SERVERS, new_app
 

@@ -9,9 +9,9 @@ import pytest
 from servers.rabbitmq import Server
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.appqueues import BrokerQueues
 from stepward.transport.opening import broker_queues
-from stepward.transport.rabbitmq.reading import PREFETCHED, RabbitReading
+from stepward.transport.queues.over_broker import BrokerQueues
+from stepward.transport.rabbitmq.application.response_queue import PREFETCHED, RabbitReading
 from tests.appqueues.shop import until
 from tests.transport.brokers import new_app
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.cloudevents import CloudEvent, encode_event, instant, stamped
-from stepward.model.messages import Outcome
+from stepward.model.messages.cloudevents import CloudEvent, encode_event, instant, stamped
+from stepward.model.messages.requests import Outcome
+from stepward.model.messages.status_events import Told, ended_with, status_event
 from stepward.model.records import Task
-from stepward.model.status import Told, ended_with, status_event
 from stepward.transport.contract import Message
-from stepward.transport.losses import encode_loss
-from stepward.transport.wire import Wire, encode_revocation, join
+from stepward.transport.wire.losses import encode_loss
+from stepward.transport.wire.wire import Wire, encode_revocation, join
 from tests.transport.messages import SEAL, progress, reply, request
 from tests.virtual import START
 

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 
 from stepward.model.agents import AgentHealth
-from stepward.model.cloudevents import data_of, decode_event
-from stepward.transport.announcing import decode_capacity
-from stepward.transport.losses import decode_loss
-from stepward.transport.rejections import Reason
-from stepward.transport.wire import Wire, decode_revocation
+from stepward.model.messages.cloudevents import data_of, decode_event
+from stepward.transport.broker.rejections import Reason
+from stepward.transport.wire.capacity import decode_capacity
+from stepward.transport.wire.losses import decode_loss
+from stepward.transport.wire.wire import Wire, decode_revocation
 from tests.transport.messages import SEAL
 from tests.transport.wire.described import Described, Tapped
 from tests.transport.wire.messages import BATCHES, ONE, SOURCE, written

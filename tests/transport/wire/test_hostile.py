@@ -17,7 +17,7 @@ from stepward import App, Client
 from stepward.cli.main import cli
 from stepward.client.handle import StepRecord, TaskStatus
 from stepward.events import Event
-from stepward.model.messages import request_queue
+from stepward.model.messages.requests import request_queue
 from stepward.model.records import Role, Task
 from tests.transport.brokers import new_app
 from tests.transport.messages import keep_identity

@@ -23,7 +23,7 @@ from stepward import (
     wait_for,
     workflow,
 )
-from stepward.client.events import StatusEvents
+from stepward.client.queues.events import StatusEvents
 from stepward.errors import ServiceUnavailable
 from stepward.store.contract import Transaction
 from tests.transport.wire.taps import Tap

@@ -5,9 +5,9 @@ the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was
 nobody can know.
 """
 
-from stepward.store.contract.borrowed import Borrowed, Wait
 from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally, TaskFilter
 from stepward.store.contract.completion import Completion, CompletionStore, Reason, Refusal
+from stepward.store.contract.external import Borrowed, Wait
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.pruning import Act, OldRecords, PruningStore

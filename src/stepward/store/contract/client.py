@@ -13,8 +13,8 @@ from stepward.model.agents import AgentStanding
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
-from stepward.store.contract.borrowed import Borrowed
 from stepward.store.contract.completion import CompletionStore
+from stepward.store.contract.external import Borrowed
 from stepward.store.contract.pruning import Act, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.scheduler import Submitted, Transaction

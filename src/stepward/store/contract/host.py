@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.messages.seal import StoreIdentity
 from stepward.model.records import Alert, Instance, Role, Schedule, WorkflowRecord
-from stepward.model.seal import StoreIdentity
 
 
 class HostStore(Protocol):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from stepward.model.messages import Progress, Reply
+from stepward.model.messages.requests import Progress, Reply
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store.contract.turn import Change, Committed, Finish

@@ -9,7 +9,7 @@ from stepward.store import rows
 from stepward.store.postgres import journal
 from stepward.store.postgres.columns import without_nul
 from stepward.store.postgres.connection import Connection
-from stepward.store.rulings import agent_audit
+from stepward.store.rules.verdicts import agent_audit
 
 
 async def know(connection: Connection, names: Sequence[str]) -> None:

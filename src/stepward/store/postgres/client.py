@@ -9,23 +9,24 @@ import msgspec
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store import inboxes, rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Act, Directive, OldRecords, Outlived, Post, Purged, Submitted, Tally, TaskFilter
 from stepward.store.postgres import (
     agents,
+    dead_letters,
     directives,
     inbox,
     journal,
-    letters,
     pruning,
     recurring,
     retention,
     submission,
 )
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.listing import listing
+from stepward.store.postgres.notifier import Bell
+from stepward.store.rules import inboxes, verdicts
 
 DEAD_SHOWN_SECONDS = 3600.0
 
@@ -153,13 +154,13 @@ class PostgresClient:
 
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
         """See ``ClientStore.put_back``."""
-        back = await self._lane.write(letters.put_back, numbers, actor, self._clock.now())
+        back = await self._lane.write(dead_letters.put_back, numbers, actor, self._clock.now())
         self._bell.ring()
         return back
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
         """See ``ClientStore.discard``."""
-        return await self._lane.write(letters.discard, numbers, actor, self._clock.now())
+        return await self._lane.write(dead_letters.discard, numbers, actor, self._clock.now())
 
 
 async def _listed(connection: Connection, wanted: TaskFilter) -> list[Task]:
@@ -170,7 +171,7 @@ async def _listed(connection: Connection, wanted: TaskFilter) -> list[Task]:
 async def _locked(connection: Connection, id: str) -> Task:
     row = await connection.row("client.lock_task", id)
     if row is None:
-        raise rulings.not_found(id)
+        raise verdicts.not_found(id)
     return rows.task(row)
 
 
@@ -185,20 +186,20 @@ async def _signal(connection: Connection, post: Post, signal_id: str | None, act
     ):
         return False
     if task.state in TASK_ENDS:
-        raise rulings.signal_too_late(task, post.name)
+        raise verdicts.signal_too_late(task, post.name)
     if task.inbox >= inboxes.UNCOUNTED:
         waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
         inboxes.check_signals(task, waiting + 1, size + len(post.body), post.name)
     await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
     if actor is not None:
-        journal.write_audits(connection, [rulings.signal_audit(task, post, actor)], now)
+        journal.write_audits(connection, [verdicts.signal_audit(task, post, actor)], now)
     return True
 
 
 async def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
     if not await connection.change("client.acknowledge", number, now, actor):
         return False
-    journal.write_audits(connection, [rulings.acknowledged(number, actor)], now)
+    journal.write_audits(connection, [verdicts.acknowledged(number, actor)], now)
     return True
 
 
@@ -207,5 +208,5 @@ async def _purge_ended(
 ) -> Purged:
     purged = await retention.purge(connection, batch)
     if purged.tasks:
-        journal.write_audits(connection, [rulings.purge_audit(actor, purged.tasks, before)], now)
+        journal.write_audits(connection, [verdicts.purge_audit(actor, purged.tasks, before)], now)
     return purged

@@ -6,12 +6,13 @@ import msgspec
 
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
-from stepward.store import completing, rows
+from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
 from stepward.store.postgres import inbox, journal
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.notifier import Bell
+from stepward.store.rules import completing
 
 
 class PostgresCompletion:

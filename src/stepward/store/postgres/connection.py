@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from stepward.store.postgres.book import load_book
 from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.lineage import Line, Lineage
+from stepward.store.postgres.query_catalogue import load_book
 from stepward.store.postgres.session import Use, cleaning
 
 T = TypeVar("T")

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.clock import StoreClock
-from stepward.store.postgres.connecting import (
+from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connector import (
     PINNED,
     REPLANNED,
     SHARED_SECONDS,
@@ -15,11 +16,10 @@ from stepward.store.postgres.connecting import (
     Connector,
     shared_name,
 )
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.doubts import Doubts
 from stepward.store.postgres.faults import BROKEN, translated
-from stepward.store.postgres.lane import Lane
+from stepward.store.postgres.indeterminate import Doubts
 from stepward.store.postgres.pool import Pool
+from stepward.store.postgres.transactions import Lane
 
 OTHERS = 4
 TRANSACTIONS = 8

@@ -8,12 +8,13 @@ from stepward.model.directives import Verb, judge
 from stepward.model.plan import from_json
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
-from stepward.store import repairs, rewinding, rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Directive, Post
 from stepward.store.postgres import inbox, journal, submission
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
-from stepward.store.repairs import Repair
+from stepward.store.rules import repairs, rewinding, verdicts
+from stepward.store.rules.repairs import Repair
 
 REPAIRS = frozenset({Verb.RESUBMIT, Verb.MARK_DONE})
 
@@ -28,7 +29,7 @@ async def direct(connection: Connection, task: Task, directive: Directive, now: 
         await inbox.insert(connection, [post], now)
     else:
         await inbox.move_free(connection, task, verdict, now)
-    audit = rulings.audited(task, directive, repair.step, verdict.after, repair.details)
+    audit = verdicts.audited(task, directive, repair.step, verdict.after, repair.details)
     journal.write_audits(connection, [audit], now)
     return verdict.after
 

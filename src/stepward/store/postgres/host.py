@@ -8,15 +8,15 @@ from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.messages.seal import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Role, Schedule, WorkflowRecord
-from stepward.model.seal import StoreIdentity
-from stepward.store import rulings
 from stepward.store.contract import Post
 from stepward.store.postgres import agents, inbox, journal, leases, recurring, rights
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.notifier import Bell
 from stepward.store.postgres.stalled import end_stalled
+from stepward.store.rules import verdicts
 
 
 class PostgresHost:
@@ -141,11 +141,11 @@ async def _count_hang(connection: Connection, task: str, sender: str, where: str
     row = await connection.row("host.count_hang", task)
     if row is None:
         return None
-    await inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
-    journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
+    await inbox.post_all(connection, verdicts.hung(task, row[0], sender, where), now)
+    journal.write_audits(connection, [verdicts.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
 
 
 async def _end_warning(connection: Connection, kind: str, details: bytes, sender: str, now: float) -> None:
     numbers = [row[0] for row in await connection.rows("host.end_warning", kind, details, now, sender)]
-    journal.write_audits(connection, [rulings.acknowledged(number, sender) for number in numbers], now)
+    journal.write_audits(connection, [verdicts.acknowledged(number, sender) for number in numbers], now)

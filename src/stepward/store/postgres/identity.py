@@ -11,8 +11,8 @@ from stepward.errors import StoreUnavailable, StoreUnusable
 from stepward.store.address import PostgresPlace
 from stepward.store.contract import Identity, Server
 from stepward.store.postgres import schema
-from stepward.store.postgres.connecting import Connector
 from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connector import Connector
 from stepward.store.postgres.faults import BROKEN, translated
 from stepward.store.postgres.inspection import inspect
 

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Sequence
 
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
+from stepward.model.messages.status_events import OF_STATE, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.status import OF_STATE, ended_with
-from stepward.model.stopped import place_of
-from stepward.store import rulings
+from stepward.model.stopped_tasks import place_of
 from stepward.store.contract import Post
 from stepward.store.postgres import journal, telling
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
 from stepward.store.rows import task as task_of
+from stepward.store.rules import verdicts
 
 
 async def lock(connection: Connection, uids: Iterable[str]) -> dict[str, Task]:
@@ -33,8 +33,8 @@ def concerned(posts: Iterable[Post]) -> set[str]:
     wanted = set()
     for post in posts:
         wanted.add(post.task)
-        if post.kind in rulings.DIRECTIVES and "/" in post.task:
-            wanted.add(rulings.parent_of(post.task)[0])
+        if post.kind in verdicts.DIRECTIVES and "/" in post.task:
+            wanted.add(verdicts.parent_of(post.task)[0])
     return wanted
 
 
@@ -68,9 +68,9 @@ async def move_free(
     if verdict.after is task.state:
         return
     if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
-        if not rulings.is_tried_again(task, verdict.after):
+        if not verdicts.is_tried_again(task, verdict.after):
             await telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
-        if rulings.is_mended(task, verdict.after):
+        if verdicts.is_mended(task, verdict.after):
             await _mend(connection, task, now)
         place = place_of(task)
         if place is not None and verdict.after is not TaskState.PENDING:
@@ -80,8 +80,8 @@ async def move_free(
 
 
 async def _mend(connection: Connection, task: Task, now: float) -> None:
-    found = await connection.rows("inbox.mend", task.uid, now, rulings.MENDED, list(rulings.BY_HAND))
-    journal.write_audits(connection, [rulings.acknowledged(row[0], rulings.MENDED) for row in found], now)
+    found = await connection.rows("inbox.mend", task.uid, now, verdicts.MENDED, list(verdicts.BY_HAND))
+    journal.write_audits(connection, [verdicts.acknowledged(row[0], verdicts.MENDED) for row in found], now)
 
 
 class Round:
@@ -98,9 +98,9 @@ class Round:
         task = self._tasks.get(post.task)
         if task is None:
             self._tell_gone(post)
-        elif task.locked_by is None and post.kind in rulings.DIRECTIVES:
+        elif task.locked_by is None and post.kind in verdicts.DIRECTIVES:
             await self._direct(task, post)
-        elif task.state not in (rulings.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
+        elif task.state not in (verdicts.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
             self._rows.append(post)
 
     def hand_on(self, post: Post) -> None:
@@ -113,8 +113,8 @@ class Round:
         await insert(self._connection, rows, self._now)
 
     def _tell_gone(self, post: Post) -> None:
-        if post.kind in rulings.DIRECTIVES:
-            self._add(rulings.told_gone(self._tasks.get(rulings.parent_of(post.task)[0]), post))
+        if post.kind in verdicts.DIRECTIVES:
+            self._add(verdicts.told_gone(self._tasks.get(verdicts.parent_of(post.task)[0]), post))
 
     async def _direct(self, task: Task, post: Post) -> None:
         try:
@@ -122,10 +122,10 @@ class Round:
         except IllegalTransition:
             verdict = Verdict(task.state)
         if verdict.after is task.state and task.state in TASK_ENDS and task.parent is not None:
-            self._add(rulings.told_again(task, self._tasks.get(task.parent), post))
+            self._add(verdicts.told_again(task, self._tasks.get(task.parent), post))
         if verdict.after is not task.state:
             await self.deliver()
-            cause = post.body if post.body not in rulings.NOTHING else None
+            cause = post.body if post.body not in verdicts.NOTHING else None
             await move_free(self._connection, task, verdict, self._now, cause)
             self._tasks |= await lock(self._connection, [task.uid])
 

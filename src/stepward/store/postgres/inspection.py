@@ -8,8 +8,8 @@ from stepward.clock import SystemClock
 from stepward.store.address import PostgresPlace
 from stepward.store.contract import Server, ServerHost
 from stepward.store.postgres import vacuum
-from stepward.store.postgres.connecting import Connector, Host
 from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connector import Connector, Host
 from stepward.store.postgres.faults import BROKEN, translated
 from stepward.store.postgres.replication import standbys
 

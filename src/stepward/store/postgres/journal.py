@@ -8,10 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Audit
-from stepward.store import rulings
-from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection, Row
+from stepward.store.rules import verdicts
+from stepward.store.rules.audit_chain import FIRST_HASH, alert_values, audit_values, linked
 
 
 async def write_alerts(connection: Connection, alerts: Sequence[Alert], now: float) -> None:
@@ -32,8 +32,8 @@ async def settle(connection: Connection, places: Sequence[bytes], now: float) ->
     """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
     found: list[int] = []
     for place in places:
-        found += [row[0] for row in await connection.rows("journal.settle", *rulings.settling(place, now))]
-    write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in found], now)
+        found += [row[0] for row in await connection.rows("journal.settle", *verdicts.settling(place, now))]
+    write_audits(connection, [verdicts.acknowledged(number, verdicts.MENDED) for number in found], now)
 
 
 def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:

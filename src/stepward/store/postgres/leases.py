@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from stepward.model import stopped
+from stepward.model import stopped_tasks
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
-from stepward.store import rulings
 from stepward.store.postgres import agents, journal
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.connection import Connection
+from stepward.store.rules import verdicts
 
 
 async def register(connection: Connection, instance: Instance, lease: float, now: float) -> None:
@@ -36,12 +36,12 @@ async def register(connection: Connection, instance: Instance, lease: float, now
     )
     if instance.role is Role.AGENT:
         await agents.know(connection, instance.serves)
-    served = rulings.served(instance)
+    served = verdicts.served(instance)
     if instance.role is Role.SCHEDULER:
-        until = now + stopped.LONGEST_RETRY
-        await connection.change("leases.try_again", until, stopped.WAITS_FOR, served, rulings.TRIED_AT_ONCE)
+        until = now + stopped_tasks.LONGEST_RETRY
+        await connection.change("leases.try_again", until, stopped_tasks.WAITS_FOR, served, verdicts.TRIED_AT_ONCE)
     numbers = [row[0] for row in await connection.rows("leases.serve", now, instance.id, served)] if served else []
-    journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
+    journal.write_audits(connection, [verdicts.acknowledged(number, instance.id) for number in numbers], now)
 
 
 async def renew(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from stepward.store import rulings
 from stepward.store.contract import StoredMessage
 from stepward.store.postgres import journal, telling
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.floors import Floors
-from stepward.store.postgres.trail import Trail
+from stepward.store.postgres.gap_reader import Trail
+from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.queue_floors import Floors
+from stepward.store.rules import verdicts
 
 FORGET_LIMIT = 5_000
 
@@ -71,7 +71,7 @@ class PostgresMessages:
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
         """See ``MessageStore.withdraw``."""
-        values = (queue, *rulings.among_asked(beginning), beginning, part)
+        values = (queue, *verdicts.among_asked(beginning), beginning, part)
         found = await self._lane.single(Connection.rows, "messages.withdraw", *values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
@@ -117,7 +117,7 @@ class PostgresMessages:
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
         """See ``MessageStore.standing``."""
-        values = (prefix, rulings.behind(prefix), limit)
+        values = (prefix, verdicts.behind(prefix), limit)
         return [queue for (queue,) in await self._lane.read(Connection.rows, "messages.standing", *values)]
 
     async def adopt(self, queue: str, heir: str) -> int:
@@ -133,7 +133,7 @@ class PostgresMessages:
 
 async def forget_expired(connection: Connection, now: float) -> int:
     """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    await connection.change("messages.forget_letters", now - rulings.LETTERS_KEPT_SECONDS, FORGET_LIMIT)
+    await connection.change("messages.forget_letters", now - verdicts.LETTERS_KEPT_SECONDS, FORGET_LIMIT)
     return await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
 
@@ -172,11 +172,11 @@ async def _bury_bodies(
 
 async def _is_full(connection: Connection, queue: str) -> bool:
     ((letters, letter_bytes),) = await connection.rows("messages.letters_of", queue)
-    return rulings.is_full(letters, letter_bytes)
+    return verdicts.is_full(letters, letter_bytes)
 
 
 async def _tell(connection: Connection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
     known = await connection.row("messages.open_alert", queue)
     before = b"{}" if known is None else known[1]
-    alert = rulings.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    alert = verdicts.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
     await journal.count_on(connection, known, alert, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.messages import Progress
+from stepward.model.messages.requests import Progress
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 

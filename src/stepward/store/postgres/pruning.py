@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.store import rows, rulings
-from stepward.store.chain import pruned_audit, pruned_part
+from stepward.store import rows
 from stepward.store.contract import Act, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.postgres import journal
 from stepward.store.postgres.connection import Connection
+from stepward.store.rules import verdicts
+from stepward.store.rules.audit_chain import pruned_audit, pruned_part
 
 
 async def acts(connection: Connection, after: int) -> list[Act]:
@@ -20,7 +21,7 @@ async def acts(connection: Connection, after: int) -> list[Act]:
 async def old_records(connection: Connection, before: float) -> OldRecords:
     """See ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in await connection.rows("pruning.old_alerts", before, PAGE_ROWS)]
-    return OldRecords(rulings.prunable(await acts(connection, 0), before), alerts)
+    return OldRecords(verdicts.prunable(await acts(connection, 0), before), alerts)
 
 
 async def prune(connection: Connection, records: OldRecords, actor: str, now: float) -> int:

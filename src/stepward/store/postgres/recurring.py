@@ -11,7 +11,7 @@ from stepward.model.records import Schedule, Task
 from stepward.store.postgres import journal
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.submission import submit
-from stepward.store.rulings import schedule_audit
+from stepward.store.rules.verdicts import schedule_audit
 
 
 async def register(connection: Connection, schedules: Sequence[Schedule]) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.records import InboxRow, Step, Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.store.postgres import pruning
 from stepward.store.postgres.connection import Connection, Row
 from stepward.store.postgres.database import Database
+from stepward.store.rules import verdicts
 
 PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
@@ -28,7 +29,7 @@ class PostgresRetention:
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         """See ``RetentionStore.outlived``."""
-        return rulings.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
+        return verdicts.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
         """See ``RetentionStore.outlived_tasks``."""

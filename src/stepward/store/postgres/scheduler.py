@@ -7,21 +7,21 @@ from collections.abc import Collection, Sequence
 
 from stepward.errors import Refused
 from stepward.model.complete_by import of_claim
-from stepward.model.messages import Progress, Reply
+from stepward.model.messages.requests import Progress, Reply
+from stepward.model.messages.status_events import Told
 from stepward.model.records import PRIORITIES, History, InboxRow, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.status import Told
 from stepward.store import rows
 from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
 from stepward.store.postgres import progress, stray, telling, turn, unheld
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.parts import Missed, parts_of
-from stepward.store.postgres.trail import Trail
-from stepward.store.rulings import fenced
-from stepward.store.turns import NO_TURNS, Turns, gone_on, passed_over
+from stepward.store.postgres.gap_reader import Trail
+from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.turn_parts import Missed, parts_of
+from stepward.store.rules.fairness import NO_TURNS, Turns, gone_on, passed_over
+from stepward.store.rules.verdicts import fenced
 
 WAKE_LIMIT = 1_000
 INBOX_LIMIT = 10_000

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from stepward.errors import StoreUnusable
 from stepward.store.contract import Identity
-from stepward.store.postgres.book import quoted
-from stepward.store.postgres.connecting import LONGEST, PREFIX
 from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.connector import LONGEST, PREFIX
+from stepward.store.postgres.query_catalogue import quoted
 
 MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 

@@ -3,10 +3,10 @@ transaction, or they wait for locks since before the server's clock was set back
 
 from __future__ import annotations
 
-from stepward.store.postgres.book import quoted
-from stepward.store.postgres.connecting import STATEMENT_SECONDS, session_name, shared_name
 from stepward.store.postgres.connection import ANSWER_SECONDS, Connection
-from stepward.store.postgres.lane import Lane
+from stepward.store.postgres.connector import STATEMENT_SECONDS, session_name, shared_name
+from stepward.store.postgres.query_catalogue import quoted
+from stepward.store.postgres.transactions import Lane
 
 STALLED_SECONDS = STATEMENT_SECONDS + ANSWER_SECONDS
 """After that the process itself, whatever its lease, would have dropped the connection, if it ran."""

@@ -8,15 +8,15 @@ from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
 from stepward.store.contract import Borrowed, Transaction
 from stepward.store.postgres import schema, transaction
-from stepward.store.postgres.bell import Bell
-from stepward.store.postgres.borrowed import Home, PostgresBorrowed
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.completing import PostgresCompletion
 from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS, Database
+from stepward.store.postgres.external import Home, PostgresBorrowed
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
-from stepward.store.postgres.migrating import migrate
+from stepward.store.postgres.migration import migrate
+from stepward.store.postgres.notifier import Bell
 from stepward.store.postgres.retention import PostgresRetention
 from stepward.store.postgres.scheduler import PostgresScheduler
 from stepward.store.postgres.supervisor import PostgresSupervisor

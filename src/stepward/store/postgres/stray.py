@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
+from stepward.store.rules import verdicts
 
 
 async def settle(connection: Connection, replies: Sequence[Reply], now: float) -> None:
@@ -23,7 +24,7 @@ async def settle(connection: Connection, replies: Sequence[Reply], now: float) -
     for reply in replies:
         task = tasks.get(reply.task)
         if task is not None and task.locked_by is not None:
-            handed.hand_on(rulings.handed_on(reply))
+            handed.hand_on(verdicts.handed_on(reply))
         elif reply.outcome is Outcome.DEFERRED:
             # It says nothing of an outcome: one that comes too late is no loss.
             await connection.change("stray.defer", reply.task, reply.run, reply.key, reply.attempt, now)
@@ -41,16 +42,16 @@ async def _settle_free(
     is_unheard = is_success and await _is_so(connection, "stray.undo_began", reply)
     is_denied = is_success and await _is_so(connection, "stray.denied", reply)
     if task is None or not await _record(connection, reply, now):
-        audits.append(rulings.late_reply(reply))
+        audits.append(verdicts.late_reply(reply))
     if task is not None and is_unheard:
-        alerts.append(rulings.late_effect(task, reply))
+        alerts.append(verdicts.late_effect(task, reply))
     if task is not None and is_denied:
-        alerts.append(rulings.denied_effect(task, reply))
+        alerts.append(verdicts.denied_effect(task, reply))
 
 
 async def _record(connection: Connection, reply: Reply, now: float) -> bool:
     row = await connection.row("completing.step", reply.task, reply.run, reply.key)
-    finish = rulings.recorded(reply, rows.step(row) if row else None, now)
+    finish = verdicts.recorded(reply, rows.step(row) if row else None, now)
     if finish is None or not await connection.change("turn.finish", *columns_of([astuple(finish)])):
         return False
     await connection.change("stray.wake", reply.task, now)

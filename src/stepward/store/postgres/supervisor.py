@@ -7,19 +7,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
-from stepward.store.expiry import Expiry, Place, Seen
 from stepward.store.postgres import inbox, journal, messages, pruning, recurring, replication, retention
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.clock import StoreClock
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection, Row
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.grace import Grace
 from stepward.store.postgres.leadership import Leadership
+from stepward.store.postgres.notifier import Bell
 from stepward.store.postgres.scheduler import WAKE_LIMIT
 from stepward.store.postgres.stalled import end_stalled
+from stepward.store.rules import verdicts
+from stepward.store.rules.expiry import Expiry, Place, Seen
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,7 +92,7 @@ class PostgresSupervisor:
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
         """See ``SupervisorStore.expired_tasks``."""
         found = await self._lane.read(Connection.rows, "supervisor.expired_tasks", self._clock.now(), limit)
-        return [rulings.expired_task(row) for row in found]
+        return [verdicts.expired_task(row) for row in found]
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         """See ``SupervisorStore.expire_task``."""
@@ -149,7 +150,7 @@ class PostgresSupervisor:
 
     async def prune(self, term: int, records: OldRecords) -> int:
         """See ``SupervisorStore.prune``."""
-        return await self._judged(term, 0, pruning.prune, records, rulings.ACTOR, self._clock.now())
+        return await self._judged(term, 0, pruning.prune, records, verdicts.ACTOR, self._clock.now())
 
     async def _look(self, place: Place, now: float, limit: int) -> list[Seen]:
         found = await self._lane.read(Connection.rows, "supervisor.expired_steps", now, *place, limit)
@@ -175,7 +176,7 @@ class PostgresSupervisor:
 
 def _expired_step(row: Row) -> ExpiredStep:
     complete_by, task, run, key, task_id, attempt, failures, kind, *rest = row
-    return rulings.expired_step((task, task_id, run, key, attempt, failures, kind, complete_by, *rest))
+    return verdicts.expired_step((task, task_id, run, key, attempt, failures, kind, complete_by, *rest))
 
 
 async def _due(connection: Connection, clock: StoreClock) -> Due:
@@ -189,19 +190,19 @@ async def _fence(connection: Connection, now: float) -> list[Instance]:
     dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
     dead.sort(key=lambda instance: instance.id)
     await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
-    journal.write_audits(connection, [rulings.fence_audit(instance) for instance in dead], now)
+    journal.write_audits(connection, [verdicts.fence_audit(instance) for instance in dead], now)
     return dead
 
 
 async def _free(connection: Connection, recovery_limit: int, now: float) -> int:
     freed = await connection.rows("supervisor.free", FREE_LIMIT)
-    posts = [rulings.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
+    posts = [verdicts.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
     await inbox.post_all(connection, posts, now)
     return len(freed)
 
 
 async def _decide(connection: Connection, decisions: Sequence[Decision], now: float) -> int:
-    posts = [post for decision in decisions for post in rulings.told(decision)]
+    posts = [post for decision in decisions for post in verdicts.told(decision)]
     await inbox.lock(connection, inbox.concerned(posts) | {decision.task for decision in decisions})
     values = columns_of([_values(decision) for decision in decisions])
     places = sorted(row[0] for row in await connection.rows("supervisor.decide", *values, now))
@@ -209,7 +210,7 @@ async def _decide(connection: Connection, decisions: Sequence[Decision], now: fl
     counts = sorted(Counter(decision.task for decision in applied).items())
     if counts:
         await connection.change("supervisor.count_failures", *columns_of(counts))
-    await inbox.post_all(connection, [post for decision in applied for post in rulings.told(decision)], now)
+    await inbox.post_all(connection, [post for decision in applied for post in verdicts.told(decision)], now)
     journal.write_audits(connection, [decision.audit for decision in applied], now)
     return len(applied)
 
@@ -242,7 +243,7 @@ async def _expire_task(
 async def _unserved(connection: Connection, after: float, now: float) -> int:
     await connection.change("scheduler.wake", now, WAKE_LIMIT)
     found = await connection.rows("supervisor.unserved", now - after)
-    alerts = [rulings.unserved_alert(workflow, version) for workflow, version in found]
+    alerts = [verdicts.unserved_alert(workflow, version) for workflow, version in found]
     await journal.write_alerts(connection, alerts, now)
     return len(found)
 
@@ -255,8 +256,8 @@ async def _raise_alert(connection: Connection, alert: Alert, now: float) -> bool
 
 
 async def _settle_alert(connection: Connection, kind: str, now: float) -> bool:
-    numbers = [row[0] for row in await connection.rows("supervisor.settle_alert", kind, now, rulings.ACTOR)]
-    journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
+    numbers = [row[0] for row in await connection.rows("supervisor.settle_alert", kind, now, verdicts.ACTOR)]
+    journal.write_audits(connection, [verdicts.acknowledged(number, verdicts.ACTOR) for number in numbers], now)
     return bool(numbers)
 
 

@@ -13,14 +13,14 @@ from msgspec.structs import astuple, replace
 from stepward.errors import Refused, StepwardError, StoreUnavailable
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
-from stepward.store import scopes
+from stepward.store import transaction_scopes
 from stepward.store.contract import Finish, Submitted
-from stepward.store.postgres.bell import Bell
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.faults import BROKEN, DATA, refused, translated
-from stepward.store.postgres.lent import Lending, lending
+from stepward.store.postgres.lent_connection import Lending, lending
+from stepward.store.postgres.notifier import Bell
 from stepward.store.postgres.session import Use
 from stepward.store.postgres.submission import submit
 from stepward.store.postgres.turn import prove
@@ -40,7 +40,9 @@ class PostgresTransaction:
     After a statement that failed nothing goes on in it: what may fail belongs into a savepoint.
     """
 
-    def __init__(self, connection: Connection, database: Database, scope: scopes.Scope, lent: Lending) -> None:
+    def __init__(
+        self, connection: Connection, database: Database, scope: transaction_scopes.Scope, lent: Lending
+    ) -> None:
         self._connection = connection
         self._database = database
         self._scope = scope
@@ -113,9 +115,9 @@ class PostgresTransaction:
 @asynccontextmanager
 async def opened(database: Database, bell: Bell) -> AsyncIterator[PostgresTransaction]:
     """A transaction of its own: commits when left, rolls back on an exception."""
-    scopes.refuse_nested(database)
+    transaction_scopes.refuse_nested(database)
     async with database.shared.transaction() as connection:
-        with scopes.entered(database) as scope, lending(connection) as lent:
+        with transaction_scopes.entered(database) as scope, lending(connection) as lent:
             yield PostgresTransaction(connection, database, scope, lent)
     bell.ring()
 

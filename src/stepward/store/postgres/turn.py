@@ -9,13 +9,13 @@ from functools import lru_cache
 import asyncpg
 
 from stepward.store.contract import Change
-from stepward.store.inboxes import why_missed
 from stepward.store.postgres import inbox, journal
-from stepward.store.postgres.book import load_book, quoted
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import DATA, MISSED, detail
-from stepward.store.postgres.parts import Missed, Part, overlap, parts_of
-from stepward.store.rulings import fenced
+from stepward.store.postgres.query_catalogue import load_book, quoted
+from stepward.store.postgres.turn_parts import Missed, Part, overlap, parts_of
+from stepward.store.rules.inboxes import why_missed
+from stepward.store.rules.verdicts import fenced
 
 PLACE = re.compile(r"\$(\d+)")
 STATEMENTS_KEPT = 512

@@ -8,7 +8,7 @@ from stepward.store import rows
 from stepward.store.contract import Unheld, WatchedPlace
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
-from stepward.store.unheld import collected, wanted_steps
+from stepward.store.rules.unheld import collected, wanted_steps
 
 
 async def look(connection: Connection, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:

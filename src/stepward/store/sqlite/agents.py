@@ -9,7 +9,7 @@ import msgspec
 from stepward.model.agents import AgentStanding
 from stepward.store import rows
 from stepward.store.queries import load_queries
-from stepward.store.rulings import agent_audit
+from stepward.store.rules.verdicts import agent_audit
 from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 
 from stepward.model.complete_by import of_claim
+from stepward.model.messages.status_events import Told
 from stepward.model.records import Task
-from stepward.model.status import Told
 from stepward.store import rows
 from stepward.store.contract import Least
 from stepward.store.queries import load_queries
+from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.sqlite import telling
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.rows import FRAGMENTS
-from stepward.store.turns import Turns, gone_on, passed_over
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)
 

@@ -10,10 +10,21 @@ import msgspec
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store import inboxes, rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Act, Directive, OldRecords, Outlived, Post, Purged, Submitted, Tally, TaskFilter
 from stepward.store.queries import load_queries
-from stepward.store.sqlite import agents, directives, inbox, journal, letters, pruning, recurring, retention, submission
+from stepward.store.rules import inboxes, verdicts
+from stepward.store.sqlite import (
+    agents,
+    dead_letters,
+    directives,
+    inbox,
+    journal,
+    pruning,
+    recurring,
+    retention,
+    submission,
+)
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -140,15 +151,15 @@ class SqliteClient:
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
         """See ``ClientStore.dead_letters``."""
-        return await self._database.read(letters.listed, limit)
+        return await self._database.read(dead_letters.listed, limit)
 
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
         """See ``ClientStore.put_back``."""
-        return await self._database.write(letters.put_back, numbers, actor, self._clock.now())
+        return await self._database.write(dead_letters.put_back, numbers, actor, self._clock.now())
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
         """See ``ClientStore.discard``."""
-        return await self._database.write(letters.discard, numbers, actor, self._clock.now())
+        return await self._database.write(dead_letters.discard, numbers, actor, self._clock.now())
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """See ``ClientStore.audits``."""
@@ -165,7 +176,7 @@ def find(connection: Connection, id: str) -> Task | None:
 def _must_find(connection: Connection, id: str) -> Task:
     task = find(connection, id)
     if task is None:
-        raise rulings.not_found(id)
+        raise verdicts.not_found(id)
     return task
 
 
@@ -178,20 +189,20 @@ def _signal(connection: Connection, post: Post, signal_id: str | None, actor: st
     if signal_id is not None and not connection.change(Q["see_signal"], (task.uid, post.name, signal_id, task.run)):
         return False
     if task.state in TASK_ENDS:
-        raise rulings.signal_too_late(task, post.name)
+        raise verdicts.signal_too_late(task, post.name)
     if task.inbox >= inboxes.UNCOUNTED:
         waiting, size = connection.rows(Q["waiting_signals"], (task.uid,))[0]
         inboxes.check_signals(task, waiting + 1, size + len(post.body), post.name)
     inbox.insert(connection, msgspec.structs.replace(post, task=task.uid), now)
     if actor is not None:
-        journal.write_audits(connection, [rulings.signal_audit(task, post, actor)], now)
+        journal.write_audits(connection, [verdicts.signal_audit(task, post, actor)], now)
     return True
 
 
 def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
     if not connection.change(Q["acknowledge"], (number, now, actor)):
         return False
-    journal.write_audits(connection, [rulings.acknowledged(number, actor)], now)
+    journal.write_audits(connection, [verdicts.acknowledged(number, actor)], now)
     return True
 
 
@@ -217,5 +228,5 @@ def _listing(filter: TaskFilter) -> tuple[str, list[Any]]:  # noqa: A002
 def _purge_ended(connection: Connection, batch: Sequence[Outlived], before: float, actor: str, now: float) -> Purged:
     purged = retention.purge(connection, batch)
     if purged.tasks:
-        journal.write_audits(connection, [rulings.purge_audit(actor, purged.tasks, before)], now)
+        journal.write_audits(connection, [verdicts.purge_audit(actor, purged.tasks, before)], now)
     return purged

@@ -6,9 +6,10 @@ import msgspec
 
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
-from stepward.store import completing, rows
+from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
 from stepward.store.queries import load_queries
+from stepward.store.rules import completing
 from stepward.store.sqlite import inbox, journal
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection

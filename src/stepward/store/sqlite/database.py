@@ -14,7 +14,7 @@ from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.sqlite.connection import BEGIN_READ, BEGIN_WRITE, Connection
 from stepward.store.sqlite.faults import BUSY, DATA, detail, refused, translated
 from stepward.store.sqlite.schema import check_owner, use_log
-from stepward.store.sqlite.writers import turn_of
+from stepward.store.sqlite.write_turns import turn_of
 
 P = ParamSpec("P")
 T = TypeVar("T")

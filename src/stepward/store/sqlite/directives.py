@@ -8,10 +8,11 @@ from stepward.model.directives import Verb, judge
 from stepward.model.plan import from_json
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
-from stepward.store import repairs, rewinding, rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Directive, Post
 from stepward.store.queries import load_queries
-from stepward.store.repairs import Repair
+from stepward.store.rules import repairs, rewinding, verdicts
+from stepward.store.rules.repairs import Repair
 from stepward.store.sqlite import inbox, journal, submission
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -30,7 +31,7 @@ def direct(connection: Connection, task: Task, directive: Directive, now: float)
         inbox.insert(connection, post, now)
     else:
         inbox.move_free(connection, task, verdict, now)
-    audit = rulings.audited(task, directive, repair.step, verdict.after, repair.details)
+    audit = verdicts.audited(task, directive, repair.step, verdict.after, repair.details)
     journal.write_audits(connection, [audit], now)
     return verdict.after
 

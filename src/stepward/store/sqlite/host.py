@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.messages.seal import StoreIdentity
 from stepward.model.records import Alert, Instance, Role, Schedule, WorkflowRecord
-from stepward.model.seal import StoreIdentity
-from stepward.store import rulings
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
 from stepward.store.sqlite import agents, inbox, journal, leases, recurring
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
@@ -110,11 +110,11 @@ def _count_hang(connection: Connection, task: str, sender: str, where: str, now:
     row = connection.row(Q["count_hang"], (task,))
     if row is None:
         return None
-    inbox.post_all(connection, rulings.hung(task, row[0], sender, where), now)
-    journal.write_audits(connection, [rulings.hang_audit(task, row[0], sender, where)], now)
+    inbox.post_all(connection, verdicts.hung(task, row[0], sender, where), now)
+    journal.write_audits(connection, [verdicts.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
 
 
 def _end_warning(connection: Connection, kind: str, details: bytes, sender: str, now: float) -> None:
     numbers = [row[0] for row in connection.rows(Q["end_warning"], (kind, details, now, sender))]
-    journal.write_audits(connection, [rulings.acknowledged(number, sender) for number in numbers], now)
+    journal.write_audits(connection, [verdicts.acknowledged(number, sender) for number in numbers], now)

@@ -8,14 +8,14 @@ import msgspec
 
 from stepward.errors import IllegalTransition
 from stepward.model.directives import Verdict, judge
+from stepward.model.messages.status_events import OF_STATE, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.status import OF_STATE, ended_with
-from stepward.model.stopped import place_of
-from stepward.store import rulings
+from stepward.model.stopped_tasks import place_of
 from stepward.store.contract import Post
 from stepward.store.queries import load_queries
 from stepward.store.rows import task as task_of
+from stepward.store.rules import verdicts
 from stepward.store.sqlite import journal, planned, telling
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -29,7 +29,7 @@ def post_all(connection: Connection, posts: Iterable[Post], now: float) -> None:
         task = find(connection, post.task)
         if task is not None:
             _post(connection, task, post, now)
-        elif post.kind in rulings.DIRECTIVES:
+        elif post.kind in verdicts.DIRECTIVES:
             _tell_gone(connection, post, now)
 
 
@@ -50,9 +50,9 @@ def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, 
     if verdict.after is task.state:
         return
     if connection.change(Q["move_free"], (task.uid, verdict.after, verdict.undo_to, now, cause)):
-        if not rulings.is_tried_again(task, verdict.after):
+        if not verdicts.is_tried_again(task, verdict.after):
             telling.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
-        if rulings.is_mended(task, verdict.after):
+        if verdicts.is_mended(task, verdict.after):
             _mend(connection, task, now)
         place = place_of(task)
         if place is not None and verdict.after is not TaskState.PENDING:
@@ -62,27 +62,27 @@ def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, 
 
 
 def _mend(connection: Connection, task: Task, now: float) -> None:
-    by_hand = msgspec.json.encode(rulings.BY_HAND).decode()
-    numbers = [row[0] for row in connection.rows(Q["mend"], (task.uid, now, rulings.MENDED, by_hand))]
-    journal.write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in numbers], now)
+    by_hand = msgspec.json.encode(verdicts.BY_HAND).decode()
+    numbers = [row[0] for row in connection.rows(Q["mend"], (task.uid, now, verdicts.MENDED, by_hand))]
+    journal.write_audits(connection, [verdicts.acknowledged(number, verdicts.MENDED) for number in numbers], now)
 
 
 def _post(connection: Connection, task: Task, post: Post, now: float) -> None:
-    if task.locked_by is None and post.kind in rulings.DIRECTIVES:
+    if task.locked_by is None and post.kind in verdicts.DIRECTIVES:
         _direct(connection, task, post, now)
-    elif task.state not in (rulings.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
+    elif task.state not in (verdicts.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
         insert(connection, post, now)
 
 
 def _tell_parent(connection: Connection, task: Task, post: Post, now: float) -> None:
     parent = find(connection, task.parent) if task.parent is not None else None
-    told = rulings.told_again(task, parent, post)
+    told = verdicts.told_again(task, parent, post)
     if told is not None:
         insert(connection, told, now)
 
 
 def _tell_gone(connection: Connection, post: Post, now: float) -> None:
-    told = rulings.told_gone(find(connection, rulings.parent_of(post.task)[0]), post)
+    told = verdicts.told_gone(find(connection, verdicts.parent_of(post.task)[0]), post)
     if told is not None:
         insert(connection, told, now)
 
@@ -94,4 +94,4 @@ def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
         verdict = Verdict(task.state)
     if verdict.after is task.state and task.state in TASK_ENDS:
         _tell_parent(connection, task, post, now)
-    move_free(connection, task, verdict, now, post.body if post.body not in rulings.NOTHING else None)
+    move_free(connection, task, verdict, now, post.body if post.body not in verdicts.NOTHING else None)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.records import Alert, Audit
-from stepward.store import rulings
-from stepward.store.chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
+from stepward.store.rules.audit_chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.rows import FRAGMENTS
 
@@ -30,8 +30,8 @@ def count_on(connection: Connection, known: Row | None, alert: Alert, now: float
 
 def settle(connection: Connection, places: Sequence[bytes], now: float) -> None:
     """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
-    found = [row[0] for place in places for row in connection.rows(Q["settle"], rulings.settling(place, now))]
-    write_audits(connection, [rulings.acknowledged(number, rulings.MENDED) for number in found], now)
+    found = [row[0] for place in places for row in connection.rows(Q["settle"], verdicts.settling(place, now))]
+    write_audits(connection, [verdicts.acknowledged(number, verdicts.MENDED) for number in found], now)
 
 
 def write_audits(connection: Connection, audits: Sequence[Audit], now: float) -> None:

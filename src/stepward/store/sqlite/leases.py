@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from stepward.model import stopped
+from stepward.model import stopped_tasks
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
-from stepward.store import rulings
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
 from stepward.store.sqlite import agents, journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -38,12 +38,12 @@ def register(connection: Connection, instance: Instance, lease: float, now: floa
     connection.change(Q["insert"], values)
     if instance.role is Role.AGENT:
         agents.know(connection, instance.serves)
-    served = msgspec.json.encode(rulings.served(instance)).decode()
+    served = msgspec.json.encode(verdicts.served(instance)).decode()
     if instance.role is Role.SCHEDULER:
-        until = now + stopped.LONGEST_RETRY
-        connection.change(Q["try_again"], (until, stopped.WAITS_FOR, served, rulings.TRIED_AT_ONCE))
+        until = now + stopped_tasks.LONGEST_RETRY
+        connection.change(Q["try_again"], (until, stopped_tasks.WAITS_FOR, served, verdicts.TRIED_AT_ONCE))
     numbers = [row[0] for row in connection.rows(Q["serve"], (now, instance.id, served))]
-    journal.write_audits(connection, [rulings.acknowledged(number, instance.id) for number in numbers], now)
+    journal.write_audits(connection, [verdicts.acknowledged(number, instance.id) for number in numbers], now)
 
 
 def renew(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stepward.store import rulings
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
-from stepward.store.rulings import among_asked, behind, is_full
+from stepward.store.rules import verdicts
+from stepward.store.rules.verdicts import among_asked, behind, is_full
 from stepward.store.sqlite import journal, telling
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
@@ -95,7 +95,7 @@ class SqliteMessages:
 
 def forget_expired(connection: Connection, now: float) -> int:
     """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    connection.change(Q["forget_letters"], (now - rulings.LETTERS_KEPT_SECONDS, FORGET_LIMIT))
+    connection.change(Q["forget_letters"], (now - verdicts.LETTERS_KEPT_SECONDS, FORGET_LIMIT))
     return connection.change(Q["forget_expired"], (now, FORGET_LIMIT))
 
 
@@ -156,5 +156,5 @@ def _is_full(connection: Connection, queue: str) -> bool:
 def _tell(connection: Connection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
     known = connection.row(Q["open_alert"], (queue,))
     before = b"{}" if known is None else known[1]
-    alert = rulings.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    alert = verdicts.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
     journal.count_on(connection, known, alert, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.messages import Progress
+from stepward.model.messages.requests import Progress
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stepward.store import rows, rulings
-from stepward.store.chain import pruned_audit, pruned_part
+from stepward.store import rows
 from stepward.store.contract import Act, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
+from stepward.store.rules.audit_chain import pruned_audit, pruned_part
 from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -26,7 +27,7 @@ def acts(connection: Connection, after: int) -> list[Act]:
 def old_records(connection: Connection, before: float) -> OldRecords:
     """See ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in connection.rows(Q["old_alerts"], (before, PAGE_ROWS))]
-    return OldRecords(rulings.prunable(acts(connection, 0), before), alerts)
+    return OldRecords(verdicts.prunable(acts(connection, 0), before), alerts)
 
 
 def prune(connection: Connection, records: OldRecords, actor: str, now: float) -> int:

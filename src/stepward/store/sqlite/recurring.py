@@ -10,7 +10,7 @@ from stepward.model.plan import NO_PLANS, Plans, from_json
 from stepward.model.records import Schedule, Task
 from stepward.store import rows
 from stepward.store.queries import load_queries
-from stepward.store.rulings import schedule_audit
+from stepward.store.rules.verdicts import schedule_audit
 from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS

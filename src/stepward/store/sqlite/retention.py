@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.model.records import InboxRow, Step, Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
 from stepward.store.sqlite import pruning
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
@@ -42,7 +43,7 @@ class SqliteRetention:
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         """See ``RetentionStore.outlived``."""
         found = await self._database.read(Connection.rows, Q["outlived"], (before, limit, BATCH_ROWS))
-        return rulings.batch(found)
+        return verdicts.batch(found)
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
         """See ``RetentionStore.outlived_tasks``."""

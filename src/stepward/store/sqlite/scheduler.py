@@ -10,17 +10,18 @@ import msgspec
 
 from stepward.errors import Refused
 from stepward.model.agents import NO_REPORTS
-from stepward.model.messages import Progress, Reply
+from stepward.model.messages.requests import Progress, Reply
 from stepward.model.records import History, InboxRow, Step, Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
+from stepward.store.rules.fairness import NO_TURNS, Turns
 from stepward.store.sqlite import claiming, leases, progress, stray, turn, unheld
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.rows import FRAGMENTS
-from stepward.store.turns import NO_TURNS, Turns
 
 Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)
 
@@ -86,7 +87,7 @@ class SqliteScheduler:
 def check_alive(connection: Connection, instance: str) -> None:
     """Raise InstanceFenced unless the instance lives."""
     if connection.row(Q["alive"], (instance,)) is None:
-        raise rulings.fenced(instance)
+        raise verdicts.fenced(instance)
 
 
 def _commit_all(
@@ -111,7 +112,7 @@ def _prove(connection: Connection, instance: str, renew: float | None, now: floa
     if renew is None:
         check_alive(connection, instance)
     elif not leases.renew(connection, [instance], renew, NO_REPORTS, now):
-        raise rulings.fenced(instance)
+        raise verdicts.fenced(instance)
 
 
 def _claim(

@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager
 from stepward.clock import Environment
 from stepward.store.contract import Borrowed, Transaction
 from stepward.store.sqlite import schema, transaction
-from stepward.store.sqlite.borrowed import refuse_borrowed
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.completing import SqliteCompletion
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.external import refuse_borrowed
 from stepward.store.sqlite.host import SqliteHost
 from stepward.store.sqlite.messages import SqliteMessages
 from stepward.store.sqlite.retention import SqliteRetention

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import astuple
 
-from stepward.model.messages import Outcome, Reply
+from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
 from stepward.store.sqlite import inbox, journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -24,7 +25,7 @@ def settle(connection: Connection, replies: Iterable[Reply], now: float) -> None
     for reply in replies:
         task = inbox.find(connection, reply.task)
         if task is not None and task.locked_by is not None:
-            inbox.insert(connection, rulings.handed_on(reply), now)
+            inbox.insert(connection, verdicts.handed_on(reply), now)
         elif reply.outcome is Outcome.DEFERRED:
             # It says nothing of an outcome: one that comes too late is no loss.
             connection.change(Q["defer"], (reply.task, reply.run, reply.key, reply.attempt, now))
@@ -38,16 +39,16 @@ def _settle_free(connection: Connection, task: Task | None, reply: Reply, now: f
     is_denied = is_success and _is_so(connection, "denied", reply)
     recorded = task is not None and _record(connection, reply, now)
     if not recorded:
-        journal.write_audits(connection, [rulings.late_reply(reply)], now)
+        journal.write_audits(connection, [verdicts.late_reply(reply)], now)
     if task is not None and is_unheard:
-        journal.write_alerts(connection, [rulings.late_effect(task, reply)], now)
+        journal.write_alerts(connection, [verdicts.late_effect(task, reply)], now)
     if task is not None and is_denied:
-        journal.write_alerts(connection, [rulings.denied_effect(task, reply)], now)
+        journal.write_alerts(connection, [verdicts.denied_effect(task, reply)], now)
 
 
 def _record(connection: Connection, reply: Reply, now: float) -> bool:
     row = connection.row(COMPLETING["step"], (reply.task, reply.run, reply.key))
-    finish = rulings.recorded(reply, rows.step(row) if row else None, now)
+    finish = verdicts.recorded(reply, rows.step(row) if row else None, now)
     if finish is None or not connection.change(TURN["finish"], astuple(finish)):
         return False
     connection.change(Q["wake"], (reply.task, now))

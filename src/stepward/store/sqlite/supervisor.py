@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
-from stepward.store import rows, rulings
+from stepward.store import rows
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
-from stepward.store.expiry import Expiry, Place, Seen
 from stepward.store.queries import load_queries
+from stepward.store.rules import verdicts
+from stepward.store.rules.expiry import Expiry, Place, Seen
 from stepward.store.sqlite import grace, inbox, journal, messages, pruning, recurring, retention
 from stepward.store.sqlite.claiming import wake
 from stepward.store.sqlite.clock import StoreClock
@@ -105,7 +106,7 @@ class SqliteSupervisor:
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
         """See ``SupervisorStore.expired_tasks``."""
         found = await self._database.read(Connection.rows, Q["expired_tasks"], (self._clock.now(), limit))
-        return [rulings.expired_task(row) for row in found]
+        return [verdicts.expired_task(row) for row in found]
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         """See ``SupervisorStore.expire_task``."""
@@ -162,7 +163,7 @@ class SqliteSupervisor:
 
     async def _look(self, place: Place, now: float, limit: int) -> list[Seen]:
         found = await self._database.read(Connection.rows, Q["expired_steps"], (now, *place, limit))
-        return [(row[:2], None if row[3] is None else rulings.expired_step(row[2:])) for row in found]
+        return [(row[:2], None if row[3] is None else verdicts.expired_step(row[2:])) for row in found]
 
 
 def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
@@ -170,7 +171,7 @@ def _fence(connection: Connection, term: int, now: float) -> list[Instance]:
         return []
     dead = [rows.instance(row) for row in connection.rows(Q["fence"], (now,))]
     connection.change(Q["forget_dead"], (now - DEAD_KEPT_SECONDS,))
-    journal.write_audits(connection, [rulings.fence_audit(instance) for instance in dead], now)
+    journal.write_audits(connection, [verdicts.fence_audit(instance) for instance in dead], now)
     return dead
 
 
@@ -178,7 +179,7 @@ def _free(connection: Connection, term: int, recovery_limit: int, now: float) ->
     if not leads(connection, term):
         return 0
     freed = connection.rows(Q["free"], (FREE_LIMIT,))
-    posts = [rulings.give_up(uid, count) for uid, count in sorted(freed) if count > recovery_limit]
+    posts = [verdicts.give_up(uid, count) for uid, count in sorted(freed) if count > recovery_limit]
     inbox.post_all(connection, posts, now)
     return len(freed)
 
@@ -189,7 +190,7 @@ def _decide(connection: Connection, term: int, decisions: Sequence[Decision], no
     applied = [decision for decision in decisions if connection.change(Q["decide"], _decision_values(decision, now))]
     for decision in applied:
         connection.change(Q["count_failure"], (decision.task,))
-        inbox.post_all(connection, rulings.told(decision), now)
+        inbox.post_all(connection, verdicts.told(decision), now)
     journal.write_audits(connection, [decision.audit for decision in applied], now)
     return len(applied)
 
@@ -228,7 +229,7 @@ def _unserved(connection: Connection, term: int, after: float, now: float) -> in
         return 0
     wake(connection, WAKE_LIMIT, now)
     found = connection.rows(Q["unserved"], (now - after,))
-    journal.write_alerts(connection, [rulings.unserved_alert(workflow, version) for workflow, version in found], now)
+    journal.write_alerts(connection, [verdicts.unserved_alert(workflow, version) for workflow, version in found], now)
     return len(found)
 
 
@@ -242,8 +243,8 @@ def _raise_alert(connection: Connection, term: int, alert: Alert, now: float) ->
 def _settle_alert(connection: Connection, term: int, kind: str, now: float) -> bool:
     if not leads(connection, term):
         return False
-    numbers = [row[0] for row in connection.rows(Q["settle_alert"], (kind, now, rulings.ACTOR))]
-    journal.write_audits(connection, [rulings.acknowledged(number, rulings.ACTOR) for number in numbers], now)
+    numbers = [row[0] for row in connection.rows(Q["settle_alert"], (kind, now, verdicts.ACTOR))]
+    journal.write_audits(connection, [verdicts.acknowledged(number, verdicts.ACTOR) for number in numbers], now)
     return bool(numbers)
 
 
@@ -255,4 +256,4 @@ def _purge(connection: Connection, term: int, batch: Sequence[Outlived], now: fl
 
 
 def _prune(connection: Connection, term: int, records: OldRecords, now: float) -> int:
-    return pruning.prune(connection, records, rulings.ACTOR, now) if leads(connection, term) else 0
+    return pruning.prune(connection, records, verdicts.ACTOR, now) if leads(connection, term) else 0

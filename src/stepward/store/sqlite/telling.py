@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from stepward.model.messages.status_events import KEPT_SECONDS, Told, status_event
 from stepward.model.records import Task
-from stepward.model.status import KEPT_SECONDS, Told, status_event
 from stepward.store.contract import Telling
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection

@@ -13,7 +13,7 @@ from msgspec.structs import astuple, replace
 from stepward.errors import Refused, StoreUnavailable
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
-from stepward.store import scopes
+from stepward.store import transaction_scopes
 from stepward.store.contract import Finish, Submitted
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
@@ -32,7 +32,7 @@ GONE = "transaction: expected it open, found it rolled back by an earlier statem
 class SqliteTransaction:
     """See ``Transaction``; what SQLite raises for the application's own SQL comes out as it is."""
 
-    def __init__(self, connection: Connection, scope: scopes.Scope) -> None:
+    def __init__(self, connection: Connection, scope: transaction_scopes.Scope) -> None:
         self._connection = connection
         self._scope = scope
 
@@ -87,7 +87,7 @@ class SqliteTransaction:
 @asynccontextmanager
 async def opened(database: Database) -> AsyncIterator[SqliteTransaction]:
     """A transaction of its own: commits when left, rolls back on an exception."""
-    scopes.refuse_nested(database)
-    async with database.transaction(is_within=scopes.is_within(database)) as connection:
-        with scopes.entered(database) as scope:
+    transaction_scopes.refuse_nested(database)
+    async with database.transaction(is_within=transaction_scopes.is_within(database)) as connection:
+        with transaction_scopes.entered(database) as scope:
             yield SqliteTransaction(connection, scope)

@@ -11,9 +11,9 @@ from msgspec.structs import astuple
 
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove
-from stepward.store.inboxes import NOT_AS_READ, why_missed
 from stepward.store.queries import load_queries
-from stepward.store.rulings import is_owners
+from stepward.store.rules.inboxes import NOT_AS_READ, why_missed
+from stepward.store.rules.verdicts import is_owners
 from stepward.store.sqlite import inbox, journal, planned, telling
 from stepward.store.sqlite.connection import Connection, Values
 from stepward.store.sqlite.faults import DATA, detail

@@ -10,9 +10,9 @@ import msgspec
 from stepward.store import rows
 from stepward.store.contract import Unheld, WatchedPlace
 from stepward.store.queries import load_queries
+from stepward.store.rules.unheld import collected, wanted_steps
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
-from stepward.store.unheld import collected, wanted_steps
 
 Q = load_queries(__package__, "unheld.sql", FRAGMENTS)
 

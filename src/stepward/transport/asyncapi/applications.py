@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from stepward.model.cloudevents import LONGEST_ATTRIBUTE
-from stepward.model.status import Told
+from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
+from stepward.model.messages.status_events import Told
 from stepward.transport.asyncapi.schemas import Schema, refer, schemas
 
 Text = Annotated[str, Meta(min_length=1)]

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.model.messages import Outcome
-from stepward.transport.announcing import Capacity
+from stepward.model.messages.requests import Outcome
 from stepward.transport.asyncapi.applications import STATUS, ErrorObject, Submission, application_schemas
 from stepward.transport.asyncapi.channels import channels, operations, servers
 from stepward.transport.asyncapi.schemas import PLACE, Schema, refer, schemas
-from stepward.transport.losses import Loss
-from stepward.transport.wire import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
+from stepward.transport.wire.capacity import Capacity
+from stepward.transport.wire.losses import Loss
+from stepward.transport.wire.wire import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
 
 VERSION = "2.0.0"
 """Of the wire: the first number changes when who speaks an older one is not understood any more."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from stepward.transport.rabbitmq import declarations, queues
+from stepward.transport.rabbitmq.application import declarations
+from stepward.transport.rabbitmq.requests import queues
 
 
 class Route(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from stepward.errors import SettingsError
-from stepward.transport.tls import TlsFiles, tls_files
+from stepward.transport.broker.tls import TlsFiles, tls_files
 
 EXAMPLE = "nats://HOST:4222 or nats://USER:PASSWORD@HOST1,HOST2,HOST3?replicas=3"
 PORT = 4222

@@ -10,15 +10,15 @@ from nats.aio.msg import Msg
 
 from stepward.clock import Environment
 from stepward.events import Observers
+from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.consumer import Intake
+from stepward.transport.broker.names import BrokerNames
 from stepward.transport.contract import Lost
-from stepward.transport.intake import Intake
-from stepward.transport.names import BrokerNames
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.claim import claim
-from stepward.transport.nats.link import Link
-from stepward.transport.nats.source import NatsSource
-from stepward.transport.nats.stream import Stream
-from stepward.transport.outgoing import Parcel
+from stepward.transport.nats.connection import Link
+from stepward.transport.nats.requests.source import NatsSource
+from stepward.transport.nats.requests.stream import Stream
 
 MOST_ADOPTED = 10_000
 NEVER = float("inf")

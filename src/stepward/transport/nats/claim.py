@@ -6,8 +6,8 @@ from nats.js import JetStreamContext
 from nats.js.api import StorageType, StreamConfig, StreamInfo
 from nats.js.errors import BadRequestError, NotFoundError
 
-from stepward.transport.names import BrokerNames, check_claim
-from stepward.transport.nats.link import Link
+from stepward.transport.broker.names import BrokerNames, check_claim
+from stepward.transport.nats.connection import Link
 
 ANSWER_SECONDS = 2.0
 STORE = "stepward-store"

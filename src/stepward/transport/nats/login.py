@@ -8,8 +8,8 @@ from typing import Any
 from nats.aio.client import RawCredentials
 
 from stepward.errors import SettingsError
+from stepward.transport.broker.tls import secret_file
 from stepward.transport.nats.address import NatsAddress
-from stepward.transport.tls import secret_file
 
 PARTS = ("-----BEGIN NATS USER JWT-----", "-----BEGIN USER NKEY SEED-----")
 

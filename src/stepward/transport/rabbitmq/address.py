@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from stepward.errors import SettingsError
-from stepward.transport.tls import TlsFiles, tls_files
+from stepward.transport.broker.tls import TlsFiles, tls_files
 
 EXAMPLE = "amqp://USER:PASSWORD@HOST:5672/VHOST or amqps://USER:PASSWORD@HOST1,HOST2/VHOST?ca=FILE"
 PORTS = {"amqp": 5672, "amqps": 5671}

@@ -12,18 +12,18 @@ from aiormq.exceptions import ChannelAccessRefused
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.consumer import Intake
+from stepward.transport.broker.names import BrokerNames
 from stepward.transport.contract import Lost
-from stepward.transport.intake import Intake
-from stepward.transport.losses import encode_loss
-from stepward.transport.names import BrokerNames
-from stepward.transport.outgoing import Parcel
-from stepward.transport.rabbitmq.adoption import Adoption
+from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, exchange_is_there, own_channel
 from stepward.transport.rabbitmq.claim import claim
-from stepward.transport.rabbitmq.link import Line, Link
-from stepward.transport.rabbitmq.publishing import ANSWER_SECONDS, exchange_is_there, own_channel
-from stepward.transport.rabbitmq.queues import Queues, is_there
-from stepward.transport.rabbitmq.source import Handle, RabbitSource
-from stepward.transport.wire import SINGLE
+from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.rabbitmq.requests.ended_queues import Adoption
+from stepward.transport.rabbitmq.requests.queues import Queues, is_there
+from stepward.transport.rabbitmq.requests.source import Handle, RabbitSource
+from stepward.transport.wire.losses import encode_loss
+from stepward.transport.wire.wire import SINGLE
 
 OWN: dict[str, FieldValue] = {"x-expires": 3_600_000, "x-max-length": 1_000}
 """It outlives a lost connection, for an hour."""

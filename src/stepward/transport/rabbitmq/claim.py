@@ -13,9 +13,9 @@ from aio_pika.exceptions import ChannelPreconditionFailed
 from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.errors import TransportError
-from stepward.transport.names import BrokerNames, check_claim
-from stepward.transport.rabbitmq.link import Link
-from stepward.transport.rabbitmq.publishing import exchange_is_there, own_channel
+from stepward.transport.broker.names import BrokerNames, check_claim
+from stepward.transport.rabbitmq.channels import exchange_is_there, own_channel
+from stepward.transport.rabbitmq.connection import Link
 
 ANSWER_SECONDS = 5.0
 ANOTHER = "unknown to this login"

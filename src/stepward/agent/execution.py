@@ -1,0 +1,179 @@
+"""One request's way through its Agent: arguments, breaker, rate, the function, retries, and what to reply."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+from stepward.agent.call import Call
+from stepward.agent.declaration import Agent
+from stepward.agent.protection.gate import Gate
+from stepward.agent.protection.shared_state import Standing
+from stepward.clock import Environment
+from stepward.errors import Refused, UnknownOperation, Unrecoverable
+from stepward.events import Observers
+from stepward.model.containment import contained, failure_of
+from stepward.model.current import FinishedLater
+from stepward.model.messages.requests import Reply
+from stepward.payload import Signature, encode
+from stepward.threads import Threads
+
+
+class Target(NamedTuple):
+    """A function that a request can ask for."""
+
+    fn: Callable[..., Any]
+    signature: Signature
+    is_coroutine: bool
+
+
+class TooLate:
+    """What a call gives whose deadline had come before the function was called."""
+
+
+TOO_LATE = TooLate()
+
+
+class Performance:
+    """Performs calls of one Agent instance; knows nothing of queues."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        *,
+        now: Callable[[], float],
+        is_late: Callable[[Call], bool],
+        environment: Environment,
+        observers: Observers,
+        standing: Standing,
+        threads: Threads | None,
+        payload_bytes: int,
+    ) -> None:
+        self._agent = agent
+        self._now = now
+        self._is_late = is_late
+        self._environment = environment
+        self._failpoint = environment.failpoint
+        self._observers = observers
+        self._threads = threads
+        self._payload_bytes = payload_bytes
+        self._targets = dict(_targets(agent))
+        self.gate = Gate(agent, now=now, observers=observers, standing=standing)
+
+    async def perform(self, call: Call) -> Reply | None:
+        """What to reply to the request of ``call``; None when nobody may be told anything."""
+        try:
+            target = self._targets.get((call.request.operation, call.request.undo)) or self._refused(call)
+            args, kwargs = target.signature.unpack(call.request.input)
+        except Refused as error:
+            return call.failed(error)
+        while True:
+            if not self.gate.is_open and (refusal := await self.gate.passed(call)):
+                return call.gave_up(refusal)
+            try:
+                result = await self._call(call, target, args, kwargs)
+            except FinishedLater:
+                self._failpoint("A3.after")
+                self.gate.succeeded()
+                return call.deferred()
+            except Unrecoverable as error:
+                self.gate.succeeded()
+                call.maybe_done |= error.maybe_done
+                return call.failed(error)
+            except Exception as error:
+                self.gate.failed()
+                call.maybe_done |= getattr(error, "maybe_done", True)
+                delay = self._delay(call, error)
+                if delay is None:
+                    return call.gave_up(error)
+                await asyncio.sleep(delay)
+                continue
+            return None if result is TOO_LATE else self._completed(call, target, result)
+
+    def _refused(self, call: Call) -> NoReturn:
+        request = call.request
+        what = f"an undo of {request.operation!r}" if request.undo else f"{request.operation!r}"
+        known = ", ".join(name for name, undo in self._targets if undo == request.undo) or "none"
+        raise UnknownOperation(
+            f"Agent {self._agent.name!r}: expected one of its operations ({known}), found a request for "
+            f"{what}; deploy the Agent that declares it"
+        )
+
+    async def _call(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            if self._threads is not None and not target.is_coroutine:
+                call.thread = self._threads.start(lambda: self._called_in_thread(call, target, args, kwargs))
+                return await asyncio.wrap_future(call.thread)
+            result = self._called(call, target, args, kwargs)
+            return result if not target.is_coroutine or result is TOO_LATE else await result
+        except (Exception, asyncio.CancelledError, FinishedLater):
+            raise
+        except BaseException as error:
+            raise failure_of(error) from error
+
+    def _called(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function, unless this process was asleep until its deadline."""
+        self._failpoint("A3.before")
+        if self._is_late(call):
+            return TOO_LATE
+        call.calls += 1
+        return target.fn(*args, **kwargs)
+
+    def _called_in_thread(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with contained:
+            return self._called(call, target, args, kwargs)
+
+    def _completed(self, call: Call, target: Target, result: Any) -> Reply:
+        self._failpoint("A3.after")
+        self.gate.succeeded()
+        try:
+            output = encode(result, target.signature.result_of, limit=self._payload_bytes)
+            if not call.request.undo:
+                target.signature.check_returned(result, output)
+        except Refused as error:
+            # The effect has happened; only its result cannot be kept.
+            call.maybe_done = True
+            return call.failed(error)
+        return call.completed(output)
+
+    def _delay(self, call: Call, error: Exception) -> float | None:
+        """Seconds until the next call of this attempt; None when there is none."""
+        retry, now = self._agent.retry, self._now()
+        if call.dropped or call.calls >= retry.attempts:
+            return None
+        delay = retry.delay(call.calls, self._environment.random.random())
+        delay = max(delay, retry_after(error))
+        if now + delay >= call.request.complete_by or not self.gate.may_retry(now):
+            return None
+        self._observers.tell(
+            "agent.retrying",
+            agent=self._agent.name,
+            task=call.request.task_id,
+            step=call.request.key,
+            attempt=call.request.attempt,
+            calls=call.calls,
+            delay=delay,
+            error=call.failures.message(error),
+        )
+        return delay
+
+
+def retry_after(error: Exception) -> float:
+    """The seconds that an exception asks to wait in its ``retry_after``."""
+    asked = getattr(error, "retry_after", None)
+    return float(asked) if isinstance(asked, int | float) else 0.0
+
+
+def _targets(agent: Agent) -> list[tuple[tuple[str, bool], Target]]:
+    targets: list[tuple[tuple[str, bool], Target]] = []
+    for operation in agent.operations.values():
+        targets.append(((operation.name, False), _target(operation.fn, operation.signature)))
+        if operation.undo_fn is not None and operation.undo_signature is not None:
+            targets.append(((operation.name, True), _target(operation.undo_fn, operation.undo_signature)))
+    return targets
+
+
+def _target(fn: Callable[..., Any], signature: Signature) -> Target:
+    return Target(fn, signature, inspect.iscoroutinefunction(fn))

@@ -1,0 +1,1 @@
+"""An Agent of an HTTP service."""

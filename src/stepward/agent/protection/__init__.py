@@ -1,0 +1,1 @@
+"""What protects a service from its Agent: circuit breaker, rate limit and retry budget."""

@@ -1,0 +1,139 @@
+"""Replies on their way to Schedulers: what ends together leaves together; requests are settled after it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from stepward.agent.call import Call
+from stepward.clock import Environment
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.model.messages.requests import Outcome, Reply
+from stepward.transport.contract import Delivery, Message, Transport
+
+PAUSE = 1.0
+
+UNFINISHED = frozenset({Outcome.GAVE_UP, Outcome.DEFERRED})
+"""After these the step goes on, and what was told of its progress is still of use."""
+
+Answer = tuple[Call, Reply]
+
+
+class Outbox:
+    """Publishes replies, settles their requests, and gives each call that is dealt with to ``release``."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        queue: str,
+        *,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
+        release: Callable[[Call], None],
+    ) -> None:
+        self._transport = transport
+        self._queue = queue
+        self._now = now
+        self._environment = environment
+        self._observers = observers
+        self._release = release
+        self._answers: list[Answer] = []
+        self._settled: list[Delivery] = []
+        self._flushing: asyncio.Task[None] | None = None
+
+    def reply(self, call: Call, reply: Reply) -> None:
+        """Publish ``reply``, settle the request, release the call."""
+        self._answers.append((call, reply))
+        if self._flushing is None:
+            self._start()
+
+    def settle(self, delivery: Delivery) -> None:
+        """Settle a request that gets no reply."""
+        self._settled.append(delivery)
+        if self._flushing is None:
+            self._start()
+
+    async def flushed(self) -> None:
+        """Wait until nothing is on its way."""
+        while self._flushing is not None:
+            await asyncio.wait([self._flushing])
+
+    def close(self) -> None:
+        """Give up what is still on its way."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+
+    def _start(self) -> None:
+        # The task's first step comes after everything that ends in this turn of the loop.
+        loop = asyncio.get_running_loop()
+        self._flushing = asyncio.Task(self._flush(), loop=loop, name="agent-outbox")
+
+    async def _flush(self) -> None:
+        try:
+            while self._answers or self._settled:
+                answers, self._answers = self._answers, []
+                settled, self._settled = self._settled, []
+                unsent = await self._publish(answers, settled)
+                await self._settle(settled)
+                if unsent:
+                    self._answers[:0] = unsent
+                    await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
+                    self._answers = self._still_wanted(self._answers)
+        finally:
+            self._flushing = None
+
+    async def _publish(self, answers: Sequence[Answer], settled: list[Delivery]) -> list[Answer]:
+        sending = [self._send(queue, group, settled) for queue, group in _by_queue(answers).items()]
+        if len(sending) == 1:
+            return await sending[0]
+        return [answer for unsent in await asyncio.gather(*sending) for answer in unsent]
+
+    async def _send(self, queue: str, group: Sequence[Answer], settled: list[Delivery]) -> list[Answer]:
+        try:
+            await self._transport.publish(queue, _words(group))
+        except TransportError as error:
+            self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
+            return self._still_wanted(group)
+        self._environment.failpoint("A4.after")
+        for call, _ in group:
+            if not call.dropped:
+                settled.append(call.delivery)
+            self._release(call)
+        return []
+
+    def _still_wanted(self, group: Sequence[Answer]) -> list[Answer]:
+        now = self._now()
+        wanted: list[Answer] = []
+        for call, reply in group:
+            if call.request.complete_by > now:
+                wanted.append((call, reply))
+            else:
+                self._release(call)
+        return wanted
+
+    async def _settle(self, settled: list[Delivery]) -> None:
+        if not settled:
+            return
+        try:
+            await self._transport.settle(self._queue, settled)
+        except TransportError as error:
+            self._observers.tell("agent.transport_failed", queue=self._queue, verb="settle", error=str(error))
+
+
+def _by_queue(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
+    queues: dict[str, list[Answer]] = {}
+    for answer in answers:
+        queues.setdefault(answer[0].request.reply_to, []).append(answer)
+    return queues
+
+
+def _words(group: Sequence[Answer]) -> list[Message]:
+    """The replies, each after what its call had still to tell of its progress."""
+    words: list[Message] = []
+    for call, reply in group:
+        if call.untold is not None and reply.outcome in UNFINISHED:
+            words.append(call.untold)
+        words.append(reply)
+    return words

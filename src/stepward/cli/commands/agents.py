@@ -1,0 +1,93 @@
+"""``agents``: where each Agent stands, and who keeps it from being asked."""
+
+from __future__ import annotations
+
+import click
+
+from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
+from stepward.cli.output.json_output import keys, plain, print_json
+from stepward.cli.output.screen import print_table
+from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.times import span
+from stepward.client import AgentStatus, Client
+from stepward.client.agents import AgentState
+
+COLUMNS = (
+    Column(name="AGENT", least=10, middle=True),
+    Column(name="STATE", least=9),
+    Column(name="INSTANCES", right=True),
+    Column(name="CAPACITY", right=True),
+    Column(name="IN FLIGHT", right=True),
+    Column(name="STUCK", right=True, spare=True, drops=1),
+    Column(name="ASKED", right=True, spare=True),
+    Column(name="HOSTS", least=10, drops=2),
+)
+STYLES = {AgentState.OK: "green", AgentState.SUSPENDED: "yellow"}
+
+
+@click.group("agents", invoke_without_command=True, epilog=keys(AgentStatus))
+@json_option
+@store_option
+@click.pass_context
+def agents(context: click.Context, as_json: bool, store: str | None) -> None:
+    """List Agents and how they are doing; `suspend NAME`, `resume NAME`."""
+    if context.invoked_subcommand is None:
+        run_with_client(store, _list, as_json=as_json)
+
+
+@agents.command("suspend")
+@click.argument("name")
+@click.option("--note", metavar="TEXT", help="Why, for whoever looks.")
+@with_client
+async def suspend(client: Client, name: str, note: str | None) -> None:
+    """Ask nothing more of an Agent: calls under way end, steps wait, and no failure is counted."""
+    if not await client.suspend_agent(name, note):
+        complain(f"Agent {name}: expected one at work, found it suspended already")
+        raise Silent(FAILED)
+    click.echo(f"Agent {name}: suspended")
+
+
+@agents.command("resume")
+@click.argument("name")
+@with_client
+async def resume(client: Client, name: str) -> None:
+    """Ask a suspended Agent again, or one whose breaker no instance is left to close."""
+    if not await client.resume_agent(name):
+        is_open = any(agent.name == name and agent.state is AgentState.BREAKER_OPEN for agent in await client.agents())
+        found = "its breaker open, which its instances close once the service is back" if is_open else "it at work"
+        complain(f"Agent {name}: expected a suspended one, found {found}")
+        raise Silent(FAILED)
+    click.echo(f"Agent {name}: resumed")
+
+
+async def _list(client: Client, *, as_json: bool) -> None:
+    found = await client.agents()
+    if as_json:
+        print_json([plain(agent) for agent in found])
+        return
+    now = client.store.now()
+    print_table(COLUMNS, [_row(agent, now) for agent in found], "No Agent is alive.")
+
+
+def _row(agent: AgentStatus, now: float) -> list[Cell]:
+    return [
+        Cell(agent.name),
+        Cell(state_of(agent, now), STYLES.get(agent.state, "red")),
+        Cell(str(agent.instances)),
+        Cell(str(agent.capacity)),
+        Cell(str(agent.in_flight)),
+        Cell(str(agent.stuck), "red" if agent.stuck else "dim"),
+        Cell(str(agent.asked), "dim"),
+        Cell(", ".join(agent.hosts), "dim"),
+    ]
+
+
+def state_of(agent: AgentStatus, now: float) -> str:
+    """The state of an Agent, since when, and by whom."""
+    if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:
+        note = f": {agent.note}" if agent.note else ""
+        return f"suspended {span(now - agent.suspended_at)} by {agent.suspended_by}{note}"
+    if agent.state is AgentState.BREAKER_OPEN and agent.opened_at is not None:
+        return f"breaker open {span(now - agent.opened_at)}"
+    return agent.state

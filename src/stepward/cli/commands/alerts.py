@@ -1,0 +1,91 @@
+"""``alerts``: what operators must see, until one of them says that he has."""
+
+from __future__ import annotations
+
+import click
+
+from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
+from stepward.cli.output.json_output import keys, plain, print_json
+from stepward.cli.output.screen import print_table
+from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.times import NOTHING, span
+from stepward.client import Client
+from stepward.model.records import Alert
+from stepward.payload import readable
+
+LIMIT = 100
+UNSERVED = "unserved"
+GREATEST = 2**63 - 1
+
+ALERT_COLUMNS = (
+    Column(name="NO", right=True),
+    Column(name="AGE", right=True),
+    Column(name="KIND"),
+    Column(name="TASK", least=10, middle=True),
+    Column(name="MESSAGE", least=16),
+)
+
+
+@click.group("alerts", invoke_without_command=True, epilog=keys(Alert))
+@click.option("--all", "everything", is_flag=True, help="Those that were acknowledged too.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="How many at most.")
+@json_option
+@store_option
+@click.pass_context
+def alerts(context: click.Context, everything: bool, limit: int, as_json: bool, store: str | None) -> None:
+    """List open alerts, newest first; `alerts acknowledge NUMBER` closes one."""
+    if context.invoked_subcommand is None:
+        run_with_client(store, _list, everything=everything, limit=limit, as_json=as_json)
+
+
+@alerts.command("acknowledge")
+@click.argument("numbers", metavar="NUMBER…", nargs=-1, required=True, type=click.IntRange(1, GREATEST))
+@with_client
+async def acknowledge(client: Client, numbers: tuple[int, ...]) -> None:
+    """Say that somebody has seen alerts; the audit keeps who."""
+    missed = False
+    for number in numbers:
+        if await client.acknowledge(number):
+            click.echo(f"alert {number}: acknowledged")
+        else:
+            missed = True
+            complain(f"alert {number}: expected an open alert, found none such; look at `stepward alerts`")
+    if missed:
+        raise Silent(FAILED)
+
+
+async def _list(client: Client, *, everything: bool, limit: int, as_json: bool) -> None:
+    found = await client.alerts(limit, open_only=not everything)
+    if as_json:
+        print_json([plain(alert) for alert in found])
+        return
+    now = client.store.now()
+    print_table(ALERT_COLUMNS, [alert_row(alert, now) for alert in found], "No open alerts.")
+    if any(alert.task_id for alert in found):
+        click.echo("What to do about a task: stepward show ID")
+
+
+def _served(alert: Alert) -> str | None:
+    """What nobody serves, of an alert on all tasks of a workflow."""
+    details = readable(alert.details)
+    known = alert.kind == UNSERVED and isinstance(details, dict) and "workflow" in details
+    return f"{details['workflow']}@{details.get('version')}" if known else None
+
+
+def _without_its_task(alert: Alert) -> str:
+    """The message without the task that stands beside it, where it would fill the line."""
+    head, rest = f"task {alert.task_id} (", alert.message.partition("): ")[2]
+    return rest if rest and alert.message.startswith(head) else alert.message
+
+
+def alert_row(alert: Alert, now: float) -> list[Cell]:
+    """An alert as a row of its table."""
+    style = "dim" if alert.acknowledged_at is not None else ""
+    return [
+        Cell(str(alert.number), style),
+        Cell(span(now - alert.at), "dim"),
+        Cell(alert.kind, style or "bold red"),
+        Cell(alert.task_id or alert.task or _served(alert) or NOTHING, style),
+        Cell(_without_its_task(alert), style),
+    ]

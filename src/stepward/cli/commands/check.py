@@ -1,0 +1,181 @@
+"""``check``: the settings whole, the store, who is at work, and where they differ."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+from msgspec import Struct, structs, to_builtins
+from rich.console import Console
+from rich.text import Text
+
+from stepward.app import App
+from stepward.cli.commands.reports import INSTANCE_COLUMNS, instance_row
+from stepward.cli.failures import DONE, FAILED, Silent, code_of
+from stepward.cli.findings import server, standstill, version_diff
+from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
+from stepward.cli.input.targets import load_app
+from stepward.cli.output.json_output import plain, print_json
+from stepward.cli.output.screen import print_table, screen
+from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.text_width import clean
+from stepward.client.agents import APART_SECONDS, is_apart, is_silent
+from stepward.errors import StoreError
+from stepward.model.records import Instance
+from stepward.running import sinks_of
+from stepward.settings import Settings
+from stepward.store.address import shown
+from stepward.store.contract import Identity, Server
+from stepward.store.opening import identify, inspect
+
+SETTING_COLUMNS = (
+    Column(name="SETTING", least=12),
+    Column(name="VALUE", least=16, middle=True),
+    Column(name="SOURCE", least=8),
+)
+
+
+class Findings(Struct, kw_only=True):
+    """What a check found; ``code`` is the exit code that it comes to."""
+
+    settings: Settings
+    identity: Identity | None = None
+    server: Server | None = None
+    instances: list[Instance] = []
+    problems: list[str] = []
+    warnings: list[str] = []
+    now: float = 0.0
+    code: int = DONE
+
+
+@click.command("check", epilog="Keys under --json: settings, store, server, instances, problems, warnings.")
+@click.argument("target", metavar="[APP]", required=False)
+@json_option
+@store_option
+def check(target: str | None, as_json: bool, store: str | None) -> None:
+    """Check settings, store, server and instances; exit 1 when something is wrong.
+
+    Open alerts, silent instances and live tasks that nobody serves are wrong too; warnings leave the exit code 0.
+    With APP its workflows are compared with what the store has registered.
+    """
+    app = load_app(target) if target is not None else None
+    settings = settings_for(store) if app is None else app.settings
+    if app is not None and store is not None:
+        settings = settings.replaced({"store": store})
+    sinks_of(settings)
+    findings = asyncio.run(_look(settings, app))
+    if as_json:
+        print_json(_fields(findings))
+    else:
+        _print(screen(), findings)
+    if findings.code != DONE:
+        raise Silent(findings.code)
+
+
+async def _look(settings: Settings, app: App | None) -> Findings:
+    try:
+        identity = identify(settings.store)
+        if app is not None and app.name != identity.app:
+            wrong = f"store {shown(settings.store)}: expected the app {app.name!r}, found the store of {identity.app!r}"
+            return Findings(settings=settings, identity=identity, problems=[wrong], code=FAILED)
+        return await _compare(settings, identity, app)
+    except StoreError as error:
+        return Findings(settings=settings, problems=[str(error)], code=code_of(error))
+
+
+async def _compare(settings: Settings, identity: Identity, app: App | None) -> Findings:
+    found = inspect(settings.store)
+    async with operator_client(settings) as client:
+        instances, now = await client.instances(), client.store.now()
+        at_work = [each for each in instances if each.alive and not is_silent(each, now)]
+        tasks = await standstill.live_tasks(client)
+        problems = [
+            *standstill.silent(instances, now),
+            *standstill.unserved(tasks, at_work),
+            *standstill.unoffered(await client.agents()),
+            *standstill.unseen(await client.alerts(standstill.MOST), now),
+            *version_diff.between_schedulers(at_work),
+        ]
+        if app is not None:
+            problems += version_diff.from_registered(app.registry.records(), await client.store.workflows())
+        if found is not None:
+            problems += server.problems(found, settings)
+        return Findings(
+            settings=settings,
+            identity=identity,
+            server=found,
+            instances=instances,
+            problems=problems,
+            warnings=[
+                *standstill.unsupervised(tasks, at_work),
+                *([] if found is None else server.warnings(found, settings, instances)),
+                *_stuck(at_work),
+                *_apart(at_work),
+            ],
+            now=now,
+            code=FAILED if problems else DONE,
+        )
+
+
+def _stuck(instances: list[Instance]) -> list[str]:
+    """Instances at work that lost slots to code which does not stop."""
+    return [
+        f"instance {each.id} (process {each.pid} on {each.host}): expected every call of {health.agent} to stop at its "
+        f"complete-by, found {health.stuck} of {health.capacity} that do not; look at their code, and end the process"
+        for each in instances
+        for health in each.health
+        if health.stuck
+    ]
+
+
+def _apart(instances: list[Instance]) -> list[str]:
+    """Hosts at work whose wall clock is not the store's: their logs and the times that they show are off by as much."""
+    hosts = {each.host: each.ahead for each in instances if is_apart(each) and each.ahead is not None}
+    return [
+        f"host {host}: expected a wall clock within {APART_SECONDS:g} s of the store's, found it {abs(ahead):,.1f} s "
+        f"{'ahead' if ahead > 0 else 'behind'}; tasks follow the store's, but its logs do not: set it by NTP"
+        for host, ahead in sorted(hosts.items())
+    ]
+
+
+def _fields(findings: Findings) -> dict[str, object]:
+    identity = findings.identity
+    return {
+        "settings": [described._asdict() for described in findings.settings.describe()],
+        "store": None if identity is None else structs.asdict(identity),
+        "server": None if findings.server is None else to_builtins(findings.server),
+        "instances": [plain(instance) for instance in findings.instances],
+        "problems": findings.problems,
+        "warnings": findings.warnings,
+    }
+
+
+def _print(console: Console, findings: Findings) -> None:
+    rows = [
+        [Cell(name), Cell(value), Cell(source, "dim" if source == "default" else "cyan")]
+        for name, value, source in findings.settings.describe()
+    ]
+    print_table(SETTING_COLUMNS, rows, "")
+    if findings.identity is not None:
+        who = findings.identity
+        version = f"schema version {who.schema_version} of {who.newest_version}"
+        ident = "" if who.id is None else f", identity {clean(who.id)}"
+        console.print(Text(f"\nStore of {clean(who.app)}, {version}{ident}", style="bold"))
+        if findings.server is not None:
+            server.print_server(console, findings.server)
+        live = [instance_row(each, findings.now) for each in findings.instances if each.alive]
+        print_table(INSTANCE_COLUMNS, live, "No instance is alive.", title="Live instances")
+    console.print()
+    for warning in findings.warnings:
+        console.print(Text(f"! {clean(warning)}", style="yellow"))
+    for problem in findings.problems:
+        console.print(Text(f"✗ {clean(problem)}", style="red"))
+    console.print(_last_line(len(findings.problems), len(findings.warnings)))
+
+
+def _last_line(problems: int, warnings: int) -> Text:
+    counted = f"{warnings} warning{'' if warnings == 1 else 's'}"
+    if problems:
+        more = f", and {counted}" if warnings else ""
+        return Text(f"✗ {problems} {'thing is' if problems == 1 else 'things are'} wrong{more}.", style="red")
+    return Text(f"! {counted}; nothing else is wrong.", "yellow") if warnings else Text("✓ Nothing is wrong.", "green")

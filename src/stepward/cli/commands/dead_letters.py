@@ -1,0 +1,94 @@
+"""``dead-letters``: messages that nobody could use, until an operator puts them back or throws them away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from msgspec import structs
+
+from stepward.cli.commands.alerts import GREATEST
+from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
+from stepward.cli.output.json_output import keys, plain, print_json
+from stepward.cli.output.screen import print_table
+from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.times import span
+from stepward.client import Client
+from stepward.model.records import DeadLetter
+
+LIMIT = 100
+NUMBERS = click.argument("numbers", metavar="NUMBER…", nargs=-1, required=True, type=click.IntRange(1, GREATEST))
+
+COLUMNS = (
+    Column(name="NO", right=True),
+    Column(name="AGE", right=True),
+    Column(name="QUEUE", least=10, middle=True),
+    Column(name="TRIES", right=True),
+    Column(name="REASON", least=16),
+)
+
+
+@click.group("dead-letters", invoke_without_command=True, epilog=keys(DeadLetter))
+@click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="How many at most.")
+@json_option
+@store_option
+@click.pass_context
+def dead_letters(context: click.Context, limit: int, as_json: bool, store: str | None) -> None:
+    """List messages that nobody could use, newest first; `put-back NUMBER` and `discard NUMBER` act."""
+    if context.invoked_subcommand is None:
+        run_with_client(store, _list, limit=limit, as_json=as_json)
+
+
+@dead_letters.command("put-back")
+@NUMBERS
+@with_client
+async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
+    """Put dead letters into their queues again, as new; the audit keeps who."""
+    _tell(numbers, await client.put_back(*numbers), "put back")
+
+
+@dead_letters.command("discard")
+@NUMBERS
+@with_client
+async def discard(client: Client, numbers: tuple[int, ...]) -> None:
+    """Throw dead letters away for good; the audit keeps who."""
+    _tell(numbers, await client.discard(*numbers), "thrown away")
+
+
+def _tell(numbers: Sequence[int], found: Sequence[int], done: str) -> None:
+    for number in dict.fromkeys(numbers):
+        if number in found:
+            click.echo(f"dead letter {number}: {done}")
+        else:
+            complain(f"dead letter {number}: expected one in store, found none such; look at `stepward dead-letters`")
+    if set(numbers) - set(found):
+        raise Silent(FAILED)
+
+
+async def _list(client: Client, *, limit: int, as_json: bool) -> None:
+    found = await client.dead_letters(limit)
+    if as_json:
+        print_json([_fields(letter) for letter in found])
+        return
+    now = client.store.now()
+    print_table(COLUMNS, [_row(letter, now) for letter in found], "No dead letters.")
+    if len(found) == limit:
+        click.echo(f"The newest {limit:,}; --limit shows more.")
+
+
+def _fields(letter: DeadLetter) -> dict[str, Any]:
+    """What is in a body need not be JSON: that may be why it is here."""
+    text = letter.body.decode(errors="backslashreplace")
+    return plain(structs.replace(letter, body=b"null")) | {"body": text}
+
+
+def _row(letter: DeadLetter, now: float) -> list[Cell]:
+    return [
+        Cell(str(letter.number)),
+        Cell(span(now - letter.buried_at), "dim"),
+        Cell(letter.queue, "cyan"),
+        Cell(str(letter.tries), "dim"),
+        Cell(letter.reason, "red"),
+    ]

@@ -1,0 +1,120 @@
+"""``run``, ``scheduler``, ``agent``, ``submission``, ``supervisor``: actors at work until a signal ends them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from stepward.app import App
+from stepward.cli.failures import Silent, code_of
+from stepward.cli.input.operator_store import settings_for
+from stepward.cli.input.targets import app_or_store, load_app
+from stepward.cli.processes.group import MOST_PROCESSES, serve_group
+from stepward.cli.processes.logs import log_to_stderr
+from stepward.cli.processes.parent_link import Tether
+from stepward.cli.processes.serving import EVERY_ACTOR, Actors, serve, serve_tethered
+from stepward.errors import DeclarationError, SettingsError, StepwardError
+from stepward.supervisor.report import PassReport
+
+app_argument = click.argument("target", metavar="APP")
+
+
+@click.command("run")
+@app_argument
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MOST_PROCESSES),
+    metavar="N",
+    help=f"In N processes of their own, 1 to {MOST_PROCESSES}; one that dies is begun anew.",
+)
+@click.option("--child", type=(int, int), hidden=True)
+def run(target: str, processes: int | None, child: tuple[int, int] | None) -> None:
+    """Run every actor of APP, in this process or in N others."""
+    if child is not None:
+        _run_tethered(target, Tether(*child))
+    elif processes is not None:
+        serve_group(load_app(target), target, processes)
+    else:
+        serve(load_app(target), EVERY_ACTOR)
+
+
+@click.command("scheduler")
+@app_argument
+def scheduler(target: str) -> None:
+    """Run a Scheduler of APP alone."""
+    app = load_app(target)
+    if app.agents:
+        _need_queues(app, "a Scheduler in a process of its own")
+    serve(app, Actors(scheduler=True))
+
+
+@click.command("agent")
+@app_argument
+@click.option("--only", multiple=True, metavar="NAME", help="Only this Agent; may be given again.")
+def agent(target: str, only: tuple[str, ...]) -> None:
+    """Run the Agents of APP alone."""
+    app = load_app(target)
+    _need_queues(app, "Agents in a process of their own")
+    serve(app, Actors(agents=only or True))
+
+
+@click.command("submission")
+@app_argument
+def submission(target: str) -> None:
+    """Run the submissions of APP alone: messages from its queues, and rows of its outboxes, become tasks."""
+    app = load_app(target)
+    if not app.submissions and not app.outboxes:
+        raise DeclarationError(
+            f"APP {target}: expected an App with a submission, found {app.name} without any; "
+            "declare one with app.submission(queue, accept=…), or an outbox with app.relay(address)"
+        )
+    serve(app, Actors(submission=True))
+
+
+@click.command("supervisor")
+@click.argument("target", metavar="APP_OR_STORE", required=False)
+@click.option("--once", is_flag=True, help="Do what is due now, and end (for cron).")
+def supervisor(target: str | None, once: bool) -> None:
+    """Run a Supervisor alone; it needs no code of the application."""
+    app = app_or_store(target or settings_for(None).store)
+    if not once:
+        serve(app, Actors(supervisor=True))
+        return
+    log_to_stderr(app.settings.log_level)
+    click.echo(_told(asyncio.run(app.supervise_once())))
+
+
+def _run_tethered(target: str, tether: Tether) -> None:
+    """As a child of a group; what goes wrong is the group's to say, once for all."""
+    try:
+        serve_tethered(load_app(target), EVERY_ACTOR, tether)
+    except StepwardError as error:
+        tether.failed(str(error))
+        raise Silent(code_of(error)) from error
+
+
+def _need_queues(app: App, who: str) -> None:
+    if app.settings.transport == "local":
+        raise SettingsError(
+            f"transport: expected store for {who}, found local, whose queues no other process sees; "
+            "set STEPWARD_TRANSPORT=store, or use `stepward run`"
+        )
+
+
+def _told(report: PassReport) -> str:
+    """What a pass did, in words."""
+    if not report.led:
+        return "Another Supervisor leads: nothing was done here."
+    counts = {
+        "instances fenced": report.fenced,
+        "tasks freed": report.freed,
+        "steps judged": report.judged,
+        "tasks expired": report.expired_tasks,
+        "alerts raised for what nobody serves": report.unserved,
+        "alerts delivered": report.delivered,
+        "alerts refused": report.refused,
+        "tasks purged": report.purged,
+    }
+    done = [f"{count} {what}" for what, count in counts.items() if count]
+    return f"One pass: {', '.join(done) or 'nothing was due'}."

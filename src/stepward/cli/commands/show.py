@@ -1,0 +1,208 @@
+"""``show``: one task whole, with what can be done about it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import click
+from rich.box import ROUNDED
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from stepward.cli.commands.alerts import ALERT_COLUMNS, alert_row
+from stepward.cli.commands.steps import STEP_COLUMNS, step_row
+from stepward.cli.input.operator_store import json_option, with_client
+from stepward.cli.output.json_output import keys, plain, print_json
+from stepward.cli.output.screen import print_table, screen, state_cell
+from stepward.cli.output.text_width import clean, cut_middle
+from stepward.cli.output.times import full, took
+from stepward.cli.task_view.failed_attempts import print_attempts, print_own_traceback
+from stepward.cli.task_view.hindrances import hindrances
+from stepward.cli.task_view.next_actions import advise, print_advice
+from stepward.cli.task_view.plan import plan_fields, print_plan
+from stepward.cli.task_view.relatives import family, print_children
+from stepward.client import Client, TaskStatus
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.stopped_tasks import is_stopped
+
+MOST_NAMES = 5
+ALERTS = 1_000
+OF_RECORD = ("input", "output", "reply_to", "events")
+MORE = ("steps_total", *OF_RECORD, "plan", "waiting_signals", "steps", "open_alerts")
+LABEL = 11
+BESIDE_TITLE = 6
+LONGEST_VALUE = 2_000
+USUAL_PRIORITY = 5
+OF_ATTEMPTS = frozenset({"attempt", "earlier", "expired", "failure", "failures", "traceback"})
+"""What a task's error says of its step's attempts: that stands below, step by step."""
+OF_DOUBT = frozenset({"maybe_done"})
+"""What it says as well where it names the steps in doubt."""
+
+Lines = list[tuple[str, Text | str]]
+"""What the header says, each under its label."""
+
+
+@click.command("show", epilog=keys(TaskStatus, without=("steps",), more=MORE))
+@click.argument("id")
+@json_option
+@with_client
+async def show(client: Client, id: str, as_json: bool) -> None:
+    """Show task ID: where it stands, its plan, its steps, its open alerts, and what to do next."""
+    record = await client.record(id)
+    status, steps = await client.task(id).status(), await client.task(id).steps()
+    plan = await client.plan(record.workflow, record.version)
+    alerts = [alert for alert in await client.alerts(ALERTS) if alert.task == record.uid]
+    signals = await _signals(client, record)
+    if as_json:
+        more = {
+            "waiting_signals": dict(signals),
+            "steps": [plain(step) for step in steps],
+            "open_alerts": [plain(alert) for alert in alerts],
+        }
+        print_json(_fields(record, status) | {"plan": plan and plan_fields(plan, steps)} | more)
+        return
+    now, console = client.store.now(), screen()
+    rows = await client.store.steps(id)
+    relatives = await family(client, record, rows)
+    attempts = sum(step.failure_count for step in rows)
+    lines = (
+        _lines(record, status, relatives.parent, now, attempts)
+        + await hindrances(client, record, rows)
+        + _waiting(signals)
+    )
+    console.print(_header(lines, status, console.width))
+    print_children(console, relatives.children)
+    print_own_traceback(console, status.error)
+    print_advice(console, await advise(client, record, status))
+    if plan:
+        print_plan(plan, steps)
+    if steps:
+        print_table(STEP_COLUMNS, [step_row(step, now, waits=is_stopped(record)) for step in steps], "", title="Steps")
+        print_attempts(console, steps)
+    if alerts:
+        print_table(ALERT_COLUMNS, [alert_row(alert, now) for alert in alerts], "", title="Open alerts")
+
+
+async def _signals(client: Client, record: Task) -> Counter[str]:
+    """By name, the signals that came and that the workflow has not taken: the first thousand or so."""
+    untaken = [] if record.state in TASK_ENDS else await client.store.outlived_inbox([record.uid], ("", 0))
+    return Counter(row.name for row in untaken if row.kind is InboxKind.SIGNAL)
+
+
+def _waiting(signals: Counter[str]) -> Lines:
+    shown = ", ".join(f"{name} × {count:,}" for name, count in signals.most_common(MOST_NAMES))
+    more = "" if len(signals) <= MOST_NAMES else f", and {len(signals) - MOST_NAMES} other names"
+    return [("signals", f"came and not taken yet: {shown}{more}")] if signals else []
+
+
+def _fields(record: Task, status: TaskStatus) -> dict[str, Any]:
+    counts = {"steps_total": status.steps, "steps_done": status.steps_done}
+    fields = {name: value for name, value in plain(status).items() if name != "steps"}
+    more = {name: value for name, value in plain(record).items() if name in OF_RECORD}
+    return fields | counts | more
+
+
+def _header(lines: Lines, status: TaskStatus, width: int) -> Panel:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(width=LABEL, no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for label, value in lines:
+        grid.add_row(label, Text(clean(value)) if isinstance(value, str) else value)
+    return Panel(
+        grid,
+        title=Text(cut_middle(status.id, width - BESIDE_TITLE), style="bold"),
+        title_align="left",
+        box=ROUNDED,
+        width=width,
+        border_style=state_cell(status.state).style,
+    )
+
+
+def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> Lines:
+    state = state_cell(status.state)
+    lines: Lines = [
+        ("state", Text.assemble((state.text, state.style), f"  {_stage(status)}")),
+        ("workflow", f"{status.workflow}@{status.version}"),
+        ("arguments", _shown(record.input)),
+        ("created", full(status.created_at, now)),
+    ]
+    if status.finished_at is not None:
+        lines.append(
+            ("ended", f"{full(status.finished_at, now)}, took {took(status.created_at, status.finished_at, now)}")
+        )
+    if len(status.id) > len("0" * 36):
+        lines.insert(0, ("id", status.id))
+    return lines + _circumstances(record, status, parent, now, attempts) + _outcome(record, status)
+
+
+def _stage(status: TaskStatus) -> str:
+    waits = f", waits for {status.waits_for}" if status.state is TaskState.WAITING and status.waits_for else ""
+    run = f", run {status.run}" if status.run > 1 else ""
+    steps = f"{status.steps_done} of {status.steps} steps"
+    done = steps if status.progress.total is None else f"{status.progress} stages"
+    return clean(f"{done} done{run}{waits}")
+
+
+def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> Lines:
+    lines: Lines = [("locked by", status.locked_by or "nobody")]
+    if status.complete_by is not None:
+        lines.append(("complete by", full(status.complete_by, now)))
+    if status.deadline is not None:
+        lines.append(("deadline", full(status.deadline, now)))
+    lines.append(("failures", _failures(status, attempts)))
+    if status.priority != USUAL_PRIORITY or status.fairness_key is not None:
+        key = "" if status.fairness_key is None else f", in turn as {status.fairness_key}"
+        lines.append(("priority", f"{status.priority}{key}"))
+    if status.labels:
+        lines.append(("labels", ", ".join(f"{name}={value}" for name, value in status.labels.items())))
+    if record.reply_to is not None:
+        lines.append(("reply to", f"{record.reply_to}, events told: {record.events}"))
+    if parent is not None:
+        lines.append(("parent", f"{parent}, as its step {record.parent_step}"))
+    return lines
+
+
+def _failures(status: TaskStatus, attempts: int) -> str:
+    """How often it failed, and of what: ``attempts`` of steps, and what is counted on no step."""
+    others = status.failure_count - attempts
+    if not status.failure_count or others < 0:
+        return f"{status.failure_count}"
+    kinds = ["takeover from a Scheduler that died"]
+    kinds += ["its own complete-by"] if status.deadline is not None else []
+    kinds += ["earlier runs"] if status.run > 1 else []
+    parts = [f"{attempts} by attempts of its steps"] if attempts else []
+    parts += [f"{others} by {' or '.join(kinds)}"] if others else []
+    return f"{status.failure_count}: {', '.join(parts)}"
+
+
+def _outcome(record: Task, status: TaskStatus) -> Lines:
+    result: Lines = [] if record.output is None else [("result", _shown(record.output))]
+    if status.error is None:
+        return result
+    known = dict(status.error)
+    title = f"{known.pop('type', 'error')}: {known.pop('message', '')}"
+    hidden = OF_ATTEMPTS | OF_DOUBT if known.get("in_doubt") else OF_ATTEMPTS
+    rest = {name: value for name, value in known.items() if value and name not in hidden}
+    style = "red" if status.state is TaskState.ERROR else ""
+    return [
+        *result,
+        ("error", Text(clean(title), style=style)),
+        *((name.replace("_", " "), _text(value)) for name, value in rest.items()),
+    ]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shown(payload: bytes) -> str:
+    text = payload.decode(errors="backslashreplace")
+    return (
+        text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… ({len(payload):,} bytes; whole with --json)"
+    )

@@ -1,0 +1,78 @@
+"""``steps``: every step that a task asked for, in order."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from stepward.cli.input.operator_store import json_option, with_client
+from stepward.cli.output.json_output import keys, plain, print_json
+from stepward.cli.output.screen import print_table, state_cell
+from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.times import NOTHING, relative, took
+from stepward.cli.task_view.failed_attempts import one_line
+from stepward.client import Client
+from stepward.client.handle import StepRecord
+from stepward.model.states import StepState
+from stepward.model.stopped_tasks import is_stopped
+
+STEP_COLUMNS = (
+    Column(name="KEY", least=12, middle=True),
+    Column(name="STATE"),
+    Column(name="ATTEMPT", right=True, spare=True, drops=2),
+    Column(name="FAILURES", right=True, spare=True, drops=3),
+    Column(name="TOOK", right=True),
+    Column(name="COMPLETE BY", spare=True, drops=1),
+    Column(name="RESULT / ERROR", least=12),
+)
+LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+LONGEST_RESULT = 500
+
+
+@click.command("steps", epilog=keys(StepRecord))
+@click.argument("id")
+@json_option
+@with_client
+async def steps(client: Client, id: str, as_json: bool) -> None:
+    """List the steps of task ID, with their payloads under --json."""
+    record, found = await client.record(id), await client.task(id).steps()
+    if as_json:
+        print_json([plain(step) for step in found])
+        return
+    now = client.store.now()
+    print_table(STEP_COLUMNS, [step_row(step, now, waits=is_stopped(record)) for step in found], "No steps yet.")
+
+
+def step_row(step: StepRecord, now: float, *, waits: bool) -> list[Cell]:
+    """A step as a row of its table; ``waits``: its task goes on only with code that fits."""
+    is_going_on = step.state in LIVE and not waits
+    return [
+        Cell(step.key if step.run == 1 else f"{step.run}: {step.key}"),
+        state_cell(step.state),
+        Cell(str(step.attempt), "" if step.attempt > 1 else "dim"),
+        Cell(str(step.failure_count), "yellow" if step.failure_count else "dim"),
+        Cell(took(step.started_at, step.finished_at, now) if is_going_on or step.finished_at else NOTHING, "dim"),
+        Cell(relative(step.complete_by, now) if step.state in LIVE else NOTHING, "dim"),
+        _outcome(step, now, waits=waits),
+    ]
+
+
+def _outcome(step: StepRecord, now: float, *, waits: bool) -> Cell:
+    said = ["set aside"] if step.set_aside_at is not None else []
+    said += ["waits with its task for code that fits"] if waits and step.state in LIVE else []
+    said += ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
+    if step.progress is not None and step.state in LIVE:
+        told = f"told {json.dumps(step.progress, ensure_ascii=False)} {relative(step.progress_at, now)}"
+        said.insert(0 if step.state is StepState.RUNNING else len(said), told)
+    if step.deferred_at is not None and step.state is StepState.RUNNING:
+        said.append("waits to be finished from outside")
+    if step.error is not None:
+        said.append(
+            one_line(step.error)
+            if isinstance(step.error, dict) and step.error.get("message")
+            else json.dumps(step.error)
+        )
+    elif step.output is not None:
+        said.append(json.dumps(step.output, ensure_ascii=False)[:LONGEST_RESULT])
+    return Cell(": ".join(said), "red" if step.state is StepState.FAILED else "")

@@ -1,0 +1,79 @@
+"""``tasks``: a line for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from stepward.cli.input.arguments import label as read_label
+from stepward.cli.input.operator_store import json_option, with_client
+from stepward.cli.output.json_output import keys, plain, print_json
+from stepward.cli.output.screen import print_table, state_cell
+from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.times import span
+from stepward.client import Client, TaskStatus
+from stepward.model.failures import titled
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.stopped_tasks import WAITS_FOR
+
+LIMIT = 50
+MOST = 10_000
+"""What a listing does not know."""
+
+COLUMNS = (
+    Column(name="ID", least=14, middle=True),
+    Column(name="WORKFLOW", least=8, middle=True),
+    Column(name="STATE"),
+    Column(name="FAILURES", right=True, spare=True),
+    Column(name="AGE", right=True),
+    Column(name="WAITS FOR / ERROR", least=12),
+)
+
+
+@click.command("tasks", epilog=keys(TaskStatus, without=("steps",), more=("steps_total",)))
+@click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only such tasks.")
+@click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
+@click.option("--label", metavar="K=V", help="Only tasks with that label.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=LIMIT, show_default=True, help="How many at most.")
+@json_option
+@with_client
+async def tasks(
+    client: Client, state: str | None, workflow: str | None, label: str | None, limit: int, as_json: bool
+) -> None:
+    """List tasks, newest first."""
+    wanted = None if label is None else read_label(label)
+    found = await client.tasks(state=state, workflow=workflow, label=wanted, limit=limit)
+    if as_json:
+        print_json([task_fields(task) for task in found])
+        return
+    now = client.store.now()
+    print_table(COLUMNS, [_row(task, now) for task in found], "No such tasks.")
+    if len(found) == limit:
+        click.echo(f"The newest {limit:,}; --limit shows more.")
+
+
+def task_fields(task: TaskStatus) -> dict[str, Any]:
+    """A listed task for programs."""
+    fields = plain(task)
+    return {"steps_total" if name == "steps" else name: value for name, value in fields.items()}
+
+
+def _row(task: TaskStatus, now: float) -> list[Cell]:
+    return [
+        Cell(task.id),
+        Cell(task.workflow, "cyan"),
+        state_cell(task.state),
+        Cell(str(task.failure_count), "yellow" if task.failure_count else "dim"),
+        Cell(span(now - task.created_at), "dim"),
+        _note(task),
+    ]
+
+
+def _note(task: TaskStatus) -> Cell:
+    """Why it stands where it stands; of code that does not fit the record, the place."""
+    if task.waits_for == WAITS_FOR and task.error is not None and task.error.get("place"):
+        return Cell(f"code that fits: {task.error['place']}")
+    if task.error is not None and task.state is not TaskState.PROCESSED:
+        return Cell(titled(task.error), "red" if task.state is TaskState.ERROR else "")
+    return Cell("" if task.state in TASK_ENDS else task.waits_for or "")

@@ -1,0 +1,114 @@
+"""``purge``, ``migrate``, ``version``: the store's upkeep, and what this program is."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+
+import apsw
+import click
+
+import stepward
+from stepward.app import App
+from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
+from stepward.cli.input.targets import load_app
+from stepward.cli.output.json_output import print_json
+from stepward.cli.output.text_width import clean
+from stepward.client import Client
+from stepward.client.handle import actor
+from stepward.clock import Environment
+from stepward.durations import seconds, text
+from stepward.errors import Refused, SettingsError
+from stepward.settings import Settings
+from stepward.store.address import shown
+from stepward.store.contract import Identity
+from stepward.store.opening import identify, missing
+from stepward.supervisor.archive import folder_archive
+from stepward.supervisor.retention import pruning, purging
+
+
+@click.command("purge")
+@click.option("--older-than", metavar="D", help="Else the setting `retention`.")
+@store_option
+def purge(older_than: str | None, store: str | None) -> None:
+    """Delete tasks that ended long ago, other than in error; the setting `archive` has them archived first."""
+    settings = settings_for(store)
+    age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
+    if age is None:
+        raise SettingsError("retention: expected a duration, found never; name one with --older-than")
+    count, records = asyncio.run(_purge(settings, age))
+    where = f", and archived in {clean(settings.archive)}" if settings.archive is not None and count else ""
+    click.echo(f"{count:,} tasks deleted that ended more than {text(age)} ago{where}")
+    if records:
+        click.echo(f"{records:,} of the acts of the audit and of the acknowledged alerts archived and deleted")
+
+
+@click.command("migrate")
+@click.argument("target", metavar="[APP]", required=False)
+@click.option("--dry-run", is_flag=True, help="Print the SQL that would do it, and change nothing.")
+@store_option
+def migrate(target: str | None, dry_run: bool, store: str | None) -> None:
+    """Bring an older store to this program's schema; every actor does so when it starts.
+
+    With APP a store that is not there is made.
+    """
+    if target is not None and dry_run:
+        raise Refused("--dry-run: expected no APP beside it, found one; leave it out, the store knows its application")
+    if target is not None:
+        _make(load_app(target), store)
+        return
+    settings = settings_for(store)
+    before = identify(settings.store)
+    if dry_run:
+        _print_missing(settings.store, before)
+        return
+    asyncio.run(_open(settings.store, before.app))
+    after = identify(settings.store)
+    how = "is" if before.schema_version == after.schema_version else f"was {before.schema_version}, is"
+    click.echo(f"{shown(settings.store)} (app {after.app}): schema version {how} {after.schema_version}")
+
+
+def _make(app: App, store: str | None) -> None:
+    settings = app.settings if store is None else app.settings.replaced({"store": store})
+    asyncio.run(_open(settings.store, app.name))
+    click.echo(f"{shown(settings.store)} (app {clean(app.name)}): the store is there, and of this program's schema")
+
+
+def _print_missing(store: str, found: Identity) -> None:
+    """SQL with comments: what is printed may be run as it is."""
+    click.echo(
+        f"-- {shown(store)} (app {clean(found.app)}): schema version is {found.schema_version}, "
+        f"this program's is {found.newest_version}"
+    )
+    for part in missing(store):
+        click.echo(f"\n{part}")
+
+
+@click.command("version", epilog="Keys under --json: stepward, python, sqlite.")
+@json_option
+def version(as_json: bool) -> None:
+    """Print the version of Stepward and of what it runs on."""
+    versions = {
+        "stepward": stepward.__version__,
+        "python": platform.python_version(),
+        "sqlite": apsw.sqlite_lib_version(),
+    }
+    if as_json:
+        print_json(versions)
+    else:
+        click.echo(f"stepward {versions['stepward']} (Python {versions['python']}, SQLite {versions['sqlite']})")
+
+
+async def _open(store: str, app: str) -> None:
+    async with Client(store, app=app):
+        pass
+
+
+async def _purge(settings: Settings, age: float) -> tuple[int, int]:
+    """How many tasks, and how many acts and alerts."""
+    async with operator_client(settings) as client:
+        store, before, who = client.store, client.store.now() - age, actor()
+        archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
+        tasks = purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
+        records = pruning(store, archive, before, lambda found: store.prune_as(found, who))
+        return sum([count async for count in tasks]), sum([count async for count in records])

@@ -1,0 +1,79 @@
+"""What keeps tasks from going on, or has not been seen to: who should be at work and is not, and open alerts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from stepward.cli.output.times import span
+from stepward.client import AgentStatus, Client
+from stepward.client.agents import AgentState, is_silent
+from stepward.model.records import Alert, Instance, Role, Task
+from stepward.model.states import TaskState
+from stepward.store.contract import TaskFilter
+
+LIVE = (TaskState.PENDING, TaskState.PROCESSING, TaskState.WAITING, TaskState.UNDOING)
+MOST = 1_000
+"""Of each state, and of alerts, so many are looked at."""
+
+
+async def live_tasks(client: Client) -> list[Task]:
+    """Tasks that a Scheduler has to see to, the newest of each state."""
+    return [task for state in LIVE for task in await client.store.tasks(TaskFilter(state=state, limit=MOST))]
+
+
+def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:
+    """A line for each workflow with live tasks that no Scheduler at work serves; one line where there is none."""
+    served = {entry for each in at_work if each.role is Role.SCHEDULER for entry in each.serves}
+    counts = Counter(f"{task.workflow}@{task.version}" for task in tasks)
+    if counts and not any(each.role is Role.SCHEDULER for each in at_work):
+        return [
+            f"Schedulers: expected one at work for {_number(counts.total(), 'live task')}, found none; "
+            "start one: stepward run APP"
+        ]
+    return [
+        f"workflow {name}: expected a Scheduler that serves it, found none for {_number(count, 'live task')}; start one"
+        for name, count in sorted(counts.items())
+        if name not in served
+    ]
+
+
+def unoffered(agents: Iterable[AgentStatus]) -> list[str]:
+    """A line for each Agent that steps wait for and no instance offers."""
+    return [
+        f"Agent {agent.name}: expected an instance that offers it, found none for {_number(agent.asked, 'step')}; "
+        "start one"
+        for agent in agents
+        if agent.state is AgentState.NO_INSTANCE and agent.asked
+    ]
+
+
+def silent(instances: Iterable[Instance], now: float) -> list[str]:
+    """A line for each instance whose lease is over and that nobody has declared dead."""
+    return [
+        f"instance {each.id} (process {each.pid} on {each.host}): expected its lease renewed, found it silent since "
+        f"{span(now - each.expires_at)}, and no Supervisor that declared it dead; look at both"
+        for each in instances
+        if is_silent(each, now)
+    ]
+
+
+def unseen(alerts: Sequence[Alert], now: float) -> list[str]:
+    """One line for all open alerts."""
+    if not alerts:
+        return []
+    kinds = ", ".join(f"{kind} × {count}" for kind, count in sorted(Counter(each.kind for each in alerts).items()))
+    oldest = span(now - min(each.at for each in alerts))
+    return [f"alerts: expected none open, found {kinds}, the oldest since {oldest}; see stepward alerts"]
+
+
+def unsupervised(tasks: Sequence[Task], at_work: Iterable[Instance]) -> list[str]:
+    """A line where tasks are live and no Supervisor is."""
+    if not tasks or any(each.role is Role.SUPERVISOR for each in at_work):
+        return []
+    return ["Supervisors: expected one at work, found none: what fails or runs out of time is not seen to; start one"]
+
+
+def _number(count: int, what: str) -> str:
+    number = f"{count:,} or more" if count >= MOST else f"{count:,}"
+    return f"{number} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""What commands are given: arguments, targets, passwords."""

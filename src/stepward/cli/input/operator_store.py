@@ -1,0 +1,72 @@
+"""How operators reach a store: ``--store``, ``STEPWARD_STORE`` or the settings files; no application code is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import shlex
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stepward.cli.input.passwords import holds_password
+from stepward.client import Client
+from stepward.settings import Settings
+from stepward.store.opening import identify
+
+Work = Callable[..., Coroutine[Any, Any, None]]
+
+store_option = click.option(
+    "--store", metavar="URL", help="The state store; else STEPWARD_STORE or the settings files say it."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, instants in RFC 3339 UTC.")
+
+
+def with_client(work: Work) -> Callable[..., None]:
+    """Make a command of a coroutine that is given a client on the store in question first."""
+
+    @store_option
+    @functools.wraps(work)
+    def command(*args: Any, store: str | None, **options: Any) -> None:
+        run_with_client(store or _store_of(click.get_current_context().parent), work, *args, **options)
+
+    return command
+
+
+def run_with_client(store: str | None, work: Work, *args: Any, **options: Any) -> None:
+    """Run a coroutine that is given a client on that store first."""
+
+    async def run() -> None:
+        async with operator_client(settings_for(store)) as client:
+            await work(client, *args, **options)
+
+    asyncio.run(run())
+
+
+def settings_for(store: str | None) -> Settings:
+    """The settings of this folder and environment, on that store if one is named."""
+    return Settings.load({} if store is None else {"store": store}, os.environ, Path.cwd())
+
+
+@asynccontextmanager
+async def operator_client(settings: Settings) -> AsyncIterator[Client]:
+    """A client under the name that the store itself gives; a store that is not there is not made."""
+    app = identify(settings.store).app
+    async with Client(settings.store, app=app, payload_bytes=settings.payload_bytes) as client:
+        yield client
+
+
+def command_line(*words: str) -> str:
+    """A command as an operator types it here: on the same store as the present one. It repeats no password."""
+    store = _store_of(click.get_current_context(silent=True))
+    if store is not None and holds_password(store):
+        return f'{shlex.join(["stepward", *words])} --store "$STEPWARD_STORE"'
+    return shlex.join(["stepward", *words, *(["--store", store] if store else [])])
+
+
+def _store_of(context: click.Context | None) -> str | None:
+    return None if context is None else context.params.get("store")

@@ -1,0 +1,60 @@
+"""What ``--json`` prints: the fields of the records under their own names, instants in RFC 3339 UTC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from msgspec import Struct, structs
+
+from stepward.cli.output.times import instant
+from stepward.payload import readable
+
+INSTANTS = frozenset(
+    {
+        "acknowledged_at",
+        "at",
+        "buried_at",
+        "complete_by",
+        "created_at",
+        "deadline",
+        "deferred_at",
+        "delivered_at",
+        "expires_at",
+        "finished_at",
+        "opened_at",
+        "progress_at",
+        "started_at",
+        "suspended_at",
+    }
+)
+
+
+def plain(record: Struct) -> dict[str, Any]:
+    """A record as JSON can hold it; payloads are decoded."""
+    return {name: _value(name, value) for name, value in structs.asdict(record).items()}
+
+
+def keys(record: type[Struct], *, without: Iterable[str] = (), more: Iterable[str] = ()) -> str:
+    """The line of a command's help that names the keys of its JSON."""
+    named = [name for name in record.__struct_fields__ if name not in without]
+    return f"Keys under --json: {', '.join([*named, *more])}."
+
+
+def print_json(value: object) -> None:
+    """Write a value to stdout; all that is not ASCII is escaped, so that no payload reaches the terminal as it is."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=True))
+
+
+def _value(name: str, value: object) -> Any:
+    if isinstance(value, Struct):
+        return plain(value)
+    if isinstance(value, list):
+        return [_value(name, each) for each in value]
+    if isinstance(value, dict):
+        return {key: _value(name, each) for key, each in value.items()}
+    if name in INSTANTS and isinstance(value, float):
+        return instant(value)
+    return readable(value) if isinstance(value, bytes) else value

@@ -1,0 +1,95 @@
+"""The screen: as wide as the terminal. A pipe gets no colours, text of 80 columns, and tables that are never cut."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from stepward.cli.output.table import Cell, Column, table
+from stepward.model.states import StepState, TaskState
+
+WIDTH = 80
+NARROWEST = 40
+UNBOUNDED = 1_000_000
+"""Cells for a line that is read by a program: more than any line has."""
+
+LOOKS: dict[str, tuple[str, str]] = {
+    TaskState.PENDING: ("○", "dim"),
+    TaskState.PROCESSING: ("●", "cyan"),
+    TaskState.WAITING: ("◌", "blue"),
+    TaskState.SUSPENDED: ("=", "yellow"),
+    TaskState.UNDOING: ("←", "magenta"),
+    TaskState.PROCESSED: ("✓", "green"),
+    TaskState.UNDONE: ("←", "magenta"),
+    TaskState.CANCELLED: ("×", "dim"),
+    TaskState.ERROR: ("✗", "bold red"),
+    StepState.NOT_STARTED: ("○", "dim"),
+    StepState.RUNNING: ("●", "cyan"),
+    StepState.TO_REPEAT: ("↻", "yellow"),
+    StepState.COMPLETED: ("✓", "green"),
+    StepState.FAILED: ("✗", "bold red"),
+    StepState.ABANDONED: ("×", "yellow"),
+    StepState.SKIPPED: ("-", "dim"),
+    "alive": ("✓", "green"),
+    "ended": ("-", "dim"),
+    "dead": ("✗", "red"),
+}
+"""The sign and the colour of each state."""
+
+
+def screen() -> Console:
+    """A console on stdout; what its encoding lacks is escaped."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    terminal = sys.stdout.isatty()
+    return Console(
+        file=sys.stdout,
+        width=_width(terminal),
+        force_terminal=terminal,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+
+
+def print_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], empty: str, *, title: str | None = None
+) -> None:
+    """Print rows as a table, or the words that say there are none."""
+    console = screen()
+    if title is not None:
+        console.print(Text(f"\n{title}", style="bold"))
+    console.width = room()
+    with console.capture() as drawn:
+        console.print(table(columns, rows, console.width) if rows else Text(empty, style="dim"))
+    for line in drawn.get().splitlines():
+        console.file.write(f"{line.rstrip()}\n")
+
+
+def state_cell(state: str) -> Cell:
+    """A state with its sign, in its colour."""
+    sign, style = LOOKS[state]
+    return Cell(f"{sign} {state}", style)
+
+
+def room() -> int:
+    """Cells that a line may take which stands for one thing: those of the terminal; no end of them in a pipe."""
+    return _width(True) if _wanted() or sys.stdout.isatty() else UNBOUNDED
+
+
+def _width(terminal: bool) -> int:
+    if wanted := _wanted():
+        return max(NARROWEST, wanted)
+    return max(NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns) if terminal else WIDTH
+
+
+def _wanted() -> int:
+    """The columns that the environment asks for, if any."""
+    wanted = os.environ.get("COLUMNS", "")
+    return int(wanted) if wanted.isdecimal() else 0

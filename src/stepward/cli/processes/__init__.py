@@ -1,0 +1,1 @@
+"""Processes that run actors: their start, signals and end."""

@@ -1,0 +1,73 @@
+"""One process of a group, from its beginning to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from contextlib import suppress
+
+from stepward.cli.processes.parent_link import FAILED, READY
+
+REST_SECONDS = 1.0
+"""For what a process that ended has left to read."""
+
+
+class Child:
+    """A running process; ``complaint`` is what it said of why it cannot go on, if anything."""
+
+    def __init__(self, process: Process, line: asyncio.StreamReader, tether: asyncio.StreamWriter) -> None:
+        self._process = process
+        self._tether = tether
+        self._reading = asyncio.create_task(self._read(line))
+        self._ready = asyncio.Event()
+        self.pid = process.pid
+        self.complaint = ""
+
+    @classmethod
+    async def begin(cls, number: int, target: str) -> Child:
+        """Begin it, in this folder and with this environment, on the application of that name."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "stepward", "run", target),
+                *("--child", str(number), str(theirs.fileno())),
+                stdin=DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                # A signal from the keyboard is the parent's to pass on: it may come before a child knows what to do.
+                start_new_session=True,
+            )
+        return cls(process, *await asyncio.open_connection(sock=ours))
+
+    async def is_at_work(self) -> bool:
+        """Wait until it is; False if it ends before that."""
+        ready, ended = (asyncio.ensure_future(wait) for wait in (self._ready.wait(), self._process.wait()))
+        await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        ended.cancel()
+        return self._ready.is_set()
+
+    async def ended(self) -> int:
+        """Wait for its end; the exit code, or the negative number of the signal that killed it."""
+        code = await self._process.wait()
+        await asyncio.wait({self._reading}, timeout=REST_SECONDS)
+        self._reading.cancel()
+        self.cut()
+        return code
+
+    def cut(self) -> None:
+        """Have it drain and end."""
+        self._tether.close()
+
+    def kill(self) -> None:
+        """End it at once."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _read(self, line: asyncio.StreamReader) -> None:
+        with suppress(ConnectionError):
+            while told := (await line.readline()).decode(errors="replace").rstrip("\n"):
+                if told == READY:
+                    self._ready.set()
+                self.complaint = told.removeprefix(FAILED) if told.startswith(FAILED) else self.complaint

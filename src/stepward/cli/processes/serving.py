@@ -1,0 +1,176 @@
+"""Actors at work until a signal: the first one drains, the second ends the process at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from stepward import durations
+from stepward.app import App
+from stepward.cli.failures import DONE, FAILED
+from stepward.cli.output.screen import screen
+from stepward.cli.output.text_width import clean, cut
+from stepward.cli.processes.exit import bound_end, bounded_stop, last_words
+from stepward.cli.processes.logs import log_to_stderr
+from stepward.cli.processes.parent_link import Tether
+from stepward.cli.processes.signals import Signals
+from stepward.host import tune_process
+from stepward.interrupts import pass_interrupt, write_at_once
+from stepward.running import Running
+from stepward.settings import Settings
+from stepward.store.address import shown
+
+LABEL = 12
+
+
+class Actors(NamedTuple):
+    """The actors that a process runs."""
+
+    scheduler: bool = False
+    agents: bool | tuple[str, ...] = False
+    supervisor: bool = False
+    submission: bool = False
+
+
+EVERY_ACTOR = Actors(scheduler=True, agents=True, supervisor=True, submission=True)
+
+
+def serve(app: App, actors: Actors) -> None:
+    """Run these actors of the application until a signal; what they do is logged to stderr."""
+    log_to_stderr(app.settings.log_level)
+    tune_process()
+    _run(_serve(app, actors))
+
+
+def serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
+    """The same as a child of a group, which says on stdout what becomes of this process."""
+    log_to_stderr(app.settings.log_level, process=tether.number)
+    tune_process()
+    _run(_serve_tethered(app, actors, tether))
+
+
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end; code that does not let the event loop close keeps no process from ending."""
+    lifts: list[Callable[[], None]] = []
+
+    async def bounded() -> None:
+        code = FAILED
+        try:
+            await serving
+            code = DONE
+        finally:
+            lifts.append(bound_end(code))
+
+    try:
+        with asyncio.Runner() as runner:
+            _run_on(runner.get_loop(), bounded())
+    finally:
+        # From here on it is whoever called: a command has a bound of its own, a test goes on.
+        for lift in lifts:
+            lift()
+
+
+def _run_on(loop: asyncio.AbstractEventLoop, serving: Coroutine[Any, Any, None]) -> None:
+    """Run it to its end, though code of the application may stop the loop.
+
+    asyncio lets ``SystemExit`` and ``KeyboardInterrupt`` of a callback, or of a task beside the call, out of the loop.
+    """
+    task = loop.create_task(serving)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
+            if task.done():
+                raise
+            pass_interrupt(error)
+            loop.call_exception_handler(
+                {"message": "code of the application stopped the event loop", "exception": error}
+            )
+
+
+def patience(settings: Settings) -> float:
+    """Seconds within which a process that is told to end has to be gone: past its lease it would help nobody."""
+    return settings.drain + settings.lease
+
+
+def header(app: App, actors: Actors, more: dict[str, str]) -> None:
+    """Say what runs here."""
+    _tell(screen(), app, _roles(app, actors) | more)
+
+
+def say(line: str) -> None:
+    """Write a line to stdout at once."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def say_draining(settings: Settings) -> None:
+    """Say what the first signal begins, whatever hangs."""
+    write_at_once(sys.stdout, f"Draining for up to {durations.text(settings.drain)}; a second signal ends it at once.")
+
+
+async def _serve(app: App, actors: Actors) -> None:
+    signals = Signals(told=lambda: say_draining(app.settings))
+    with bounded_stop(patience(app.settings)) as ends:
+        async with app.running(**actors._asdict()) as running:
+            header(app, actors, {})
+            say("Ready; SIGTERM or ^C drains.")
+            await _until_told(running, signals.stop, ends)
+    say(last_words())
+
+
+async def _serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
+    signals = Signals()
+    loop = asyncio.get_running_loop()
+
+    def cut_off() -> None:
+        with suppress(RuntimeError):  # the loop is closed already
+            loop.call_soon_threadsafe(signals.drain)
+
+    tether.hold(cut_off, patience(app.settings))
+    with bounded_stop(patience(app.settings)) as ends:
+        async with app.running(**actors._asdict()) as running:
+            tether.ready()
+            await _until_told(running, signals.stop, ends)
+
+
+async def _until_told(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> None:
+    """Wait for a signal, or for an actor that ends by a bug: then raise that."""
+    working = asyncio.ensure_future(running.wait())
+    stopped = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+    finally:
+        ends()
+        working.cancel()
+        stopped.cancel()
+
+
+def _roles(app: App, actors: Actors) -> dict[str, str]:
+    served = ", ".join(f"{name}@{version}" for name, version in app.registry.workflows)
+    chosen = [each for each in app.agents if actors.agents is True or (actors.agents and each.name in actors.agents)]
+    every = durations.text(app.settings.supervisor_every)
+    return {
+        "scheduler": (served or "no workflows") if actors.scheduler else "",
+        "agents": ", ".join(f"{agent.name} ×{agent.concurrency}" for agent in chosen),
+        "supervisor": f"every {every}" if actors.supervisor else "",
+        "submission": ", ".join(each.queue for each in app.submissions) if actors.submission else "",
+    }
+
+
+def _tell(console: Console, app: App, roles: dict[str, str]) -> None:
+    where = {"store": shown(app.settings.store), "transport": app.settings.shown("transport")}
+    console.print(Text(f"stepward runs {app.name} (process {os.getpid()})", style="bold"))
+    for name, value in (where | roles).items():
+        if value:
+            line = cut(clean(value), console.width - LABEL - 2)
+            console.print(Text.assemble("  ", (name.ljust(LABEL), "dim"), line), soft_wrap=True)

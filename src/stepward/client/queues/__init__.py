@@ -1,0 +1,1 @@
+"""An application's queues, for processes that submit and read events."""

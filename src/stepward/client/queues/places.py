@@ -1,0 +1,111 @@
+"""Where the queues of an application stand: in its store, or with a broker."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from stepward.clock import Environment
+from stepward.events import Hints, Observers
+from stepward.store.change_watcher import Watcher
+from stepward.store.contract import Store
+from stepward.store.opening import open_store
+from stepward.transport.broker.dead_letters import burying
+from stepward.transport.opening import broker_queues, is_broker
+from stepward.transport.queues.queues import AppQueues, StoreQueues
+
+POLL = 1.0
+
+
+class Place(Protocol):
+    """The queues of one application, and what is needed to reach them."""
+
+    @property
+    def queues(self) -> AppQueues:
+        """The queues."""
+        ...
+
+    def now(self) -> float:
+        """The time by which messages are dated."""
+        ...
+
+    async def open(self) -> None:
+        """Connect."""
+        ...
+
+    async def close(self) -> None:
+        """Let go."""
+        ...
+
+
+def place_of(address: str | Store, app: str, environment: Environment) -> Place:
+    """The place at that address, or in that store. Raises SettingsError."""
+    if isinstance(address, str) and is_broker(address):
+        return BrokerPlace(address, app, environment)
+    return StorePlace(address, app, environment)
+
+
+def queues_beside(store: Store, transport: str | None, app: str, environment: Environment) -> AppQueues:
+    """The queues of an application whose store is open: with the broker that is its transport, or in the store."""
+    if transport is None or not is_broker(transport):
+        return StoreQueues(store.messages, poll=POLL)
+    return broker_queues(
+        transport,
+        app=app,
+        now=store.now,
+        environment=environment,
+        observers=Observers(),
+        bury=burying(store.messages),
+    )
+
+
+class StorePlace:
+    """See ``Place``; a store that was open already stays so."""
+
+    def __init__(self, address: str | Store, app: str, environment: Environment) -> None:
+        self._owns_store = isinstance(address, str)
+        self._store: Store = (
+            open_store(address, app=app, environment=environment) if isinstance(address, str) else address
+        )
+        self.queues = StoreQueues(self._store.messages, poll=POLL)
+        hints = Hints()
+        hints.listen(self.queues.wake)
+        self._watcher = Watcher(self._store, hints)
+
+    def now(self) -> float:
+        """See ``Place.now``."""
+        return self._store.now()
+
+    async def open(self) -> None:
+        """See ``Place.open``."""
+        if self._owns_store:
+            await self._store.open()
+        self._watcher.start()
+
+    async def close(self) -> None:
+        """See ``Place.close``."""
+        await self._watcher.stop()
+        await self.queues.close()
+        if self._owns_store:
+            await self._store.close()
+
+
+class BrokerPlace:
+    """See ``Place``; who knows the broker alone dates by the clock of its host."""
+
+    def __init__(self, address: str, app: str, environment: Environment) -> None:
+        self.now = environment.clock.wall
+        self.queues = broker_queues(
+            address, app=app, now=self.now, environment=environment, observers=Observers(), bury=None
+        )
+
+    async def open(self) -> None:
+        """See ``Place.open``."""
+        try:
+            await self.queues.open()
+        except BaseException:
+            await self.queues.close()
+            raise
+
+    async def close(self) -> None:
+        """See ``Place.close``."""
+        await self.queues.close()

@@ -1,0 +1,105 @@
+"""The door of processes that know queues alone: they post what they want done, and hear what became of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from stepward.client.queues.events import Readers, StatusEvents
+from stepward.client.queues.places import place_of
+from stepward.client.submitting import validation
+from stepward.clock import Environment
+from stepward.errors import Refused
+from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
+from stepward.model.messages.requests import submission_queue
+from stepward.payload import PAYLOAD_BYTES, encode
+from stepward.store.contract import Store
+
+NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+TYPE = "stepward.submission"
+
+
+class Queues:
+    """An application's queues by their address; use it as ``async with Queues(address, app=name)``.
+
+    With a broker they are the broker's (``nats://…``, ``amqp://…``), and no store is needed; else they stand in the
+    state store, whose address this is. A store that is open already may be given in its place. What is posted names
+    ``store_id``, the identity that ``stepward check`` shows, if one is given: another store refuses it.
+    """
+
+    def __init__(
+        self,
+        address: str | Store,
+        *,
+        app: str,
+        store_id: str | None = None,
+        environment: Environment | None = None,
+        payload_bytes: int = PAYLOAD_BYTES,
+    ) -> None:
+        self._app = validation.app_name(app)
+        if not isinstance(address, str) and not hasattr(address, "messages"):
+            raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
+        self._missing = "not entered yet; enter it first" if isinstance(address, str) else None
+        """What keeps it from being used, if anything."""
+        if store_id is not None and not (isinstance(store_id, str) and 0 < len(store_id) <= LONGEST_ATTRIBUTE):
+            raise Refused(f"Queues: expected the identity of a store, found {store_id!r:.80}; see stepward check")
+        self._store_id = store_id
+        self._environment = environment or Environment()
+        self._limit = payload_bytes
+        self._place = place_of(address, app, self._environment)
+        self._queues = self._place.queues
+        self._readers = Readers(self._queues)
+
+    async def __aenter__(self) -> Queues:
+        await self._place.open()
+        self._missing = None
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._missing = "closed; open another"
+        await self._readers.close()
+        await self._place.close()
+
+    async def post(self, queue: str, data: Any, *, id: validation.Id | None = None, reply_to: str | None = None) -> str:
+        """Post what is to be done to a submission queue; returns the message's id once it is durable.
+
+        The id becomes the task's; a message that is posted again under it is accepted once. Word of the task comes
+        to ``reply_to``, a private response queue. Raises Refused for what no submission would take, and for what is
+        too large for a broker; TransportError while the queue cannot be reached.
+        """
+        self._check_entered()
+        if not isinstance(queue, str) or not NAME.fullmatch(queue):
+            raise Refused(f"queue: expected a name of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}")
+        known = self._environment.new_uid() if id is None else validation.task_id(id)
+        event = CloudEvent(
+            id=known,
+            source=f"/stepward/{self._app}",
+            type=TYPE,
+            time=instant(self._place.now()),
+            replyto=validation.reply_queue(reply_to, self._app),
+            datacontenttype="application/json",
+            store=self._store_id,
+            data=msgspec.Raw(encode(data, f"message {known}", limit=self._limit)),
+            specversion="1.0",
+        )
+        await self._queues.put(submission_queue(self._app, queue), [(encode_event(event), None)])
+        return known
+
+    def events(self, queue: str) -> StatusEvents:
+        """The status events of a private response queue, from where its last reader left off."""
+        self._check_entered()
+        return self._readers.open(validation.own_queue(queue, self._app))
+
+    def watch(self, queue: str) -> StatusEvents:
+        """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen.
+
+        RabbitMQ shows what is told from then on.
+        """
+        self._check_entered()
+        return StatusEvents(self._queues, validation.own_queue(queue, self._app), watches=True)
+
+    def _check_entered(self) -> None:
+        if self._missing is not None:
+            raise Refused(f"Queues: expected use within `async with Queues(…) as queues`, found it {self._missing}")

@@ -1,0 +1,74 @@
+"""Submission within an open transaction: one of ours, or the application's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeGuard
+
+from stepward.client.submitting.preparation import Known
+from stepward.model.plan import Plans
+from stepward.model.records import Task
+from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, Wait
+from stepward.store.rules.verdicts import check_same
+
+REMEMBERED = 1000
+
+
+class Prepared(NamedTuple):
+    """A submission that was checked, and not written yet."""
+
+    known: Known
+    tasks: Sequence[Task]
+    plans: Plans
+
+    async def submit(self, target: ClientStore | Transaction, rows: int) -> list[Submitted]:
+        """Submit the tasks, at most so many rows at once, planned steps counted.
+
+        Raises TaskConflict; in a transaction those before it are to be rolled back.
+        """
+        submitted: list[Submitted] = []
+        for tasks in self._slices(rows):
+            submitted += await target.submit(tasks, self.plans)
+            check_same(submitted[-len(tasks) :])
+        return submitted
+
+    async def submit_borrowed(self, borrowed: Borrowed, rows: int) -> list[Submitted]:
+        """The same on an application's own connection, where TaskConflict leaves nothing."""
+        return await borrowed.submit(self._slices(rows), self.plans)
+
+    def submit_blocking(self, borrowed: Borrowed, rows: int, wait: Wait) -> list[Submitted]:
+        """The same in the thread that calls."""
+        return borrowed.submit_blocking(self._slices(rows), self.plans, wait)
+
+    def _slices(self, rows: int) -> list[Sequence[Task]]:
+        size = max(1, rows // (1 + len(self.plans.get((self.known.name, self.known.version), ()))))
+        return [self.tasks[start : start + size] for start in range(0, len(self.tasks), size)]
+
+
+def is_ours(transaction: Any) -> TypeGuard[Transaction]:
+    """Whether it is one of ``client.transaction()``, or of a transactional step."""
+    return all(callable(getattr(transaction, verb, None)) for verb in ("submit", "known", "savepoint"))
+
+
+class Uncommitted:
+    """The tasks of applications' own transactions, whose end nobody tells us: who waits for one has it looked for.
+
+    Of very many the oldest are forgotten: Schedulers find those at their next poll.
+    """
+
+    def __init__(self) -> None:
+        self._rings: dict[str, Callable[[], None]] = {}
+
+    def add(self, submitted: Sequence[Submitted], ring: Callable[[], None]) -> None:
+        """These are to be looked for with ``ring`` once somebody waits for them."""
+        for each in submitted[-REMEMBERED:]:
+            self._rings[each.uid] = ring
+        while len(self._rings) > REMEMBERED:
+            self._rings.pop(next(iter(self._rings)))
+
+    def look_for(self, uid: str) -> bool:
+        """Somebody waits for this one; whether it was such a task."""
+        ring = self._rings.pop(uid, None)
+        if ring is not None:
+            ring()
+        return ring is not None

@@ -1,0 +1,140 @@
+"""Making the record of a submission: every part checked before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from stepward.client.submitting import validation
+from stepward.clock import Environment
+from stepward.durations import Duration
+from stepward.model.plan import Plan, Plans, from_json
+from stepward.model.records import Task, WorkflowRecord
+from stepward.store.contract import ClientStore
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
+
+Known = Workflow[Any, Any] | WorkflowRecord
+"""A workflow by its code, or by what a Scheduler registered of it."""
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """What a submission says beside the workflow and its arguments; see ``Client.submit``."""
+
+    id: validation.Id | None = None
+    priority: int = 5
+    complete_by: datetime | Duration | None = None
+    delay: Duration | None = None
+    reply_to: str | None = None
+    labels: Mapping[str, str] | None = None
+    fairness_key: str | None = None
+
+
+class Preparation:
+    """Makes task records for one application."""
+
+    def __init__(
+        self, store: ClientStore, app: str, registry: Registry, environment: Environment, payload_bytes: int
+    ) -> None:
+        self._store = store
+        self._app = app
+        self._registry = registry
+        self._environment = environment
+        self._limit = payload_bytes
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    @property
+    def plans(self) -> Plans:
+        """The plans of the workflows that were meant so far."""
+        return self._plans
+
+    async def known(self, workflow: Workflow[Any, Any] | str) -> Known:
+        """The workflow that is meant. Raises UnknownWorkflow."""
+        known = await self._known(workflow)
+        plan, key = _plan_of(known), (known.name, known.version)
+        if plan is not None:
+            self._plans[key] = plan
+        else:
+            self._plans.pop(key, None)
+        return known
+
+    async def plan(self, name: str, version: str) -> Plan | None:
+        """The plan of a workflow; None for one that is code, or that nobody knows any more."""
+        declared = self._registry.workflow(name, version)
+        if declared is not None:
+            return declared.plan
+        found = [record for record in await self._store.workflow(name) if record.version == version]
+        return _plan_of(found[0]) if found else None
+
+    async def _known(self, workflow: Workflow[Any, Any] | str) -> Known:
+        name = validation.workflow_name(workflow)
+        declared = self._registry.newest(name)
+        if declared is not None:
+            return workflow if isinstance(workflow, Workflow) else declared
+        records = await self._store.workflow(name)
+        if not records:
+            stored = [record.name for record in await self._store.workflows()]
+            raise validation.unknown(name, [*stored, *(name for name, _ in self._registry.workflows)])
+        return workflow if isinstance(workflow, Workflow) else records[0]
+
+    def task(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
+        """The record of one submission. Raises what does not fit as Refused."""
+        now = self._store.now()
+        uid = self._environment.new_uid()
+        complete_by = validation.deadline(options.complete_by, known.complete_seconds, now)
+        return Task(
+            uid=uid,
+            id=uid if options.id is None else validation.task_id(options.id),
+            workflow=known.name,
+            version=known.version,
+            priority=validation.priority(options.priority),
+            fairness_key=validation.fairness_key(options.fairness_key),
+            labels=validation.labels(options.labels),
+            input=self._pack(known, args, kwargs),
+            deadline=complete_by,
+            wake_at=validation.wake(options.delay, complete_by, now),
+            reply_to=validation.reply_queue(options.reply_to, self._app),
+            created_at=now,
+        )
+
+    def tasks(
+        self, known: Known, arguments: Sequence[Sequence[Any]], ids: Sequence[validation.Id] | None, face: Options
+    ) -> list[Task]:
+        """A record for each tuple of arguments, alike in all else."""
+        now = self._store.now()
+        priority, labels = validation.priority(face.priority), validation.labels(face.labels)
+        fairness_key = validation.fairness_key(face.fairness_key)
+        deadline = validation.deadline(None, known.complete_seconds, now)
+        made = []
+        for n, each in enumerate(arguments):
+            uid = self._environment.new_uid()
+            task = Task(
+                uid=uid,
+                id=uid if ids is None else validation.task_id(ids[n]),
+                workflow=known.name,
+                version=known.version,
+                priority=priority,
+                fairness_key=fairness_key,
+                labels=labels,
+                input=self._pack(known, tuple(each), {}),
+                deadline=deadline,
+                created_at=now,
+            )
+            made.append(task)
+        return made
+
+    def _pack(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+        if isinstance(known, Workflow):
+            return validation.by_declaration(known, args, kwargs, self._limit)
+        from stepward.client.submitting.registered_schemas import by_schema  # noqa: PLC0415  slow to import, and few need it
+
+        return by_schema(known, args, kwargs, self._limit)
+
+
+def _plan_of(known: Known) -> Plan | None:
+    if isinstance(known, Workflow):
+        return known.plan
+    return None if known.plan is None else from_json(known.plan)

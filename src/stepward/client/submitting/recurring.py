@@ -1,0 +1,71 @@
+"""What an application declares of a recurring task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stepward.client.submitting import validation
+from stepward.errors import DeclarationError
+from stepward.model.records import Schedule
+from stepward.payload import PAYLOAD_BYTES
+from stepward.schedules import CATCH_UPS, timetable
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
+
+NAME_LENGTH = 150
+"""A task's id has room for it beside the nominal time."""
+
+
+class Recurring:
+    """A workflow, its arguments and its timetable. Raises DeclarationError, or InvalidArguments for arguments."""
+
+    def __init__(
+        self,
+        name: str,
+        workflow: Workflow[Any, Any],
+        cron: str,
+        timezone: str,
+        *,
+        args: Sequence[Any],
+        priority: int,
+        fairness_key: str | None,
+        catch_up: str,
+        registry: Registry,
+    ) -> None:
+        if not isinstance(name, str) or not validation.ID.fullmatch(name) or len(name) > NAME_LENGTH:
+            raise DeclarationError(
+                f"schedule: expected a name of 1 to {NAME_LENGTH} of A-Z a-z 0-9 . _ : @ -, found {name!r:.80}"
+            )
+        if not isinstance(workflow, Workflow) or registry.workflow(workflow.name, workflow.version) is not workflow:
+            raise DeclarationError(f"schedule {name}: expected one of the app's workflows, found {workflow!r:.100}")
+        if catch_up not in CATCH_UPS:
+            raise DeclarationError(
+                f"schedule {name}: expected catch_up one of {', '.join(CATCH_UPS)}, found {catch_up!r}"
+            )
+        if isinstance(args, str):
+            raise DeclarationError(f"schedule {name}: expected args to be a sequence of arguments, found {args!r:.60}")
+        self.name = name
+        self._workflow = workflow
+        self._input = validation.by_declaration(workflow, tuple(args), {}, PAYLOAD_BYTES)
+        self._cron, self._timezone = cron, timezone
+        self._catch_up = catch_up
+        self._priority = validation.priority(priority)
+        self._fairness_key = validation.fairness_key(fairness_key)
+        timetable(cron, timezone)
+
+    def record(self, now: float) -> Schedule:
+        """What the store is told of it; counted from now if it is new there."""
+        return Schedule(
+            name=self.name,
+            workflow=self._workflow.name,
+            version=self._workflow.version,
+            input=self._input,
+            cron=self._cron,
+            timezone=self._timezone,
+            catch_up=self._catch_up,
+            priority=self._priority,
+            fairness_key=self._fairness_key,
+            complete_seconds=self._workflow.complete_seconds,
+            next_at=timetable(self._cron, self._timezone).after(now),
+        )

@@ -1,0 +1,219 @@
+"""Who may be asked for how much: what this process knows of Agents, and what it tells of its own.
+
+Nothing of this lies on the way of a step. The standing of Agents is read at hints and at each third of a lease; what an
+Agent of this process finds out is in force here at once, and told to the store right after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from stepward.errors import StoreError, TransportError
+from stepward.host.agents import AgentActors
+from stepward.host.leases import BEATS_PER_LEASE
+from stepward.host.parts import Parts
+from stepward.model.agents import AgentHealth, AgentStanding
+from stepward.model.messages.requests import request_queue
+from stepward.model.records import Instance, Role
+from stepward.scheduler.admission.fair_share import Room, room
+from stepward.scheduler.scheduler import Scheduler
+
+LOOK_SECONDS = 0.5
+"""Between two looks, however often somebody hints."""
+STEP_SECONDS = 0.1
+"""Between two steps by which windows open after an outage."""
+LEAST_SECONDS = 0.001
+
+Tell = tuple[str, float | None]
+"""A breaker that opened for so many seconds, or closed."""
+
+
+class Routing:
+    """The standing of all Agents, as this process knows it; its own Agents ask and tell it."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        actors: AgentActors,
+        *,
+        scheduler: Callable[[], Scheduler | None],
+        report: Callable[[], None],
+    ) -> None:
+        self._parts = parts
+        self._actors = actors
+        self._scheduler = scheduler
+        self._report = report
+        """Has the health of the Agents told at once."""
+        self._is_shared = parts.settings.transport != "local"
+        self._instances: list[Instance] = []
+        self._standings: dict[str, AgentStanding] = {}
+        self._tells: dict[str, float | None] = {}
+        """By Agent, what the store is still to be told: for how long its breaker opened, or None: that it closed."""
+        self._known: frozenset[str] = frozenset()
+        """The instances of Agents at the last look."""
+        self._acts: Counter[str] = Counter()
+        """By Agent, what was done here: a look that began before says nothing of it."""
+        self._given: tuple[str, dict[str, Room]] = ("", {})
+        """The rooms that a Scheduler was given last."""
+        self._stirred = asyncio.Event()
+        self._soon: asyncio.TimerHandle | None = None
+        self._looked_at = 0.0
+        self._widened_at = 0.0
+
+    def rooms(self, scheduler: str) -> dict[str, Room]:
+        """The room of that Scheduler at each Agent that somebody serves, or that is kept from serving."""
+        now = self._parts.store.now()
+        capacities = Counter[str]()
+        for health in self._offered():
+            capacities[health.agent] += health.room
+        barred = [name for name, standing in self._standings.items() if standing.is_suspended]
+        return {
+            agent: room(capacities[agent], self._standings.get(agent), self._others(agent, scheduler), scheduler, now)
+            for agent in dict.fromkeys([*capacities, *barred])
+        }
+
+    async def look(self) -> None:
+        """Read how Agents stand, and have it obeyed here."""
+        self._looked_at = asyncio.get_running_loop().time()
+        acts = Counter(self._acts)
+        instances = await self._parts.store.instances()
+        standings = {standing.name: standing for standing in await self._parts.store.standings()}
+        self._instances = [instance for instance in instances if instance.alive]
+        ours = {name for name, count in self._acts.items() if name in self._tells or count != acts[name]}
+        self._standings = standings | {name: self._standings[name] for name in ours if name in self._standings}
+        self._give_rooms()
+        for name in self._actors.names:
+            if name not in ours:
+                self._have_heeded(name)
+        await self._remind()
+
+    async def _remind(self) -> None:
+        """Agents that have come since the last look do not know what was revoked before."""
+        agents = {each.id: each for each in self._instances if each.role is Role.AGENT}
+        came = {name for ident, each in agents.items() if ident not in self._known for name in each.serves}
+        self._known = frozenset(agents)
+        for name in sorted(came) if self._scheduler() is not None else ():
+            with contextlib.suppress(TransportError):  # a hint: without it the complete-by ends what was revoked
+                await self._parts.transport.remind(request_queue(name))
+
+    async def keep(self) -> None:
+        """Look and tell until cancelled."""
+        self._parts.hints.listen(self._hinted)
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._patience()):
+                    await self._stirred.wait()
+            self._stirred.clear()
+            try:
+                await self._tell()
+                await self.look()
+                self._widen()
+            except StoreError as error:
+                self._parts.observers.tell("store.unavailable", error=str(error))
+                await asyncio.sleep(self._parts.settings.poll)
+                self._stirred.set()
+
+    def opened(self, agent: str, seconds: float) -> None:
+        """See ``Standing.opened``."""
+        now = self._parts.store.now()
+        known = self._standings.get(agent) or AgentStanding(name=agent)
+        opened_at = now if known.opened_at is None else known.opened_at
+        self._act(replace(known, opened_at=opened_at, asks_at=now + seconds, probe_by=None), seconds)
+
+    def closed(self, agent: str) -> None:
+        """See ``Standing.closed``."""
+        known = self._standings.get(agent) or AgentStanding(name=agent)
+        self._act(replace(known, opened_at=None, asks_at=None, probe_by=None), None)
+
+    async def may_probe(self, agent: str, seconds: float) -> bool:
+        """See ``Standing.may_probe``; while the store is away nobody may."""
+        instance = self._actors.instance
+        self._acts[agent] += 1
+        try:
+            granted = await self._parts.store.grant_probe(agent, instance, seconds)
+        except StoreError as error:
+            self._parts.observers.tell("store.unavailable", error=str(error))
+            granted = False
+        self._acts[agent] += 1
+        self._stirred.set()
+        return granted
+
+    def _act(self, standing: AgentStanding, tell: float | None) -> None:
+        self._standings[standing.name] = standing
+        self._tells[standing.name] = tell
+        self._acts[standing.name] += 1
+        self._give_rooms()
+        self._report()
+        self._stirred.set()
+
+    async def _tell(self) -> None:
+        store, instance = self._parts.store, self._actors.instance
+        for agent, seconds in list(self._tells.items()):
+            acts = self._acts[agent]
+            if seconds is None:
+                await store.close_breaker(agent, instance)
+            else:
+                await store.open_breaker(agent, instance, seconds)
+            if self._acts[agent] == acts:
+                del self._tells[agent]
+
+    def _give_rooms(self) -> None:
+        scheduler = self._scheduler()
+        if scheduler is None:
+            return
+        given = scheduler.instance, self.rooms(scheduler.instance)
+        is_to_find_out = any(room.is_barred and room.requests for room in given[1].values())
+        if is_to_find_out or given != self._given:
+            self._given = given
+            scheduler.set_rooms(given[1])
+
+    def _widen(self) -> None:
+        scheduler, now = self._scheduler(), asyncio.get_running_loop().time()
+        if scheduler is not None and scheduler.is_opening and now >= self._widened_at + STEP_SECONDS:
+            self._widened_at = now
+            scheduler.widen()
+
+    def _have_heeded(self, name: str) -> None:
+        runner = self._actors.runners.get(name)
+        if runner is not None:
+            standing = self._standings.get(name) or AgentStanding(name=name)
+            instances = sum(name in each.serves for each in self._instances if each.role is Role.AGENT)
+            runner.heed(standing, is_ours=standing.probe_by == self._actors.instance, instances=instances)
+
+    def _offered(self) -> list[AgentHealth]:
+        """What Agents take in all: those of this process with the local transport, else those of live instances."""
+        own = self._actors.health()
+        if not self._is_shared:
+            return own
+        others = (each for each in self._instances if each.role is Role.AGENT and each.id != self._actors.instance)
+        return own + [health for each in others for health in each.health]
+
+    def _others(self, agent: str, scheduler: str) -> dict[str, int]:
+        if not self._is_shared:
+            return {}
+        asking = (each for each in self._instances if each.role is Role.SCHEDULER and each.id != scheduler)
+        return {each.id: each.demand.get(agent, 0) for each in asking}
+
+    def _patience(self) -> float:
+        """Seconds until a look is due without any hint."""
+        scheduler = self._scheduler()
+        seconds = self._parts.settings.lease / BEATS_PER_LEASE
+        if scheduler is not None and scheduler.is_opening:
+            seconds = min(seconds, STEP_SECONDS)
+        now = self._parts.store.now()
+        asked = [each.asks_at - now for each in self._standings.values() if each.asks_at is not None]
+        return max(LEAST_SECONDS, min([seconds, *(each for each in asked if each > 0)]))
+
+    def _hinted(self) -> None:
+        if self._soon is None:
+            loop = asyncio.get_running_loop()
+            self._soon = loop.call_later(max(0.0, self._looked_at + LOOK_SECONDS - loop.time()), self._come)
+
+    def _come(self) -> None:
+        self._soon = None
+        self._stirred.set()

@@ -1,0 +1,109 @@
+"""Requests of tasks in no Scheduler's memory that a broker lost: sent again from the store, the same attempt.
+
+Each Scheduler sends again what its own tasks have asked. For those that no live instance holds (suspended, or waiting
+for room) one Scheduler's process does it, the one that comes first by its name; another takes its place if it dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Collection
+
+from stepward.errors import StoreError, TransportError
+from stepward.host.parts import Parts
+from stepward.host.queues.relay import carrier_of
+from stepward.model.messages.requests import Request, reply_queue, request_queue
+from stepward.model.states import StepKind
+from stepward.scheduler.tasks import step_rows as rows
+from stepward.store.contract import UnheldStep, WatchedPlace
+
+SHARE = "lost requests"
+GATHER_SECONDS = 0.2
+"""Seconds in which losses are gathered, so that what several queues lost is looked for once."""
+MOST_AT_ONCE = 200
+"""Steps that one look reads."""
+AGENTS = request_queue("")
+
+
+class LostRequests:
+    """Looks into the store when a queue has lost messages; ``instance`` is this process's Scheduler."""
+
+    def __init__(self, parts: Parts, instance: Callable[[], str | None]) -> None:
+        self._parts = parts
+        self._instance = instance
+        self._lost: set[str | None] = set()
+        self._heard = asyncio.Event()
+
+    async def keep(self) -> None:
+        """Listen until cancelled."""
+        hear_no_more = self._parts.transport.on_lost(self._lose)
+        try:
+            while True:
+                await self._heard.wait()
+                await asyncio.sleep(GATHER_SECONDS)
+                self._heard.clear()
+                lost, self._lost = self._lost, set()
+                await self._answer(_agents(lost))
+        finally:
+            hear_no_more()
+
+    def _lose(self, queue: str | None) -> None:
+        self._lost.add(queue)
+        self._heard.set()
+
+    async def _answer(self, agents: Collection[str] | None) -> None:
+        """Send again if this process is to, or if the one that was to is dead a lease later."""
+        place: WatchedPlace | None = (self._parts.store.now(), "", 0, "")
+        others: str | None = None
+        while place is not None:
+            try:
+                instance, chosen = await self._chosen()
+                if instance is None:
+                    await asyncio.sleep(self._parts.settings.poll)
+                elif chosen == instance:
+                    place = await self._send_again(place, agents, instance)
+                elif chosen == others:
+                    return
+                else:
+                    others = chosen
+                    await asyncio.sleep(self._parts.settings.lease)
+            except (StoreError, TransportError) as error:
+                self._parts.observers.tell("scheduler.ask_again_failed", error=str(error))
+                await asyncio.sleep(self._parts.settings.poll)
+
+    async def _chosen(self) -> tuple[str | None, str | None]:
+        """This process's Scheduler, and the one that sends again."""
+        instances = await self._parts.store.instances()
+        instance = self._instance()
+        return instance, carrier_of(SHARE, instances, self._parts.store.now(), self._parts.settings.lease)
+
+    async def _send_again(
+        self, after: WatchedPlace, agents: Collection[str] | None, instance: str
+    ) -> WatchedPlace | None:
+        """Send what one look finds; the place behind it."""
+        store = self._parts.store
+        # What lapses meanwhile needs no Agent any more.
+        found = await store.unheld(max(after, (store.now(), "", 0, "")), agents, MOST_AT_ONCE)
+        requests: defaultdict[str, list[Request]] = defaultdict(list)
+        for each in found.steps:
+            if (request := _request(each, reply_queue(instance))) is not None:
+                requests[request.agent].append(request)
+        for agent, batch in requests.items():
+            await self._parts.transport.publish(request_queue(agent), batch)
+            self._parts.observers.tell("scheduler.asked_again", agent=agent, requests=len(batch))
+        return found.after
+
+
+def _agents(lost: Collection[str | None]) -> Collection[str] | None:
+    """The Agents whose requests may be lost, None for all: a lost reply may be any Agent's."""
+    queues = {queue for queue in lost if queue is not None and queue.startswith(AGENTS)}
+    return {queue.removeprefix(AGENTS) for queue in queues} if len(queues) == len(lost) else None
+
+
+def _request(unheld: UnheldStep, reply_to: str) -> Request | None:
+    """What is asked for the step; None for the undo of a step that is not there, which its next owner parks."""
+    request = rows.request(unheld.task, unheld.step, reply_to)
+    if unheld.step.kind is not StepKind.UNDO:
+        return request
+    return None if unheld.undone is None else rows.undo_request(request, unheld.undone)

@@ -1,0 +1,143 @@
+"""Alerts for queues of which a broker refuses what processes ask; each ends when the queue works again.
+
+One alert stands for a queue, whoever raised it: a process in which the queue works ends it, also where the one that
+raised it is gone. A process that is refused all the same raises another in its own name, which only that process, or
+its death, ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Struct
+
+from stepward.errors import StoreError
+from stepward.events import Event
+from stepward.host.parts import Parts
+from stepward.model.messages.requests import reply_queue
+from stepward.model.records import Alert
+from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED
+
+KIND = "queue_refused"
+PATIENCE_SECONDS = 1.0
+"""Seconds before a refusal becomes an alert: a cluster that looks for a leader refuses for a moment."""
+LOOK_SECONDS = 15.0
+"""Seconds between two looks for alerts that others raised, or ended."""
+MOST_ALERTS = 1_000
+REPLIES = reply_queue("")
+
+
+class Details(Struct, frozen=True, omit_defaults=True):
+    """What an alert is about; ``instance`` where the queue is refused to that process alone."""
+
+    queue: str
+    instance: str | None = None
+
+
+class QueueWarnings:
+    """Writes into the store what the transport reports of queues; ``sender`` names an instance of this process."""
+
+    def __init__(self, parts: Parts, sender: Callable[[], str]) -> None:
+        self._parts = parts
+        self._sender = sender
+        self._refused: dict[str, Event] = {}
+        self._raised: dict[str, bytes] = {}
+        """By queue, the details of the alert that this process raised."""
+        self._accepted: set[str] = set()
+        self._changed = asyncio.Event()
+
+    async def keep(self) -> None:
+        """Listen, and look now and then, until cancelled."""
+        self._parts.observers.add(self._heard)
+        try:
+            while True:
+                try:
+                    await self._turn()
+                except StoreError as error:
+                    self._parts.observers.tell("store.unavailable", error=str(error))
+                    await asyncio.sleep(PATIENCE_SECONDS)
+        finally:
+            self._parts.observers.remove(self._heard)
+
+    async def _turn(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._changed.wait()
+        except TimeoutError:
+            await self._look()
+        else:
+            await asyncio.sleep(PATIENCE_SECONDS)
+        self._changed.clear()
+        await self._write()
+
+    async def _write(self) -> None:
+        while self._accepted:
+            queue = next(iter(self._accepted))
+            details = {_details(queue), self._raised.get(queue, _details(queue))}
+            for each in details:
+                await self._parts.store.end_warning(KIND, each, self._sender())
+            self._raised.pop(queue, None)
+            self._accepted.discard(queue)
+        for queue, event in list(self._refused.items()):
+            if queue not in self._raised:
+                await self._raise(event, _details(queue))
+
+    async def _look(self) -> None:
+        """End what the dead left, expect queues to work that others found refused, raise again what others ended."""
+        store = self._parts.store
+        found = [alert for alert in await store.alerts(MOST_ALERTS, open_only=True) if alert.kind == KIND]
+        if not found and not self._refused:
+            return
+        instances = await store.instances()
+        alive = {each.id for each in instances if each.alive}
+        for alert in found:
+            about = _about(alert)
+            owner = about.instance or (about.queue.removeprefix(REPLIES) if about.queue.startswith(REPLIES) else None)
+            if owner is not None and owner not in alive:
+                await store.end_warning(KIND, alert.details, self._sender())
+            elif about.instance is None and about.queue not in self._refused:
+                self._parts.transport.expect(about.queue)
+                if self._parts.brokered is not None:
+                    self._parts.brokered.expect(about.queue)
+        gone = self._raised.keys() & self._refused.keys() - {_about(alert).queue for alert in found}
+        ended = await store.alerts(MOST_ALERTS, open_only=False) if gone else []
+        # One that an operator acknowledged stays so.
+        by_others = {each.details for each in ended if each.acknowledged_by in {each.id for each in instances}}
+        for queue in gone:
+            if self._raised[queue] in by_others:
+                await self._raise(self._refused[queue], _details(queue, self._sender()))
+
+    async def _raise(self, event: Event, details: bytes) -> None:
+        await self._parts.store.warn(refused_alert(**event.fields, details=details))
+        self._raised[event.fields["queue"]] = details
+
+    def _heard(self, event: Event) -> None:
+        if event.name == REFUSED:
+            self._refused[event.fields["queue"]] = event
+            self._accepted.discard(event.fields["queue"])
+        elif event.name == ACCEPTED:
+            self._refused.pop(event.fields["queue"], None)
+            self._accepted.add(event.fields["queue"])
+        else:
+            return
+        self._changed.set()
+
+
+def refused_alert(broker: str, queue: str, reason: str, details: bytes) -> Alert:
+    """The alert for a queue."""
+    return Alert(
+        kind=KIND,
+        message=f"queue {queue}: expected {broker} to take its messages and give them out, found: {reason}; "
+        "see 'What a broker refuses' in docs/operations.md",
+        details=details,
+    )
+
+
+def _details(queue: str, instance: str | None = None) -> bytes:
+    return msgspec.json.encode(Details(queue, instance))
+
+
+def _about(alert: Alert) -> Details:
+    return msgspec.json.decode(alert.details, type=Details)

@@ -1,0 +1,53 @@
+"""Alerts about messages that the transport rejects: of another store, of an older wire, or without proof."""
+
+from __future__ import annotations
+
+import asyncio
+
+from stepward.errors import StoreError
+from stepward.events import Event
+from stepward.host.parts import Parts
+from stepward.model.records import Alert
+from stepward.transport.broker.rejections import REJECTED
+
+
+class RejectionAlerts:
+    """Raises one alert for each reason, unless one waits for an operator already.
+
+    What the store does not take is raised with the next report of that reason.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._waiting: dict[str, Alert] = {}
+        self._heard = asyncio.Event()
+
+    async def keep(self) -> None:
+        """Raise alerts until cancelled."""
+        self._parts.observers.add(self._hear)
+        try:
+            while True:
+                await self._heard.wait()
+                self._heard.clear()
+                waiting, self._waiting = self._waiting, {}
+                for alert in waiting.values():
+                    await self._raise(alert)
+        finally:
+            self._parts.observers.remove(self._hear)
+
+    def _hear(self, event: Event) -> None:
+        if event.name == REJECTED:
+            alert = rejected_alert(**event.fields)
+            self._waiting[alert.kind] = alert
+            self._heard.set()
+
+    async def _raise(self, alert: Alert) -> None:
+        try:
+            await self._parts.store.warn(alert)
+        except StoreError as error:
+            self._parts.observers.tell("store.unavailable", error=str(error))
+
+
+def rejected_alert(queue: str, reason: str, error: str, count: int) -> Alert:
+    """The alert for a reason."""
+    return Alert(kind=reason, message=f"queue {queue}: {error} (rejected by this process so far: {count:,})")

@@ -1,0 +1,70 @@
+"""Agents still answer Schedulers that are over: what they say belongs to whoever holds the tasks now."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+
+from stepward.errors import StoreError, TransportError
+from stepward.host.parts import Parts
+from stepward.model.messages.requests import reply_queue
+from stepward.model.records import Role
+
+MOST_ADOPTED = 10
+
+
+class Adoption:
+    """Moves the replies to Schedulers that are over to the one of this process; ``heir`` gives its instance."""
+
+    def __init__(self, parts: Parts, heir: Callable[[], str | None]) -> None:
+        self._parts = parts
+        self._heir = heir
+        self._is_shared = parts.settings.transport != "local"
+        self._over: deque[str] = deque(maxlen=MOST_ADOPTED)
+        """The last Schedulers of this process that are over."""
+
+    def left(self, instance: str) -> None:
+        """A Scheduler of this process is over."""
+        self._over.append(instance)
+
+    async def keep(self) -> None:
+        """Look at hints and at the slow poll, until cancelled; in one process each poll will do."""
+        stirred = asyncio.Event()
+        self._parts.hints.listen(stirred.set)
+        while True:
+            await asyncio.sleep(self._parts.settings.poll)
+            if self._is_shared:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._parts.settings.lease):
+                        await stirred.wait()
+            stirred.clear()
+            if not await self.adopt():
+                stirred.set()
+
+    async def adopt(self) -> bool:
+        """Take over what stands in their queues; False if that is to be tried again soon."""
+        try:
+            dead, live = await self._schedulers()
+            # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
+            if (dead or live) and (heir := self._heir()) is not None:
+                await self._parts.transport.adopt(dead, reply_queue(heir), live)
+        except (StoreError, TransportError) as error:
+            # Replies are hints: what is lost with them is asked again past its complete-by.
+            self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
+            return False
+        return True
+
+    async def release(self, instance: str) -> None:
+        """The Scheduler of this process has ended: its queue goes unless something stands in it for an heir."""
+        with contextlib.suppress(TransportError):
+            await self._parts.transport.release(reply_queue(instance))
+
+    async def _schedulers(self) -> tuple[list[str], list[str] | None]:
+        """The reply queues of the dead, and of the living if they are known."""
+        if not self._is_shared:
+            return [reply_queue(instance) for instance in self._over], None
+        found = [each for each in await self._parts.store.instances() if each.role is Role.SCHEDULER]
+        dead = dict.fromkeys([*self._over, *(each.id for each in found if not each.alive)])
+        return [reply_queue(id) for id in dead], [reply_queue(each.id) for each in found if each.alive]

@@ -1,0 +1,96 @@
+"""Alerts for queues of applications in which messages wait and that nobody serves.
+
+One Scheduler's process looks, the one that comes first by its name. A submission queue is served by live submission
+processes, which the store knows; a response queue by its reader, which only a broker knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import msgspec
+
+from stepward.errors import StoreError, TransportError
+from stepward.host.parts import Parts
+from stepward.host.queues.relay import carrier_of
+from stepward.model.messages.requests import submission_queue
+from stepward.model.records import Alert, Instance, Role
+
+KIND = "queue_unserved"
+LOOK_SECONDS = 15.0
+UNSERVED_SECONDS = 30.0
+"""Seconds before a submission queue that nobody serves is an alert."""
+UNREAD_SECONDS = 300.0
+"""Seconds before a response queue that nobody reads is an alert: its reader may be restarting."""
+MOST_ALERTS = 1_000
+SHARE = "unserved queues"
+
+
+class QueueWatch:
+    """Looks now and then; ``instance`` is this process's Scheduler, ``carried`` the response queues it knows of."""
+
+    def __init__(self, parts: Parts, instance: Callable[[], str | None], carried: Collection[str]) -> None:
+        self._parts = parts
+        self._instance = instance
+        self._carried = carried
+        self._since: dict[str, float] = {}
+        """Since when a queue has been found unserved, by the store's clock."""
+
+    async def keep(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self._look()
+            except StoreError as error:
+                self._parts.observers.tell("store.unavailable", error=str(error))
+            except TransportError as error:
+                self._parts.observers.tell("queue.look_failed", error=str(error))
+
+    async def _look(self) -> None:
+        store, now = self._parts.store, self._parts.store.now()
+        instances = await store.instances()
+        instance = self._instance()
+        if instance is None or instance != carrier_of(SHARE, instances, now, self._parts.settings.lease):
+            self._since.clear()
+            return
+        raised = await self._raised()
+        unserved = await self._unserved(instances, raised)
+        self._since = {queue: self._since.get(queue, now) for queue in unserved}
+        for queue in raised - unserved.keys():
+            await store.end_warning(KIND, _details(queue), instance)
+        for queue, patience in unserved.items():
+            if queue not in raised and now - self._since[queue] >= patience:
+                await store.warn(unserved_alert(queue, now - self._since[queue]))
+
+    async def _unserved(self, instances: Sequence[Instance], raised: Collection[str]) -> Mapping[str, float]:
+        """By queue, for how long that may go on; ``raised`` are queues that an open alert is about."""
+        app, queues = self._parts.app, self._parts.queues
+        known = [submission_queue(app, submission.queue) for submission in self._parts.submissions]
+        posted = await queues.standing(f"submissions.{app}.", known)
+        # A process that was restarted knows of those alone that it has carried to since.
+        told = {queue for queue in raised if queue.startswith(f"replies.{app}.")}
+        responses = await queues.standing(f"replies.{app}.", told.union(self._carried))
+        serving = [each.serves for each in instances if each.alive and each.role is Role.SUBMISSION]
+        served = {submission_queue(app, queue) for serves in serving for queue in serves}
+        found = {queue: UNSERVED_SECONDS for queue, is_read in posted.items() if not is_read and queue not in served}
+        return found | {queue: UNREAD_SECONDS for queue, is_read in responses.items() if is_read is False}
+
+    async def _raised(self) -> set[str]:
+        alerts = await self._parts.store.alerts(MOST_ALERTS, open_only=True)
+        return {msgspec.json.decode(alert.details)["queue"] for alert in alerts if alert.kind == KIND}
+
+
+def unserved_alert(queue: str, seconds: float) -> Alert:
+    """The alert for a queue, the same details whichever process raises it."""
+    who, what = ("a reader", "read it") if queue.startswith("replies.") else ("a submission process", "start one")
+    return Alert(
+        kind=KIND,
+        message=f"queue {queue}: expected {who}, found none for {seconds:.0f} s while messages wait; {what}",
+        details=_details(queue),
+    )
+
+
+def _details(queue: str) -> bytes:
+    return msgspec.json.encode({"queue": queue})

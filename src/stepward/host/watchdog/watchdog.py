@@ -1,0 +1,183 @@
+"""Watches an event loop from a thread: names the line that holds it up, counts it, and ends a process that hangs.
+
+While the loop stands still no lease is renewed: another process takes over, and fencing keeps what this one does
+afterwards from counting. Code that did it once does it there again, so it is counted on its task, through a connection
+of the thread's own; from the second time on the task is an operator's, and no further process runs its code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from types import FrameType
+
+from stepward.clock import Clock
+from stepward.durations import text
+from stepward.events import Observers
+from stepward.host.watchdog.blame import Blamed, blame, is_debugged
+from stepward.host.watchdog.os_timer import Alarm, interrupted
+from stepward.interrupts import end_at_once
+
+PATIENCE = 1.0
+"""Seconds for which the loop may stand still unremarked."""
+EVERY = 0.25
+PAUSED = 1.0
+"""Seconds by which a look of the thread's own may be late; more says that the whole process stood still."""
+COUNT_SECONDS = 7.0
+"""How long counting may take: a busy file is waited for."""
+ENDED = 1
+
+Count = Callable[[Blamed], Awaitable[int | None]]
+"""Counts a hang on its task, on an event loop of its own; how often it has hung."""
+End = Callable[[int, str], object]
+
+
+class Watchdog:
+    """A thread that looks whether the loop still moves; ``limit`` None: it never ends the process."""
+
+    _watched: frozenset[int] = frozenset()
+    """The threads whose loops are watched in this process: one hang counts once."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        observers: Observers,
+        *,
+        lease: float,
+        limit: float | None,
+        count: Count,
+        break_off: Callable[[], bool],
+        leave: Callable[[], Awaitable[None]],
+        end: End = end_at_once,
+    ) -> None:
+        self._clock = clock
+        self._observers = observers
+        self._lease = lease
+        self._limit = None if limit is None else max(limit, lease)
+        self._count = count
+        self._break_off = break_off
+        self._leave = leave
+        self._end = end
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ident = 0
+        self._asked_at = 0.0
+        self._has_answered = True
+        """Whether the loop has moved since it was last asked to."""
+        self._told = self._counted = False
+        self._said = ""
+        self._hangs: int | None = None
+        """The number that the hang got on its task; None while it is not counted."""
+        self._alarm = Alarm(PATIENCE, EVERY)
+
+    def start(self) -> None:
+        """Watch the running loop, unless it is watched already."""
+        self._ident = threading.get_ident()
+        if self._ident in Watchdog._watched:
+            return
+        Watchdog._watched |= {self._ident}
+        self._loop = asyncio.get_running_loop()
+        self._alarm.start()
+        self._thread = threading.Thread(target=self._watch, name="stepward-watchdog", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Watch no more."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._alarm.stop()
+            Watchdog._watched -= {self._ident}
+
+    def _watch(self) -> None:
+        looked_at = self._clock.boot()
+        while not self._over.wait(EVERY):
+            now = self._clock.boot()
+            late, looked_at = now - looked_at - EVERY, now
+            if self._has_answered:
+                self._ask(now)
+            elif late > PAUSED:
+                self._asked_at += late
+            else:
+                self._judge(now - self._asked_at)
+
+    def _ask(self, now: float) -> None:
+        self._told = self._counted = False
+        self._said = ""
+        self._hangs = None
+        self._asked_at = now
+        self._has_answered = False
+        with suppress(RuntimeError):  # the loop is closed: whoever closed it stops this thread
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._answer)
+
+    def _answer(self) -> None:
+        self._has_answered = True
+        self._alarm.put_off()
+
+    def _judge(self, still: float) -> None:
+        if still <= PATIENCE:
+            return
+        frame = interrupted(sys._current_frames().get(self._ident))
+        if not self._told:
+            self._told = True
+            self._tell("loop.blocked", seconds=round(still, 1), where=_where(frame))
+        if still < self._lease or is_debugged(frame):
+            return
+        if not self._counted:
+            self._counted = True
+            self._count_hang(still, blame(frame))
+        if self._limit is not None and still >= self._limit:
+            self._end_process(still, blame(frame))
+
+    def _count_hang(self, still: float, blamed: Blamed) -> None:
+        if blamed.task is None:
+            return
+        hangs = self._hangs = _run(self._count(blamed))
+        self._said = "not counted: the store gave no answer" if hangs is None else f"counted as its hang no. {hangs}"
+        self._tell("task.hung", what=blamed.what, where=blamed.at, seconds=round(still, 1), hangs=hangs)
+
+    def _end_process(self, still: float, blamed: Blamed) -> None:
+        is_broken_off = self._break_off()
+        if is_broken_off and self._hangs is None:
+            # The file was locked by the code that hangs: now it can be counted.
+            self._count_hang(still, blamed)
+        _run(self._leave())
+        if self._has_answered and not is_broken_off:
+            return
+        said = f" ({self._said})" if self._said else ""
+        self._end(
+            ENDED,
+            f"expected code that yields to the event loop, found it held up for {text(round(still))} by {blamed.what} "
+            f"at {blamed.at}{said}: this process ends; hang_limit is the setting",
+        )
+
+    def _tell(self, name: str, **fields: object) -> None:
+        """In a thread of its own: an observer may want what the hanging code holds."""
+        threading.Thread(target=self._observers.tell, args=(name,), kwargs=fields, daemon=True).start()
+
+
+def _run(work: Awaitable[int | None]) -> int | None:
+    """Do it on a loop of this thread's; None if it fails, or takes too long."""
+
+    async def done() -> int | None:
+        async with asyncio.timeout(COUNT_SECONDS):
+            return await work
+
+    try:
+        return asyncio.run(done())
+    except Exception:  # the process must end all the same
+        return None
+
+
+def _where(frame: FrameType | None) -> str:
+    """The innermost lines, the blocking one first."""
+    lines: list[str] = []
+    while frame is not None and len(lines) < 3:
+        lines.append(f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}")
+        frame = frame.f_back
+    return " < ".join(lines) or "unknown"

@@ -1,0 +1,1 @@
+"""Messages between actors: requests, replies, status events and completion tokens."""

@@ -1,0 +1,117 @@
+"""Status events: what a task tells the private response queue that its submission named (R29)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from stepward.model.failures import public
+from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, instant, sequence_text
+from stepward.model.messages.requests import is_response_queue
+from stepward.model.records import Task
+from stepward.model.states import TaskState
+
+UNKNOWN = "unknown"
+"""The subject of what is told of a message whose id cannot be read."""
+KEPT_SECONDS = 7 * 86_400.0
+"""How long an event waits in a queue from which nobody reads."""
+
+
+class Told(StrEnum):
+    """What an event tells; its type."""
+
+    RECEIVED = "stepward.request.received"
+    REFUSED = "stepward.request.refused"
+    """No task was made of the message, and none will be: it is a dead letter."""
+    STARTED = "stepward.task.started"
+    STEP_COMPLETED = "stepward.step.completed"
+    STEP_FAILED = "stepward.step.failed"
+    STEP_DELAYED = "stepward.step.delayed"
+    """An attempt failed or ran out of time, and the Supervisor has it repeated."""
+    WAITING = "stepward.task.waiting"
+    SUSPENDED = "stepward.task.suspended"
+    RESUMED = "stepward.task.resumed"
+    UNDOING = "stepward.task.undoing"
+    COMPLETED = "stepward.task.completed"
+    FAILED = "stepward.task.failed"
+    UNDONE = "stepward.task.undone"
+    CANCELLED = "stepward.task.cancelled"
+
+
+OF_STATE = {
+    TaskState.PENDING: Told.RESUMED,
+    TaskState.WAITING: Told.WAITING,
+    TaskState.SUSPENDED: Told.SUSPENDED,
+    TaskState.UNDOING: Told.UNDOING,
+    TaskState.PROCESSED: Told.COMPLETED,
+    TaskState.ERROR: Told.FAILED,
+    TaskState.UNDONE: Told.UNDONE,
+    TaskState.CANCELLED: Told.CANCELLED,
+}
+"""What is told of a task that comes into a state; into ``pending`` an operator brings it back."""
+
+_encoder = msgspec.json.Encoder()
+
+
+def status_event(task: Task, told: Told, sequence: int, at: float, **data: Any) -> bytes:
+    """The event as it stands in the queue; the same task and sequence make the same id for ever."""
+    return _encoder.encode(
+        {
+            "specversion": "1.0",
+            "id": f"{task.uid}/{sequence}",
+            "source": f"/stepward/{(task.reply_to or '').split('.')[1]}",
+            "type": told.value,
+            "subject": task.id,
+            "time": instant(at),
+            "sequence": sequence_text(sequence),
+            "datacontenttype": "application/json",
+            "data": {"workflow": task.workflow, **data},
+        }
+    )
+
+
+class _Request(Struct):
+    """What of a refused message says who is to be told; the rest of it may be anything."""
+
+    id: Any = None
+    replyto: Any = None
+
+
+def refused_event(body: bytes, app: str, reason: str, at: float) -> tuple[str, bytes] | None:
+    """The response queue of a message that is refused, and what it is told; None where none of the app's can be read.
+
+    The event has the message's id in its own: refused again for any reason, the same event comes again.
+    """
+    try:
+        request = msgspec.json.decode(body, type=_Request)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    queue, id = request.replyto, request.id
+    if not isinstance(queue, str) or not is_response_queue(queue, app):
+        return None
+    subject = id[:LONGEST_ATTRIBUTE] if isinstance(id, str) and id else UNKNOWN
+    event = {
+        "specversion": "1.0",
+        "id": f"refused:{subject}/1",
+        "source": f"/stepward/{app}",
+        "type": Told.REFUSED.value,
+        "subject": subject,
+        "time": instant(at),
+        "sequence": sequence_text(1),
+        "datacontenttype": "application/json",
+        "data": {"reason": reason},
+    }
+    return queue, _encoder.encode(event)
+
+
+def ended_with(output: bytes | None, error: bytes | None) -> dict[str, Any]:
+    """What an event on a task's state carries of its result and error."""
+    told = {}
+    if output is not None:
+        told["result"] = msgspec.Raw(output)
+    if error is not None:
+        told["error"] = msgspec.Raw(public(error))
+    return told

@@ -1,0 +1,1 @@
+"""How many steps of an Agent may run at once, and which step is next."""

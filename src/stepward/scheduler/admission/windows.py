@@ -1,0 +1,165 @@
+"""Dispatch by room: a window for each Agent, and the backlog of steps that have none."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from stepward.model.records import Step
+from stepward.model.states import StepKind
+from stepward.scheduler.admission.backlog import Backlog, Key, Place
+from stepward.scheduler.admission.fair_share import Room
+
+LOCAL, TRANSACTIONS = "(local)", "(transactions)"
+"""The pseudo-Agents whose windows bound plain local steps and transactional ones."""
+NO_AGENTS = frozenset({LOCAL, TRANSACTIONS})
+STARVED_AFTER = 30.0
+"""Seconds without any room for an Agent that steps wait for, before an operator is told."""
+NO_ROOM = Room(0)
+
+
+class Window:
+    """How many requests an Agent may hold of this Scheduler, and which it holds."""
+
+    __slots__ = ("_was_open", "backlog", "capacity", "is_barred", "share", "starved_since", "taken", "told")
+
+    def __init__(self, room: Room) -> None:
+        self.share = self.capacity = room.requests
+        """What is ours of the Agent's room, and how far the window has opened to that."""
+        self.is_barred = room.is_barred
+        self._was_open = self.capacity > 0
+        self.taken: set[Place] = set()
+        self.backlog = Backlog()
+        self.starved_since: float | None = None
+        self.told = False
+
+    def resize(self, room: Room) -> None:
+        """Close to a smaller share at once; open to a larger one step by step, after an outage from one request on."""
+        self.share, self.is_barred = room
+        if self.share <= self.capacity or not self._was_open:
+            self.capacity = self.share
+        self.capacity = max(self.capacity, min(self.share, 1))
+        self._was_open |= self.capacity > 0
+
+    def widen(self) -> None:
+        """Open by one step."""
+        self.capacity = min(self.share, 2 * self.capacity)
+
+    def free(self, place: Place) -> None:
+        """The place is nobody's; while the window opens, each that comes back lets one more out.
+
+        Behind an open breaker none goes before word of what this one found out: its time would pass in the queue.
+        """
+        if place in self.taken:
+            self.taken.remove(place)
+            if self.is_barred:
+                self.share = self.capacity = 0
+            elif self.capacity < self.share:
+                self.capacity += 1
+
+    def has_room(self, priority: int) -> bool:
+        """Room, and nobody of at least that priority waiting for it."""
+        if len(self.taken) >= self.capacity:
+            return False
+        highest = self.backlog.highest if self.backlog.lines else None
+        return highest is None or highest < priority
+
+
+class Desk:
+    """The windows of all Agents that this Scheduler asks; freeing a place twice is harmless."""
+
+    def __init__(self, rooms: Mapping[str, Room]) -> None:
+        self._windows = {agent: Window(room) for agent, room in rooms.items()}
+
+    def set_rooms(self, rooms: Mapping[str, Room]) -> None:
+        """Our share of each Agent as of now; one that is not named has no room."""
+        for agent in dict.fromkeys([*self._windows, *rooms]):
+            self._window(agent).resize(rooms.get(agent, NO_ROOM))
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a window has not opened to our share yet: ``widen`` is to be called soon."""
+        return any(window.capacity < window.share for window in self._windows.values())
+
+    def widen(self) -> None:
+        """Open the windows that have not opened to our share by one step."""
+        for window in self._windows.values():
+            window.widen()
+
+    def demand(self) -> dict[str, int]:
+        """By Agent, the requests that are out and the steps that wait for room."""
+        asked = ((agent, len(w.taken) + len(w.backlog)) for agent, w in self._windows.items() if agent not in NO_AGENTS)
+        return {agent: count for agent, count in asked if count}
+
+    def take(self, step: Step, priority: int) -> bool:
+        """Take a place in the window of the step's Agent if there is one for that priority."""
+        window = self._window_of(step)
+        if not window.has_room(priority):
+            return False
+        window.taken.add((step.task, step.run, step.key))
+        return True
+
+    def occupy(self, step: Step) -> None:
+        """Count a request that is out already, room or not."""
+        self._window_of(step).taken.add((step.task, step.run, step.key))
+
+    def free(self, step: Step) -> None:
+        """The step was answered, or nobody waits for it any more."""
+        window, place = self._window_of(step), (step.task, step.run, step.key)
+        window.free(place)
+        if window.backlog.lines:
+            window.backlog.discard(place)
+
+    def wait(self, step: Step, priority: int, key: Key) -> None:
+        """Put a step into its Agent's backlog: highest priority first, then fairness keys in turn, then first come."""
+        self._window_of(step).backlog.push((step.task, step.run, step.key), priority, key)
+
+    def ready(self) -> Iterator[Place]:
+        """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be."""
+        for window in self._windows.values():
+            while window.backlog and len(window.taken) < window.capacity:
+                yield window.backlog.pop()
+
+    @property
+    def held_up(self) -> int:
+        """How many steps wait for Agents that have no room at all for as long as something is wrong with them."""
+        return sum(len(window.backlog) for window in self._windows.values() if window.is_barred or not window.share)
+
+    @property
+    def lowest(self) -> int | None:
+        """The lowest priority that waits for room."""
+        waiting = (window.backlog.lowest for window in self._windows.values())
+        return min((priority for priority in waiting if priority is not None), default=None)
+
+    def crowd(self, priority: int) -> Counter[Key]:
+        """How many steps of each fairness key wait for room at that priority."""
+        return sum((window.backlog.crowd(priority) for window in self._windows.values()), Counter())
+
+    def last_come(self, priority: int, key: Key) -> Iterator[Place]:
+        """The steps of a key that wait at that priority, of each Agent who came last first."""
+        for window in self._windows.values():
+            yield from window.backlog.last_come(priority, key)
+
+    def starved(self, now: float) -> Iterator[tuple[str, Place]]:
+        """Agents that have had no room at all for long while steps wait for them, each told once, with one of these."""
+        for agent, window in self._windows.items():
+            if window.capacity > 0 or window.is_barred or not window.backlog:
+                window.starved_since, window.told = None, False
+            elif window.starved_since is None:
+                window.starved_since = now
+            elif not window.told and now - window.starved_since >= STARVED_AFTER:
+                window.told = True
+                yield agent, window.backlog.first()
+
+    def _window_of(self, step: Step) -> Window:
+        return self._windows.get(step.agent or "") or self._window(_asked(step))
+
+    def _window(self, agent: str) -> Window:
+        window = self._windows.get(agent)
+        if window is None:
+            window = self._windows[agent] = Window(NO_ROOM)
+        return window
+
+
+def _asked(step: Step) -> str:
+    return step.agent or (TRANSACTIONS if step.kind is StepKind.TRANSACTION else LOCAL)

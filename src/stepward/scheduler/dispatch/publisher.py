@@ -1,0 +1,192 @@
+"""Requests on their way to Agents: published beside the turn, and again until they are out or nobody wants them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+
+from msgspec.structs import replace
+
+from stepward.clock import Environment
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.model.messages.requests import Request, request_queue
+from stepward.model.records import Step
+from stepward.transport.contract import Transport
+
+MOST_AT_ONCE = 1_000
+"""Requests that are published together, so that what fails of them costs little."""
+BACKOFF, LONGEST_BACKOFF = 0.05, 1.0
+DOUBLINGS = 5
+LONG_PAST = 0.0
+
+
+class Fate(Enum):
+    """What becomes of a request that could not leave when it was to."""
+
+    LEAVE = auto()
+    WAIT = auto()
+    """Nobody can tell for the moment."""
+    LAPSE = auto()
+
+
+class Lane:
+    """What is to leave for one Agent, in order."""
+
+    __slots__ = ("failures", "probe", "requests", "revoked", "task")
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.revoked: list[Step] = []
+        self.failures = 0
+        """Since something last got through."""
+        self.probe: Request | None = None
+        """Where all has lapsed: what is too late for anybody, and tells by leaving that the Agent is reached again."""
+        self.task: asyncio.Task[None] | None = None
+
+
+class Departures:
+    """A lane for each Agent: what comes while it is busy leaves together, and a slow one holds up no other.
+
+    A lane holds no more than the running steps of its Agent. ``over`` is told of requests that have left or never
+    will, ``fate`` is asked for those that wait, and ``changed`` is called when an Agent is reached no more, or again.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        environment: Environment,
+        observers: Observers,
+        *,
+        over: Callable[[Sequence[Request]], None],
+        fate: Callable[[Request], Fate],
+        changed: Callable[[], None],
+    ) -> None:
+        self._transport = transport
+        self._environment = environment
+        self._observers = observers
+        self._over = over
+        self._fate = fate
+        self._changed = changed
+        self._lanes: dict[str, Lane] = {}
+        self._broken: BaseException | None = None
+
+    @property
+    def unreached(self) -> frozenset[str]:
+        """The Agents for whom requests wait because the last could not leave."""
+        return frozenset(agent for agent, lane in self._lanes.items() if lane.failures)
+
+    @property
+    def is_sending(self) -> bool:
+        """Whether something is leaving, other than what waits because the last could not."""
+        return any(lane.task is not None and not lane.failures for lane in self._lanes.values())
+
+    def put(self, agent: str, requests: Sequence[Request]) -> None:
+        """Have these leave for the Agent, behind what is before them."""
+        lane = self._lane(agent)
+        lane.requests += requests
+        self._go(agent, lane)
+
+    def revoke(self, step: Step) -> None:
+        """Tell the step's Agent, behind what is before it, that nobody waits any more."""
+        if step.agent is not None:
+            lane = self._lane(step.agent)
+            lane.revoked.append(step)
+            self._go(step.agent, lane)
+
+    def waiting(self, agent: str) -> Sequence[Request]:
+        """What has not left for the Agent yet, other than what is just leaving."""
+        return self._lane(agent).requests
+
+    def check(self) -> None:
+        """Raise what ended a lane: only a bug does."""
+        if self._broken is not None:
+            raise self._broken
+
+    async def stop(self) -> None:
+        """Let nothing more leave: whoever takes over begins with what is not out."""
+        tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _lane(self, agent: str) -> Lane:
+        lane = self._lanes.get(agent)
+        if lane is None:
+            lane = self._lanes[agent] = Lane()
+        return lane
+
+    def _go(self, agent: str, lane: Lane) -> None:
+        if lane.task is None:
+            running = self._run(request_queue(agent), lane)
+            lane.task = asyncio.Task(running, loop=asyncio.get_running_loop(), name="departures")
+
+    async def _run(self, queue: str, lane: Lane) -> None:
+        try:
+            while lane.requests or lane.revoked or lane.probe is not None:
+                await self._leave(queue, lane)
+        except Exception as error:
+            self._broken = error
+        finally:
+            lane.task = None
+            self._reached(lane)
+
+    async def _leave(self, queue: str, lane: Lane) -> None:
+        try:
+            await self._publish(queue, lane)
+        except TransportError as error:
+            self._observers.tell("scheduler.publish_failed", error=str(error), requests=len(lane.requests))
+            # A revocation is a hint; what it was to withdraw leaves no more either.
+            lane.revoked.clear()
+            await self._wait(lane)
+        else:
+            self._reached(lane)
+
+    async def _publish(self, queue: str, lane: Lane) -> None:
+        self._environment.failpoint("W4.before")
+        batch = lane.requests[:MOST_AT_ONCE]
+        del lane.requests[:MOST_AT_ONCE]
+        if batch:
+            try:
+                await self._transport.publish(queue, batch)
+            except BaseException:
+                lane.requests[:0] = batch
+                raise
+            self._over(batch)
+        elif lane.probe is not None:
+            await self._transport.publish(queue, [lane.probe])
+        lane.probe = None
+        if not lane.requests:
+            revoked, lane.revoked = lane.revoked, []
+            for step in revoked:
+                await self._transport.revoke(queue, step.task, step.run, step.key, step.attempt)
+        self._environment.failpoint("W4.after")
+
+    async def _wait(self, lane: Lane) -> None:
+        """Wait a while, longer each time, and until nothing is left of which nobody knows whether it is wanted."""
+        delay = min(LONGEST_BACKOFF, BACKOFF * 2**lane.failures)
+        lane.failures = min(lane.failures + 1, DOUBLINGS)
+        self._changed()
+        is_sorted = False
+        while not is_sorted:
+            await asyncio.sleep(delay * (0.5 + self._environment.random.random() / 2))
+            is_sorted = self._sort(lane)
+
+    def _sort(self, lane: Lane) -> bool:
+        """Let go of what nobody wants any more; whether all the others may leave."""
+        fates = [self._fate(request) for request in lane.requests]
+        if Fate.LAPSE in fates:
+            sorted_out = list(zip(lane.requests, fates, strict=True))
+            lane.requests = [request for request, fate in sorted_out if fate is not Fate.LAPSE]
+            lapsed = [request for request, fate in sorted_out if fate is Fate.LAPSE]
+            self._over(lapsed)
+            if not lane.requests:
+                # Else the next attempt would leave at once, and lapse like this one.
+                lane.probe = replace(lapsed[-1], complete_by=LONG_PAST)
+        return Fate.WAIT not in fates
+
+    def _reached(self, lane: Lane) -> None:
+        if lane.failures or self._broken is not None:
+            lane.failures = 0
+            self._changed()

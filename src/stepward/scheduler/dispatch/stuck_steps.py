@@ -1,0 +1,40 @@
+"""Local steps that went past their complete-by and do not stop: watched in their threads, and told of once."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from stepward.events import Observers
+from stepward.model.messages.requests import Request
+
+MOST_TOLD = 10_000
+"""Attempts of which it is remembered that they were told."""
+
+
+class StuckSteps:
+    """Knows what runs in threads: cancelled, a function there goes on, and nobody awaits it any more."""
+
+    def __init__(self, observers: Observers) -> None:
+        self._observers = observers
+        self._threads: dict[Future[Any], Request] = {}
+        self._told: set[tuple[str, int, str, int]] = set()
+
+    def watch(self, thread: Future[Any], request: Request) -> None:
+        """Know of a function in a thread until it returns."""
+        self._threads[thread] = request
+        thread.add_done_callback(lambda done: self._threads.pop(done, None))
+
+    def in_threads(self, until: float) -> list[Request]:
+        """The attempts that run in threads and whose complete-by was before ``until``."""
+        return [request for request in list(self._threads.values()) if request.complete_by < until]
+
+    def tell(self, request: Request) -> None:
+        """Tell, once, that an attempt does not stop."""
+        attempt = (request.task, request.run, request.key, request.attempt)
+        if attempt in self._told:
+            return
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told.add(attempt)
+        self._observers.tell("scheduler.step_stuck", task=request.task_id, step=request.key, attempt=request.attempt)

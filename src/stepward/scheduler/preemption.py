@@ -1,0 +1,57 @@
+"""Who has to wait longer when a Scheduler is full and something comes that deserves its room more."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from stepward.scheduler.admission.backlog import Key, Place
+from stepward.scheduler.admission.windows import Desk
+from stepward.scheduler.tasks.active_task import Resident
+from stepward.store.contract import Least
+
+AT_ONCE = 100
+"""Tasks that are let go for others at one look."""
+LOOKED_AT = 10_000
+"""Steps that one look may pass to find them."""
+
+
+def overtakers(lowest: int, crowd: Counter[Key]) -> tuple[Least, int]:
+    """What may overtake tasks of the lowest priority that wait for room, of which so many wait by key, and how many.
+
+    That is what has a higher priority, and what belongs to a key that has less than half of its fair part of those
+    places. Half, and no more at once than the other half: whoever overtakes is never overtaken in turn for it.
+    """
+    fair = crowd.total() // (len(crowd) + 1)
+    if not fair:
+        return Least(lowest + 1), AT_ONCE
+    content = frozenset(key for key, waiting in crowd.items() if waiting > fair // 2)
+    return Least(lowest, content), min(AT_ONCE, fair - fair // 2)
+
+
+def overtaken(lowest: int, crowd: Counter[Key], desk: Desk, tasks: Mapping[str, Resident]) -> Iterator[Resident]:
+    """The tasks of that priority that only wait for room: of the key that has most of them, who came last first."""
+    lines = {key: desk.last_come(lowest, key) for key in crowd}
+    order = count()
+    heap = [(-waiting, next(order), key) for key, waiting in crowd.items()]
+    heapq.heapify(heap)
+    seen: set[str] = set()
+    looks = iter(range(LOOKED_AT))
+    while heap:
+        waiting, _, key = heapq.heappop(heap)
+        resident = next((r for r in _unseen(lines[key], tasks, seen, looks) if r.only_waits_for_room), None)
+        if resident is not None:
+            yield resident
+            heapq.heappush(heap, (waiting + 1, next(order), key))
+
+
+def _unseen(
+    line: Iterator[Place], tasks: Mapping[str, Resident], seen: set[str], looks: Iterator[int]
+) -> Iterator[Resident]:
+    for _, (uid, _, _) in zip(looks, line, strict=False):
+        resident = tasks.get(uid)
+        if resident is not None and uid not in seen:
+            seen.add(uid)
+            yield resident

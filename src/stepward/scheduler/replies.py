@@ -1,0 +1,136 @@
+"""Replies on their way to the turn: taken from the queue, settled once the turn that heard them is committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import NamedTuple
+
+from stepward.clock import Environment
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.model.messages.requests import Progress, Reply
+from stepward.scheduler.reply_checks import Operations, checked
+from stepward.settings import Settings
+from stepward.transport.contract import Delivery, Transport
+
+TAKE = 5000
+"""Replies taken from the queue at once."""
+MOST_UNSETTLED = 2 * TAKE
+"""While no commit comes through, as the store is away, the rest waits in the queue."""
+
+ReplyId = tuple[str, int, str, int, str]
+
+
+class Heard(NamedTuple):
+    """What a turn has heard: the deliveries, to be settled after its commit, and the replies in them."""
+
+    deliveries: list[Delivery]
+    replies: list[ReplyId]
+
+
+class Mail:
+    """The replies that wait for a turn, and the deliveries that wait for its commit."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        queue: str,
+        settings: Settings,
+        operations: Operations,
+        environment: Environment,
+        observers: Observers,
+        stir: Callable[[], None],
+        ahead: Callable[[], None],
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self._transport = transport
+        self._queue = queue
+        self._settings = settings
+        self._operations = operations
+        self._environment = environment
+        self._observers = observers
+        self._stir = stir
+        self._ahead = ahead
+        self._progress = progress
+        self._replies: deque[tuple[Reply, float | None]] = deque()
+        self._deliveries: list[Delivery] = []
+        self._heard: list[ReplyId] = []
+        self._unsettled: set[ReplyId] = set()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+
+    def __len__(self) -> int:
+        return len(self._replies)
+
+    def add(self, reply: Reply, committed_at: float | None) -> None:
+        """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
+        self._replies.append((reply, committed_at))
+        self._stir()
+
+    def again(self, replies: Iterable[Reply]) -> None:
+        """Replies to be heard once more, in the next turn."""
+        self._replies.extend((reply, None) for reply in replies)
+
+    def take(self) -> Iterator[tuple[Reply, float | None]]:
+        """What came in since the last turn."""
+        replies = self._replies
+        while replies:
+            yield replies.popleft()
+
+    def take_but(self, tasks: Container[str]) -> Iterator[tuple[Reply, float | None]]:
+        """What came in since the last turn for other tasks than these, whose replies stay in their order."""
+        came, self._replies = self._replies, deque()
+        for each in came:
+            if each[0].task in tasks:
+                self._replies.append(each)
+            else:
+                yield each
+
+    def heard(self) -> Heard:
+        """What was taken, to be settled after the commit."""
+        heard, self._deliveries, self._heard = Heard(self._deliveries, self._heard), [], []
+        self._has_room.set()
+        return heard
+
+    async def settle(self, heard: Heard) -> None:
+        """The turn that heard this is committed."""
+        if not heard.deliveries:
+            return
+        self._unsettled.difference_update(heard.replies)
+        self._environment.failpoint("W7.before")
+        try:
+            await self._transport.settle(self._queue, heard.deliveries)
+        except TransportError as error:
+            # They come again, and change nothing.
+            self._observers.tell("scheduler.settle_failed", error=str(error))
+
+    async def pump(self) -> None:
+        """Bring replies from the queue until cancelled; the turn drains them."""
+        while True:
+            await self._has_room.wait()
+            try:
+                deliveries = await self._transport.take(self._queue, TAKE, self._settings.lease)
+            except TransportError as error:
+                self._observers.tell("scheduler.take_failed", error=str(error))
+                await asyncio.sleep(self._settings.poll)
+                continue
+            for delivery in deliveries:
+                if isinstance(delivery.message, Reply):
+                    self._hear(delivery.message)
+                elif isinstance(delivery.message, Progress):
+                    self._progress(delivery.message)
+            self._deliveries += deliveries
+            if len(self._deliveries) >= MOST_UNSETTLED:
+                self._has_room.clear()
+            self._ahead()
+            self._stir()
+
+    def _hear(self, reply: Reply) -> None:
+        """A reply from the queue; what comes again while its turn waits for its commit tells nothing."""
+        ident = (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
+        if ident not in self._unsettled:
+            self._unsettled.add(ident)
+            self._heard.append(ident)
+            self._replies.append((checked(reply, self._settings.payload_bytes, self._operations), None))

@@ -1,0 +1,1 @@
+"""Tasks that a Scheduler holds in memory: advanced, undone, ended, and the rows that this changes."""

@@ -1,0 +1,235 @@
+"""A task in a Scheduler's memory: its open steps, its execution, and what this turn changes of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from stepward.model.effects import is_deferred
+from stepward.model.messages.requests import Reply
+from stepward.model.messages.status_events import Told, status_event
+from stepward.model.records import Step, Task
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.store.contract import Change, Telling
+from stepward.workflow.decisions import StepCall
+from stepward.workflow.engine import Execution
+from stepward.workflow.undo import UndoOrder
+
+StepId = tuple[int, str]
+"""Run and key: what names a step within its task."""
+
+
+class Resident:
+    """What a Scheduler remembers of a task that it holds; ``task`` is its committed face."""
+
+    __slots__ = (
+        "abandoned",
+        "bytes",
+        "change",
+        "children",
+        "cleaning",
+        "defers",
+        "diverged",
+        "execution",
+        "fresh",
+        "inbox",
+        "is_bound",
+        "leaving",
+        "mended",
+        "next_input",
+        "open",
+        "output",
+        "overflow",
+        "planned",
+        "recorded",
+        "refused",
+        "reload",
+        "replies",
+        "revoked",
+        "seen",
+        "sent",
+        "set_aside",
+        "steps",
+        "task",
+        "trims",
+        "undo_order",
+        "unheard",
+        "waiting_since",
+    )
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.open: dict[StepId, Step] = {}
+        """Steps that have no outcome yet; those of an undoing task also stand in ``steps``."""
+        # Every step of a task that is undoing or cleaning up, for the planner; empty going forward.
+        self.steps: list[Step] = []
+        # The planner for ``steps``, kept as long as that list.
+        self.undo_order: UndoOrder | None = None
+        self.abandoned: list[Step] = []
+        """Steps of this run that nobody awaits any more and that may have acted."""
+        # Steps of this run that a repair took out of what is replayed.
+        self.set_aside: list[Step] = []
+        self.execution: Execution | None = None
+        self.change: Change | None = None
+        # Steps of this run whose outcome stands in the record and was not delivered yet, by key; with its error.
+        self.recorded: dict[str, tuple[Step, bytes | None]] = {}
+        self.fresh: set[StepId] = set()
+        """Steps inserted or filled by this turn's change: they are folded, not updated."""
+        self.planned: set[StepId] | None = None
+        """Steps whose rows were recorded with the task's plan and are still to be filled."""
+        self.overflow: OrderedDict[str, StepCall] = OrderedDict()
+        """Calls over the limit of new steps per commit, by key; they have no row yet."""
+        # Child steps of this turn that stand too deep: they fail before its commit.
+        self.refused: list[Step] = []
+        self.inbox = task.inbox
+        """The task row's count as far as this memory has seen it."""
+        self.seen = 0
+        """The highest number of an inbox row that was handed over."""
+        # The attempts of open steps that Agents were asked for from this memory; kept when the task is read anew.
+        self.sent: dict[StepId, int] = {}
+        # How many bytes its history has, how many of its open steps are child tasks, and how often something of its
+        # former runs may still have to be deleted.
+        self.bytes = self.children = self.trims = 0
+        self.waiting_since: float | None = None
+        self.leaving = False
+        """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""
+        self.reload = False
+        """It is to be read anew after that, because it goes on in another direction."""
+        # Its code does not fit its record (what comes in is recorded, and delivered when code fits); or it fits again.
+        self.diverged = self.mended = False
+        # The workflow is over; before its run is left, its abandoned steps are undone.
+        self.cleaning = False
+        self.output: bytes | None = None
+        self.next_input: bytes | None = None
+        """Set when the workflow asked for another run: what that run begins with."""
+        # Whether a step of it was ever left to be finished from outside, and whether the row's complete-by was compared
+        # with its steps since the task was read.
+        self.defers = self.is_bound = False
+        # Steps abandoned by this turn's change, whose Agents are to be told.
+        self.revoked: list[Step] = []
+        self.replies: list[Reply] = []
+        """What this turn's change answers, to be heard again if the change misses."""
+        self.unheard: list[Reply] = []
+        """What came when the task was leaving already: for whoever holds it next."""
+
+    def changed(self) -> Change:
+        """This turn's change, begun if there is none yet."""
+        if self.change is None:
+            self.change = Change(task=self.task.uid)
+        return self.change
+
+    def tell(self, told: Told, now: float, **data: Any) -> None:
+        """Tell the task's private response queue, if it has one; it stands there once the change is committed."""
+        task = self.task
+        if task.reply_to is None:
+            return
+        change = self.changed()
+        telling = change.telling
+        if telling is None:
+            telling = change.telling = Telling(task.reply_to, task.events)
+        sequence = task.events + len(telling.bodies) + 1
+        telling.bodies.append(status_event(task, told, sequence, now, **data))
+
+    def begin_anew(self, now: float) -> None:
+        """Forget what this turn decided; a birth, and what is told of it, stays."""
+        before = self.changed()
+        born = before.born
+        self.change = Change(task=self.task.uid, born=born, plans=before.plans)
+        if born is not None:
+            self.tell_birth(now)
+
+    def tell_birth(self, now: float) -> None:
+        """A task born claimed is received and started in one."""
+        self.tell(Told.RECEIVED, self.task.created_at)
+        self.tell(Told.STARTED, now)
+
+    def withdraw(self, step: Step) -> None:
+        """Take back what this turn's change says of a step that ends in it: a row is written once."""
+        change = self.change
+        if change is None:
+            return
+        if change.withdraw((step.run, step.key)):
+            step.attempt -= 1
+            step.state = StepState.TO_REPEAT if step.attempt else StepState.NOT_STARTED
+
+    def ordered(self) -> UndoOrder:
+        """The planner for the steps of a task that is undoing or cleaning up."""
+        if self.undo_order is None or not self.undo_order.is_of(self.steps):
+            self.undo_order = UndoOrder(self.steps)
+        return self.undo_order
+
+    def has_sent(self, step: Step) -> bool:
+        """Whether its Agent was asked from this memory: asked again it might do it twice."""
+        return self.sent.get((step.run, step.key)) == step.attempt
+
+    def all_wait(self) -> bool:
+        """Whether nothing of it runs or is about to: only timers, signals, children and people are left."""
+        return not self.overflow and len(self.open) == self.children + (len(self.deferred) if self.defers else 0)
+
+    @property
+    def deferred(self) -> Sequence[Step]:
+        """The steps that somebody outside is to finish."""
+        if not self.defers:
+            return ()
+        return [step for step in self.open.values() if is_deferred(step)]
+
+    @property
+    def wakes_at(self) -> float | None:
+        """When there is something to do though nothing comes in: a timer, or the end of what others are to finish."""
+        instants = [step.complete_by for step in self.deferred]
+        if self.execution is not None:
+            instants.append(self.execution.next_timer)
+        return min((instant for instant in instants if instant is not None), default=None)
+
+    @property
+    def only_waits_for_room(self) -> bool:
+        """Whether nothing of it is under way here, so that the store knows all of it and nobody misses it."""
+        busy = self.leaving or self.cleaning or self.overflow or self.change is not None or self.replies or self.unheard
+        running = (s for s in self.open.values() if s.state is StepState.RUNNING and s.kind is not StepKind.CHILD)
+        return not busy and bool(self.open) and next(running, None) is None
+
+    @property
+    def went_on(self) -> bool:
+        """Whether the workflow was given an outcome in this turn."""
+        change = self.change
+        if change is None:
+            return False
+        is_told = any(finish.ordinal is not None for finish in change.finishes)
+        return bool(change.delivers or _has_outcome(change.inserts) or is_told)
+
+    @property
+    def made_progress(self) -> bool:
+        """Whether this turn records an outcome of the task."""
+        change = self.change
+        return change is not None and bool(change.finishes or change.delivers or _has_outcome(change.inserts))
+
+    def waits_anew(self, waits_for: str | None, until: float | None) -> bool:
+        """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
+        task = self.task
+        is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != until)
+        return is_another or self.went_on
+
+    @property
+    def only_children_left(self) -> bool:
+        """Whether an undoing task waits for a child to be undone: nothing is under way beside an undo."""
+        return any(step.kind is StepKind.UNDO and step.agent is None for step in self.open.values())
+
+    @property
+    def only_others_left(self) -> bool:
+        """Whether an undoing task waits for somebody outside: nothing is under way beside an undo."""
+        return any(step.kind is StepKind.UNDO and is_deferred(step) for step in self.open.values())
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether, before it goes on, it undoes what a repair set aside."""
+        return self.execution is None and self.task.undo_to is None
+
+    @property
+    def is_undoing(self) -> bool:
+        """Whether undo began: nothing goes forward any more."""
+        return self.task.state is TaskState.UNDOING
+
+
+def _has_outcome(inserts: list[Step]) -> bool:
+    return any(step.state is StepState.COMPLETED for step in inserts)

@@ -1,0 +1,211 @@
+"""Step rows and requests, built from what the engine asks and what the store holds: pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from stepward.model import failures
+from stepward.model.effects import child_id, generation_key, key_of
+from stepward.model.messages.requests import NEGATIVE, Outcome, Reply, Request, idempotency_key
+from stepward.model.records import Alert, Step, Task
+from stepward.model.states import StepKind, StepState
+from stepward.payload import encode
+from stepward.store.contract import Finish, StepMove, Watch
+from stepward.workflow.decisions import Delivered, Recorded, StepCall
+
+
+def again(step: Step, former: Step) -> None:
+    """A step asked for anew whose ``former`` generation a repair set aside: its attempts are told apart from those."""
+    step.generation, step.attempt = former.generation + 1, former.attempt
+    if step.attempt:
+        step.state = StepState.TO_REPEAT
+
+
+def new_step(task: Task, call: StepCall) -> Step:
+    """The row of a step that the workflow asked for, not yet started."""
+    action = call.action
+    return Step(
+        task=task.uid,
+        run=task.run,
+        key=call.key,
+        number=call.number,
+        name=action.name,
+        kind=action.kind,
+        state=StepState.NOT_STARTED,
+        agent=action.agent,
+        complete_seconds=action.complete_seconds,
+        input=call.input,
+        has_undo=action.has_undo,
+        irreversible=action.irreversible,
+    )
+
+
+def recorded_step(task: Task, recorded: Recorded) -> Step:
+    """The row of an outcome that the engine brought about itself."""
+    return Step(
+        task=task.uid,
+        run=task.run,
+        key=recorded.key,
+        number=recorded.number,
+        name=recorded.name,
+        kind=StepKind(recorded.kind),
+        state=StepState.COMPLETED,
+        attempt=1,
+        started_at=recorded.at,
+        finished_at=recorded.at,
+        ordinal=recorded.ordinal,
+        asked=recorded.asked,
+        input=recorded.input,
+        output=recorded.output,
+    )
+
+
+def start(step: Step, task: Task, now: float) -> None:
+    """Begin the next attempt: its complete-by counts from now, and never passes the task's own (undo has none)."""
+    step.state = StepState.RUNNING
+    step.attempt += 1
+    step.started_at = now
+    step.watched = False
+    step.repeat_at = None
+    step.deferred_at = None
+    step.complete_by = _complete_by(step, task, now)
+
+
+def _complete_by(step: Step, task: Task, now: float) -> float | None:
+    if step.complete_seconds is None:
+        return None
+    own = now + step.complete_seconds
+    if task.deadline is None or step.kind is StepKind.UNDO:
+        return own
+    return min(own, task.deadline)
+
+
+def request(task: Task, step: Step, reply_to: str) -> Request:
+    """What an Agent is asked for a running step."""
+    return Request(
+        task=step.task,
+        task_id=task.id,
+        run=step.run,
+        key=step.key,
+        attempt=step.attempt,
+        agent=step.agent or "",
+        operation=step.name,
+        undo=step.kind is StepKind.UNDO,
+        input=step.input,
+        complete_by=step.complete_by or 0.0,
+        idempotency_key=idempotency_key(step.task, step.run, step.key, step.generation),
+        undoes=None,
+        reply_to=reply_to,
+        priority=task.priority,
+        progress=step.progress,
+    )
+
+
+def undo_request(request: Request, undone: Step) -> Request:
+    """The request of an undo, with the key under which ``undone`` did what is now to be undone."""
+    return msgspec.structs.replace(request, undoes=key_of(undone))
+
+
+def settled(step: Step, reply: Reply) -> Reply:
+    """A reply as it is recorded: the error of a failed attempt tells the truth of this step's every attempt."""
+    if reply.outcome not in NEGATIVE:
+        return reply
+    maybe_done = step.in_doubt or reply.maybe_done
+    error = failures.settled(reply.error, attempt=step.attempt, maybe_done=maybe_done, before=step.error)
+    return msgspec.structs.replace(reply, error=error, maybe_done=maybe_done)
+
+
+def finish(step: Step, reply: Reply, delivered: Delivered | None, now: float) -> Finish:
+    """Record a reply that ends its step, and its delivery if it was ``delivered`` to the workflow."""
+    done = reply.outcome is Outcome.COMPLETED
+    return Finish(
+        task=step.task,
+        run=step.run,
+        key=step.key,
+        attempt=step.attempt,
+        state=StepState.COMPLETED if done else StepState.FAILED,
+        output=reply.output,
+        error=reply.error,
+        in_doubt=not done and (step.in_doubt or reply.maybe_done),
+        ordinal=None if delivered is None else delivered.ordinal,
+        finished_at=now,
+        asked=None if delivered is None else delivered.asked,
+    )
+
+
+def watch(step: Step, complete_by: float, reply: Reply | None = None) -> Watch:
+    """Have the Supervisor look at a running attempt."""
+    return Watch(
+        task=step.task,
+        run=step.run,
+        key=step.key,
+        attempt=step.attempt,
+        complete_by=complete_by,
+        error=reply.error if reply else step.error,
+        in_doubt=step.in_doubt or (reply.maybe_done if reply else False),
+        deferred_at=step.deferred_at,
+    )
+
+
+def move(step: Step, after: StepState, now: float) -> StepMove:
+    """Move a committed step, and the memory of it, to ``after``."""
+    before, step.state = step.state, after
+    return StepMove(task=step.task, run=step.run, key=step.key, before=before, after=after, at=now)
+
+
+def child_task(parent: Task, step: Step, call: StepCall, version: str, deadline: float | None, now: float) -> Task:
+    """The task that a child step starts: the parent's uid never repeats, so neither does this one's."""
+    return Task(
+        uid=key_of(step),
+        id=child_id(parent, step),
+        workflow=call.action.name,
+        version=version,
+        priority=parent.priority,
+        fairness_key=parent.fairness_key,
+        labels=parent.labels,
+        input=call.input,
+        deadline=deadline,
+        parent=parent.uid,
+        parent_run=parent.run,
+        parent_step=generation_key(call.key, step.generation),
+        created_at=now,
+        depth=parent.depth + 1,
+    )
+
+
+def too_deep(step: Step, limit: int) -> Reply:
+    """The answer to a child step that has too many tasks above it."""
+    message = (
+        f"child {step.name}: expected at most {limit:,} tasks above one another (child_depth), found one more; "
+        "use a loop or continue_as_new in place of recursion"
+    )
+    error = error_object(message, "TooDeep", data={}, maybe_done=False)
+    return Reply(
+        task=step.task, run=step.run, key=step.key, attempt=step.attempt, outcome=Outcome.FAILED, error=error, calls=0
+    )
+
+
+def error_object(message: str, kind: str, **more: Any) -> bytes:
+    """The JSON of a task's error."""
+    return encode({"message": message, "type": kind, **more}, "error")
+
+
+def alert(task: Task, kind: str, message: str, now: float, *, step: str | None = None, **details: Any) -> Alert:
+    """An alert about a task, to be committed with the state that needs it."""
+    return Alert(
+        at=now,
+        kind=kind,
+        task=task.uid,
+        task_id=task.id,
+        step=step,
+        message=message,
+        details=encode(details, "alert"),
+    )
+
+
+def ended_body(state: str, output: bytes | None, error: bytes | None, *, undoing: bool) -> bytes:
+    """What a parent's inbox is told of a child's end; ``undoing`` whether its undo had begun."""
+    told = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
+    return msgspec.json.encode(told | {"undoing": undoing})

@@ -1,0 +1,253 @@
+"""How a task ends or turns: each end is one move of the task row, with the alert or the word to the parent it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from stepward.errors import named
+from stepward.model import failures, stopped_tasks
+from stepward.model.complete_by import of_claim, of_steps
+from stepward.model.containment import failure_of
+from stepward.model.effects import is_in_doubt, may_have_acted
+from stepward.model.messages.status_events import OF_STATE, Told, ended_with
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import StepState, TaskState
+from stepward.payload import readable
+from stepward.scheduler.admission.windows import Desk
+from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.active_task import Resident
+from stepward.scheduler.tasks.task_deadlines import held_until
+from stepward.settings import Settings
+from stepward.store.contract import Post, TaskMove
+from stepward.workflow.decisions import Diverged, Failed
+from stepward.workflow.undo import has_begun
+
+UNDO_FAILED = "UndoFailed"
+
+
+class Ends:
+    """Writes the last change of a resident task, after which it is forgotten or read anew."""
+
+    def __init__(self, desk: Desk, settings: Settings) -> None:
+        self._desk = desk
+        self._settings = settings
+
+    def left(self, resident: Resident, now: float) -> None:
+        """The run is over and cleaned up: the next one begins, or the task is done."""
+        doubt = [s.key for s in resident.abandoned if is_in_doubt(s) and not s.has_undo]
+        doubt += [s.key for s in resident.set_aside if is_in_doubt(s)]
+        if resident.next_input is None:
+            self._processed(resident, doubt, now)
+        else:
+            self._continued(resident, resident.next_input, doubt, now)
+
+    def _processed(self, resident: Resident, doubt: list[str], now: float) -> None:
+        """All done: the pattern's ``Processed``."""
+        error = rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
+        self._end(resident, TaskState.PROCESSED, now, output=resident.output, error=error)
+
+    def undone(self, resident: Resident, in_doubt: list[str], now: float) -> None:
+        """All that had to be undone is undone."""
+        task = resident.task
+        if in_doubt:
+            message = f"{task.id} was undone, but steps without an undo may have acted: {', '.join(in_doubt)}"
+            resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
+        error = _with_doubt(_cause(task.error), in_doubt)
+        self._end(resident, task.undo_to or TaskState.UNDONE, now, error=error)
+
+    def failed(self, resident: Resident, end: Failed, last_rung: str, now: float) -> None:
+        """An exception left the workflow: a StepFailed is undone where the policy says so, all else needs a person."""
+        if end.step_failed and last_rung == "undo":
+            self.undo(resident, TaskState.UNDONE, now, error=end.error)
+            return
+        self.error(resident, end.error, "task_error", now)
+
+    def broken(self, resident: Resident, message: str, now: float) -> None:
+        """The code did what no workflow may: nothing of this turn is written but the error itself."""
+        resident.begin_anew(now)
+        self.error(resident, rows.error_object(message, stopped_tasks.TYPE), stopped_tasks.KIND, now)
+
+    def diverged(self, resident: Resident, end: Diverged, now: float) -> None:
+        """The code does not fit the record: nothing is decided, and the task waits for code that does.
+
+        It is tried again after a while, and whenever a Scheduler starts that serves it. One alert stands for all tasks
+        that stop at this difference.
+        """
+        resident.begin_anew(now)
+        task, tries = resident.task, stopped_tasks.tries(resident.task) + 1
+        message = f"{end.message}; other tasks may wait for the same"
+        alert = rows.alert(task, stopped_tasks.KIND, message, now)
+        details = stopped_tasks.alert_details(task, end.place)
+        resident.changed().alert(msgspec.structs.replace(alert, details=details))
+        former = stopped_tasks.place_of(task)
+        if former != details:
+            resident.changed().fits = former
+        retry_at = now + stopped_tasks.retry_after(tries)
+        if tries == 1:
+            resident.tell(Told.WAITING, now, waits_for=stopped_tasks.WAITS_FOR, until=retry_at)
+        resident.changed().move = self.move(
+            task,
+            TaskState.WAITING,
+            now,
+            inbox=resident.inbox,
+            release=True,
+            wake_at=retry_at,
+            waits_for=stopped_tasks.WAITS_FOR,
+            complete_by=of_steps(resident.open.values()),
+            error=stopped_tasks.stopped_error(end.message, end.place, tries),
+            progress=False,
+        )
+        resident.leaving = resident.diverged = True
+
+    def internal(self, resident: Resident, fault: BaseException, now: float) -> None:
+        """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
+        error = failure_of(fault)
+        resident.begin_anew(now)
+        message = f"expected to go on with its record, found {named(error)}"
+        self.error(resident, rows.error_object(message, "Internal"), "internal", now)
+
+    def too_long(self, resident: Resident, now: float) -> None:
+        """The history's limit is reached."""
+        limit = self._settings.history_bytes
+        message = f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
+        self.error(resident, rows.error_object(message, "HistoryTooLong"), "task_error", now)
+
+    def error(self, resident: Resident, error: bytes, kind: str, now: float, **details: Any) -> None:
+        """The pattern's ``Error``: an operator is told in the same commit."""
+        self._forget_unsent(resident)
+        task = resident.task
+        known = failures.read(error)
+        message = f"{task.workflow} {task.id}: {failures.titled(known) or 'failed'}"
+        resident.changed().alert(
+            rows.alert(task, kind, message, now, step=known.get("step") or None, error=known, **details)
+        )
+        self._end(resident, TaskState.ERROR, now, error=error)
+
+    def stuck(self, resident: Resident, step: str, message: str, now: float) -> None:
+        """Undo cannot go on: the alert lists what is undone and what is in doubt."""
+        undone = [s.key for s in resident.steps if s.state is StepState.UNDONE]
+        doubt = [s.key for s in resident.steps if may_have_acted(s)]
+        error = rows.error_object(
+            message, UNDO_FAILED, step=step, undone=undone, in_doubt=doubt, cause=readable(_cause(resident.task.error))
+        )
+        self.error(resident, error, "undo_failed", now, undone=undone, in_doubt=doubt)
+
+    def barred(self, resident: Resident, step: str, message: str, now: float) -> None:
+        """Undo may not go past ``step``; where none has begun, a resubmission goes forward again."""
+        self.stuck(resident, step, message, now)
+        change = resident.changed()
+        if change.move is not None and not has_begun(resident.steps):
+            change.move = msgspec.structs.replace(change.move, undo_to=None)
+
+    def undo(self, resident: Resident, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
+        """Turn round: from here on only undo goes on, told by the records alone."""
+        self._forget_unsent(resident)
+        resident.changed().move = self.move(
+            resident.task,
+            TaskState.UNDOING,
+            now,
+            undo_to=undo_to,
+            error=error or resident.task.error,
+            complete_by=held_until(resident, now),
+        )
+        resident.changed().fits = stopped_tasks.place_of(resident.task)
+        resident.tell(Told.UNDOING, now, **ended_with(None, error))
+        resident.leaving = resident.reload = True
+
+    def suspended(self, resident: Resident, now: float) -> None:
+        """Let the task go until an operator resumes it."""
+        resident.tell(Told.SUSPENDED, now)
+        self._let_go(resident, TaskState.SUSPENDED, now)
+
+    def evicted(self, resident: Resident, now: float) -> None:
+        """Let a waiting task go from memory; its timer or its inbox brings it back."""
+        self._let_go(resident, TaskState.WAITING, now)
+
+    def displaced(self, resident: Resident, now: float) -> None:
+        """Let a task go that waits for room: whoever has some for it claims it again, in its old place."""
+        task = resident.task
+        after = TaskState.UNDOING if resident.is_undoing else TaskState.PENDING
+        face = {"inbox": resident.inbox, "release": True, "waits_for": task.waits_for, "progress": False}
+        resident.changed().move = self.move(task, after, now, **face)
+        resident.leaving = True
+
+    def _continued(self, resident: Resident, input: bytes, doubt: list[str], now: float) -> None:
+        """Begin the task's next run; nobody but an operator remembers what this one leaves in doubt."""
+        task = resident.task
+        if doubt:
+            message = f"{task.id}: abandoned steps of run {task.run} may have acted: {', '.join(doubt)}"
+            resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
+        move = self.move(task, TaskState.PROCESSING, now, complete_by=of_claim(now))
+        resident.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
+
+    def move(self, task: Task, after: TaskState, now: float, **face: Any) -> TaskMove:
+        """A move of the task row that keeps what is not named."""
+        kept = {"error": task.error, "undo_to": task.undo_to, "output": task.output}
+        return TaskMove(before=task.state, after=after, at=now, **(kept | face))
+
+    def _end(
+        self,
+        resident: Resident,
+        after: TaskState,
+        now: float,
+        *,
+        output: bytes | None = None,
+        error: bytes | None,
+    ) -> None:
+        task = resident.task
+        change = resident.changed()
+        change.move = self.move(task, after, now, inbox=resident.inbox, release=True, output=output, error=error)
+        if change.fits is None:
+            # It waits for code that fits no longer.
+            change.fits = stopped_tasks.place_of(task)
+        resident.tell(OF_STATE[after], now, **ended_with(output, error))
+        if task.parent is not None:
+            change.post(
+                Post(
+                    task=task.parent,
+                    kind=InboxKind.CHILD,
+                    name=f"{task.parent_run}/{task.parent_step}",
+                    body=rows.ended_body(after, output, error, undoing=task.undo_to is not None),
+                    sender=task.id,
+                )
+            )
+        resident.leaving = True
+
+    def _let_go(self, resident: Resident, after: TaskState, now: float) -> None:
+        resident.changed().move = self.move(
+            resident.task,
+            after,
+            now,
+            inbox=resident.inbox,
+            release=True,
+            wake_at=resident.wakes_at,
+            waits_for=resident.task.waits_for,
+        )
+        resident.leaving = True
+
+    def _forget_unsent(self, resident: Resident) -> None:
+        """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""
+        change = resident.changed()
+        unsent = {step_id: step for step_id in resident.fresh if (step := resident.open.pop(step_id, None)) is not None}
+        for step in unsent.values():
+            self._desk.free(step)
+        change.inserts = [step for step in change.inserts if (step.run, step.key) not in unsent]
+        change.fills = [step for step in change.fills if (step.run, step.key) not in unsent]
+        change.children = ()
+
+
+def _cause(error: bytes | None) -> bytes | None:
+    """Why undo began, also when it failed in between."""
+    known = failures.read(error)
+    if known.get("type") != UNDO_FAILED:
+        return error
+    return msgspec.json.encode(known["cause"]) if known.get("cause") else None
+
+
+def _with_doubt(error: bytes | None, in_doubt: list[str]) -> bytes | None:
+    if not in_doubt:
+        return error
+    known = failures.read(error) or {"message": "undone with steps in doubt", "type": "InDoubt"}
+    return msgspec.json.encode(known | {"in_doubt": in_doubt})

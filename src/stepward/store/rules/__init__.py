@@ -1,0 +1,1 @@
+"""Decisions that both stores share: pure functions of records."""

@@ -1,0 +1,231 @@
+"""The contract of transports over any broker: what is the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Protocol
+
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.model.messages.seal import Seal
+from stepward.transport.broker.batching import Packer, Parcel
+from stepward.transport.broker.consumer import Intake, Source
+from stepward.transport.broker.dead_letters import Bury
+from stepward.transport.broker.refused_queues import Refusals
+from stepward.transport.broker.rejections import Rejections
+from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
+from stepward.transport.wire.capacity import decode_capacity
+from stepward.transport.wire.losses import decode_loss
+from stepward.transport.wire.revocations import OwnRevocations, Revocations
+from stepward.transport.wire.wire import Wire, decode_revocation, encode_revocation
+
+TOLD = "told"
+"""What word to all processes is called among the queues."""
+
+
+class Broker(Protocol):
+    """What a broker does for one application. All raise TransportError."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The bytes of its largest message."""
+        ...
+
+    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+        """Append messages to a queue; durable when it returns."""
+        ...
+
+    def source(self, queue: str, intake: Intake[Any]) -> Source[Any]:
+        """What feeds ``intake`` from a queue."""
+        ...
+
+    async def tell(self, body: bytes) -> None:
+        """Tell every process of the application that listens now."""
+        ...
+
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
+        """Move what stands in some queues to another; see ``Transport.adopt``."""
+        ...
+
+    async def release(self, queue: str) -> None:
+        """See ``Transport.release``."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        ...
+
+
+class BrokerTransport:
+    """Every verb of the contract; ``now`` is the store's clock, ``ident`` tells this process from others."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        app: str,
+        ident: str,
+        now: Callable[[], float],
+        observers: Observers,
+        bury: Bury,
+        seal: Seal,
+    ) -> None:
+        self._broker = broker
+        self._source = f"/stepward/{app}/{ident}"
+        self._now = now
+        self._observers = observers
+        self._bury = bury
+        self._refusals = Refusals(broker.name, observers)
+        self._rejections = Rejections(observers, now)
+        self._revocations = Revocations()
+        self._own = OwnRevocations()
+        self._wire = Wire(app, seal)
+        self._packer = Packer(self._wire, broker.name)
+        self._intakes: dict[str, Intake[Any]] = {}
+        self._listeners: dict[str, list[Revoked]] = {}
+        self._losers: list[Lost] = []
+        self._hearers: list[Announced] = []
+        self._closed = False
+
+    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        """See ``Transport.publish``; a message too large for the broker makes its step fail."""
+        await self._put(queue, messages, False)
+
+    async def _put(self, queue: str, messages: Sequence[Message], is_returned: bool) -> None:
+        self._check_open(queue)
+        limit = self._broker.limit
+        too_large = [message for message in messages if self._packer.is_too_large(message, limit)]
+        for message in too_large:
+            to = getattr(message, "reply_to", queue)
+            await self._append(to, [self._packer.refusal(message, limit)], limit, is_returned=False)
+        rest = [m for m in messages if m not in too_large] if too_large else messages
+        await self._append(queue, rest, limit, is_returned=is_returned)
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        """See ``Transport.take``."""
+        self._check_open(queue)
+        with self._refusals.watching(queue):
+            return await self._intake(queue).take(limit, lease)
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        """See ``Transport.settle``."""
+        self._check_open(queue)
+        await self._intake(queue).settle([delivery.token for delivery in deliveries])
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """See ``Transport.extend``; whoever listens is told of revocations at once."""
+        self._check_open(queue)
+        await self._intake(queue).extend([delivery.token for delivery in deliveries], lease)
+        return ()
+
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
+        """See ``Transport.revoke``; the request stays where it is, its Agent drops it past its complete-by."""
+        self._check_open(queue)
+        self._revocations.note(task, run, key, attempt)
+        self._own.note(queue, task, run, key, attempt)
+        self._tell(queue, task, run, key)
+        with self._refusals.watching(TOLD):
+            await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
+
+    async def remind(self, queue: str) -> None:
+        """See ``Transport.remind``: every process is told again, as there is no other way to tell one."""
+        self._check_open(queue)
+        for (task, run, key), attempt in self._own.of(queue):
+            await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
+
+    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+        """See ``Transport.on_revoke``."""
+        listeners = self._listeners.setdefault(queue, [])
+        listeners.append(listener)
+        return lambda: listeners.remove(listener)
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """See ``Transport.on_lost``."""
+        self._losers.append(listener)
+        return lambda: self._losers.remove(listener)
+
+    def expect(self, queue: str) -> None:
+        """See ``Transport.expect``."""
+        self._refusals.expect(queue)
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """See ``Transport.on_announced``."""
+        self._hearers.append(listener)
+        return lambda: self._hearers.remove(listener)
+
+    def lost(self, queue: str | None) -> None:
+        """The broker has lost what stood in a queue, or in all."""
+        self._observers.tell("transport.messages_lost", broker=self._broker.name, queue=queue)
+        for listener in tuple(self._losers):
+            listener(queue)
+
+    def told(self, body: bytes) -> None:
+        """The broker tells what some process of the application told."""
+        heard = decode_revocation(body)
+        if heard is not None:
+            if heard.source != self._source:
+                self._revocations.note(heard.correlationid, heard.run, heard.step, heard.attempt)
+                self._tell(heard.subject, heard.correlationid, heard.run, heard.step)
+        elif (queue := decode_loss(body)) is not None:
+            self.lost(queue)
+        elif (announced := decode_capacity(body)) is not None:
+            for hearer in tuple(self._hearers):
+                hearer(*announced)
+        else:
+            self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
+
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
+        """See ``Transport.adopt``."""
+        self._check_open(heir)
+        for queue in self._intakes.keys() & set(queues):
+            self._intakes[queue].forget()
+        await self._broker.adopt(queues, heir, live)
+
+    async def release(self, queue: str) -> None:
+        """See ``Transport.release``."""
+        self._check_open(queue)
+        await self._broker.release(queue)
+
+    async def close(self) -> None:
+        """Give back what nobody was given, refuse everything from now on, and end the takes that wait."""
+        if self._closed:
+            return
+        self._closed = True
+        for intake in self._intakes.values():
+            await intake.close()
+        await self._broker.close()
+
+    async def _append(self, queue: str, messages: Sequence[Message], limit: int, *, is_returned: bool) -> None:
+        if messages:
+            with self._refusals.watching(queue):
+                parcels = self._packer.parcels(messages, self._now(), limit, is_returned=is_returned)
+                await self._broker.append(queue, list(parcels))
+
+    def _tell(self, queue: str, task: str, run: int, key: str) -> None:
+        for listener in tuple(self._listeners.get(queue, ())):
+            listener(task, run, key)
+
+    def _intake(self, queue: str) -> Intake[Any]:
+        intake = self._intakes.get(queue)
+        if intake is None:
+            intake = self._intakes[queue] = Intake(
+                queue,
+                lambda intake: self._broker.source(queue, intake),
+                wire=self._wire,
+                now=self._now,
+                observers=self._observers,
+                put=self._put,
+                is_revoked=self._revocations.covers,
+                bury=self._bury,
+                rejections=self._rejections,
+            )
+        return intake
+
+    def _check_open(self, queue: str) -> None:
+        if self._closed:
+            raise TransportError(f"queue {queue}: expected an open transport, found it closed; open another")

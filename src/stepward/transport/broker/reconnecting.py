@@ -1,0 +1,198 @@
+"""A connection to a broker that lasts: made again, with backoff, whenever it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import Generic, TypeVar
+
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.transport.broker.cancellation import heed_cancellation, is_cancelled
+from stepward.transport.broker.tls import handshake_error
+
+GRACE_SECONDS = 1.0
+"""How long after a loss verbs wait for the next connection before they fail."""
+BACKOFF, LONGEST_BACKOFF = 0.05, 5.0
+DOUBLINGS = 10
+SHOWN = 300
+BARE = (Exception, RuntimeError)
+"""Classes that clients raise themselves, and not only those derived from them, where a connection is over."""
+
+Connection = TypeVar("Connection")
+Faults = tuple[type[Exception], ...]
+
+
+class Lasting(Generic[Connection]):
+    """Keeps one connection; ``connect`` makes it, or raises one of ``faults`` or TransportError.
+
+    Whoever makes it calls ``lost`` when it ends; ``is_closed`` tells of one that ended before anybody had it, and of
+    one whose client failed while it closed and so told of no end.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        *,
+        broker: str,
+        shown: str,
+        faults: Faults,
+        is_closed: Callable[[Connection], bool],
+        random: Random,
+        observers: Observers,
+    ) -> None:
+        self._connect = connect
+        self._what = f"{broker} at {shown}"
+        self._faults = faults
+        self._is_closed = is_closed
+        self._random = random
+        self._observers = observers
+        self._connection: Connection | None = None
+        self._why: Exception | None = None
+        self._changed = asyncio.Condition()
+        self._grace_until = 0.0
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Connect for the first time. Raises TransportError if that fails."""
+        if not await self._try():
+            raise self._unreached()
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(), name="broker-connection")
+
+    async def connection(self) -> Connection:
+        """The connection. Raises TransportError if there has been none for a while."""
+        if self._connection is not None and self._is_closed(self._connection):
+            await self._mourn(self._connection)
+        if self._connection is None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(self._grace_until), self._changed:
+                    await self._changed.wait_for(lambda: self._connection is not None)
+        if self._connection is None:
+            raise self._unreached()
+        return self._connection
+
+    @property
+    def now(self) -> Connection | None:
+        """The connection, if there is one."""
+        return self._connection
+
+    async def lost(self, connection: Connection, why: Exception | None) -> None:
+        """That connection is over: another is made, if it is the one we have."""
+        if self._connection is connection:
+            self._why = why
+            self._grace_until = asyncio.get_running_loop().time() + GRACE_SECONDS
+            self._observers.tell("transport.lost", broker=self._what, error=told(why))
+            await self._change(None)
+
+    async def close(self) -> Connection | None:
+        """Make no more of them; what there is is the caller's to close."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
+        connection, self._connection = self._connection, None
+        return connection
+
+    @contextmanager
+    def reaching(self, what: str) -> Iterator[None]:
+        """Tell in one line what the client says of ``what``."""
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise self._unanswered(what, None) from error
+        except Exception as error:
+            if not self._is_fault(error):
+                raise
+            raise self._unanswered(what, error) from error
+
+    async def _mourn(self, connection: Connection) -> None:
+        """It has ended: let its client say why, and go on if it fails to."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE_SECONDS), self._changed:
+                await self._changed.wait_for(lambda: self._connection is not connection)
+        await self.lost(connection, None)
+
+    async def _keep(self) -> None:
+        while True:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._connection is None)
+            failures = 0
+            while not await self._try_again():
+                delay = min(LONGEST_BACKOFF, BACKOFF * 2**failures)
+                failures = min(failures + 1, DOUBLINGS)
+                await asyncio.sleep(delay * (0.5 + self._random.random() / 2))
+            self._observers.tell("transport.connected", broker=self._what)
+
+    async def _try_again(self) -> bool:
+        try:
+            return await self._try()
+        except Exception as error:
+            # Nobody else would ever connect again: what nobody foresaw ends no keeper.
+            if type(error) is not type(self._why):
+                self._observers.tell("transport.broke", broker=self._what, error=repr(error))
+            self._why = error
+            return False
+
+    async def _try(self) -> bool:
+        is_made = await self._make()
+        # One that was swallowed would leave a keeper behind for which ``close`` waits; what was made is closed there.
+        heed_cancellation()
+        return is_made
+
+    async def _make(self) -> bool:
+        try:
+            connection = await self._connect()
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            self._why = None
+            return False
+        except Exception as error:
+            if not isinstance(error, TransportError) and not self._is_fault(error):
+                raise
+            self._why = error
+            return False
+        if self._is_closed(connection):
+            # ``lost`` was told of it before it was ours, and nobody tells it again.
+            self._why = None
+            return False
+        await self._change(connection)
+        return True
+
+    async def _change(self, connection: Connection | None) -> None:
+        self._connection = connection
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _is_fault(self, error: Exception) -> bool:
+        return isinstance(error, self._faults) or type(error) in BARE
+
+    def _unanswered(self, what: str, error: Exception | None) -> TransportError:
+        return TransportError(
+            f"{what}: expected {self._what} to do its part, found: {told(error)}; look at the servers"
+        )
+
+    def _unreached(self) -> TransportError:
+        return TransportError(
+            f"transport: expected {self._what} to answer, found: {told(self._why)}; "
+            "start it, or look at host, port and login"
+        )
+
+
+def told(error: Exception | None) -> str:
+    """What a client says, in one line."""
+    if (failed := handshake_error(error)) is not None:
+        return failed
+    if error is None or isinstance(error, TimeoutError) or (type(error) is Exception and not error.args):
+        return "no answer"
+    if isinstance(error, OSError) and error.errno is not None:
+        if isinstance(error, socket.gaierror) or isinstance(error.__cause__, socket.gaierror):
+            return str(error.strerror)  # Numbers of its own, which are no errno.
+        return os.strerror(error.errno)
+    return " ".join(str(error).split())[:SHOWN] or type(error).__name__

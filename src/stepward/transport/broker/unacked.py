@@ -1,0 +1,205 @@
+"""Broker messages that a process has taken from a queue: what is in each, who was given it, what is settled."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from stepward.model.messages.requests import Request
+from stepward.transport.contract import Delivery, Message
+
+Handle = TypeVar("Handle")
+"""What a broker is told by that a message is dealt with."""
+
+REMEMBERED = 10_000
+FORGOTTEN_SECONDS = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class Box(Generic[Handle]):
+    """One broker message; it is acknowledged once everything in it is settled."""
+
+    ident: str
+    """The broker's own name of it, the same when it comes again."""
+    handle: Handle
+    leased_until: float
+    unsettled: dict[int, Message]
+    """By place."""
+    is_spoilt: bool = False
+    """Something of it is still to be buried."""
+    is_returned: bool = False
+    """Whether somebody may have had it before it came, and may work on it still."""
+    is_open: bool = False
+    """Whether somebody was given something of it."""
+    is_lapsed: bool = False
+    """Its lease ran out, and the broker was told."""
+    is_over: bool = False
+    """Nothing of it counts any more: it is settled, or the broker has given it to somebody anew."""
+
+
+Place = tuple[Box[Handle], int]
+
+
+class Boxes(Generic[Handle]):
+    """The boxes of one queue. ``done`` gathers the handles to be acknowledged."""
+
+    def __init__(self, is_revoked: Callable[[Request], bool] = lambda _: False) -> None:
+        self._is_revoked = is_revoked
+        self.revoked: list[Place[Handle]] = []
+        """Requests for which nobody waits, to be answered and settled."""
+        self.done: list[Handle] = []
+        self.expired = 0
+        """Requests that came too late for anybody."""
+        self._boxes: dict[str, Box[Handle]] = {}
+        self._waiting: deque[Place[Handle]] = deque()
+        self._given: dict[int, Place[Handle]] = {}
+        self._settled: dict[str, None] = {}
+        self._token = 0
+
+    def __len__(self) -> int:
+        """How many messages wait to be given to somebody."""
+        return len(self._waiting)
+
+    def knows(self, ident: str) -> bool:
+        """Whether it was here before."""
+        return ident in self._boxes or ident in self._settled
+
+    def again(self, ident: str, handle: Handle, leased_until: float) -> None:
+        """One that was here before came again: what of it is not settled may be given out once more."""
+        if ident in self._settled:
+            self.done.append(handle)
+            return
+        box = self._boxes[ident]
+        self._waiting = deque(entry for entry in self._waiting if entry[0] is not box)
+        self._given = {token: entry for token, entry in self._given.items() if entry[0] is not box}
+        box.handle, box.leased_until, box.is_lapsed, box.is_returned = handle, leased_until, False, True
+        self._keep(box)
+
+    def add(
+        self,
+        ident: str,
+        handle: Handle,
+        leased_until: float,
+        messages: Sequence[Message],
+        *,
+        is_spoilt: bool,
+        is_returned: bool = False,
+    ) -> Box[Handle]:
+        """A new one."""
+        box: Box[Handle] = Box(ident, handle, leased_until, dict(enumerate(messages)), is_spoilt, is_returned)
+        self._keep(box)
+        return box
+
+    def take(self, limit: int, now: float) -> list[Delivery]:
+        """Up to ``limit`` messages that are neither expired, revoked nor lost to somebody else."""
+        found: list[Delivery] = []
+        while self._waiting and len(found) < limit:
+            box, place = self._waiting.popleft()
+            if box.leased_until <= now or not _is_there(box, place):
+                continue
+            message = box.unsettled[place]
+            if _is_late(message, now):
+                self.expired += 1
+                self.settle_place(box, place)
+                continue
+            if isinstance(message, Request) and self._is_revoked(message):
+                self.revoked.append((box, place))
+                continue
+            self._token += 1
+            self._given[self._token] = box, place
+            box.is_open = True
+            found.append(Delivery(message, self._token, box.leased_until))
+        return found
+
+    def take_back(self, now: float) -> list[tuple[Box[Handle], int, Message]]:
+        """Everything that waits, to be given back to the broker; what is somebody else's by now is forgotten."""
+        waiting, self._waiting = self._waiting, deque()
+        return [
+            (box, place, box.unsettled[place])
+            for box, place in waiting
+            if box.leased_until > now and _is_there(box, place)
+        ]
+
+    def keep(self, places: Iterable[Place[Handle]]) -> None:
+        """These were not given back: they wait on, in front."""
+        # What came again meanwhile waits or is given out already.
+        held = {*self._waiting, *self._given.values()}
+        self._waiting.extendleft(reversed([place for place in places if place not in held and _is_there(*place)]))
+
+    def settle(self, tokens: Iterable[int]) -> None:
+        """These were dealt with."""
+        for token in tokens:
+            given = self._given.pop(token, None)
+            if given is not None:
+                self.settle_place(*given)
+
+    def settle_place(self, box: Box[Handle], place: int) -> None:
+        """What is there was dealt with."""
+        if box.is_over:
+            return
+        box.unsettled.pop(place, None)
+        self._look(box)
+
+    def buried(self, box: Box[Handle]) -> None:
+        """What was spoilt in it is buried."""
+        box.is_spoilt = False
+        self._look(box)
+
+    def forget(self, box: Box[Handle]) -> None:
+        """As if it had never been here."""
+        box.is_over = True
+        self._boxes.pop(box.ident, None)
+
+    def extend(self, tokens: Iterable[int], until: float) -> list[Handle]:
+        """Keep the boxes of these; the handles to tell the broker."""
+        boxes = {id(box): box for box, _ in filter(None, map(self._given.get, tokens)) if not box.is_over}
+        for box in boxes.values():
+            box.leased_until = until
+        return [box.handle for box in boxes.values()]
+
+    def lapsed(self, now: float) -> list[Handle]:
+        """The handles of boxes whose lease is over, each once until it comes again."""
+        lapsed = [box for box in self._boxes.values() if box.leased_until <= now and not box.is_lapsed]
+        for box in lapsed:
+            box.is_lapsed = True
+        return [box.handle for box in lapsed]
+
+    def prune(self, now: float) -> None:
+        """Forget what somebody else has had long since."""
+        for box in [box for box in self._boxes.values() if box.leased_until + FORGOTTEN_SECONDS <= now]:
+            self.forget(box)
+        self._given = {token: given for token, given in self._given.items() if not given[0].is_over}
+
+    def clear(self) -> list[Handle]:
+        """Forget everything; the handles of what nobody was given anything of."""
+        untouched = [box.handle for box in self._boxes.values() if not box.is_open]
+        for box in tuple(self._boxes.values()):
+            self.forget(box)
+        self._given.clear()
+        self._waiting.clear()
+        return untouched
+
+    def _keep(self, box: Box[Handle]) -> None:
+        self._boxes[box.ident] = box
+        self._waiting.extend((box, place) for place in box.unsettled)
+        self._look(box)
+
+    def _look(self, box: Box[Handle]) -> None:
+        if box.unsettled or box.is_spoilt or box.is_over:
+            return
+        self.forget(box)
+        self.done.append(box.handle)
+        self._settled[box.ident] = None
+        if len(self._settled) > REMEMBERED:
+            del self._settled[next(iter(self._settled))]
+
+
+def _is_there(box: Box[Handle], place: int) -> bool:
+    """Whether it is still to be dealt with here: what waits may have been given back, or come again, meanwhile."""
+    return not box.is_over and place in box.unsettled
+
+
+def _is_late(message: Message, now: float) -> bool:
+    return isinstance(message, Request) and message.complete_by <= now

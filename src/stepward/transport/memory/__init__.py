@@ -1,0 +1,1 @@
+"""Queues in the memory of one process."""

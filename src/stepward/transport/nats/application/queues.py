@@ -1,0 +1,117 @@
+"""NATS as the place of an application's own queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from nats.aio.client import Client
+from nats.js.api import RetentionPolicy
+
+from stepward.clock import Environment
+from stepward.events import Observers
+from stepward.transport.broker.names import BrokerNames
+from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.application.response_queue import NatsReading
+from stepward.transport.nats.application.streams import AppStream
+from stepward.transport.nats.application.work_queue import NatsTaking
+from stepward.transport.nats.connection import Link
+from stepward.transport.queues.over_broker import RESPONSES, Posted
+
+DAY = 86_400.0
+MOST_POSTED = 100_000
+"""Messages of one submission queue."""
+MOST_TOLD = 10_000
+"""Broker messages of one response queue: what nobody reads waits in the store beyond that."""
+
+
+class NatsDepot:
+    """See ``Depot``; ``now`` is the store's clock.
+
+    What is posted stands in a stream from which it goes when it is settled; what is told stands in another, which its
+    readers leave as it is until they settle something.
+    """
+
+    name = "NATS"
+
+    def __init__(
+        self,
+        address: NatsAddress,
+        *,
+        names: BrokerNames,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
+    ) -> None:
+        self._root = names.root
+        self._new_uid = environment.new_uid
+        self._link = Link(address, names=names, opened=_nothing, environment=environment, observers=observers)
+        self._posted = AppStream(
+            self._link,
+            f"{names.stream}+submissions",
+            [f"{names.root}.submissions.*", f"{names.root}.letters.*"],
+            retention=RetentionPolicy.WORK_QUEUE,
+            max_age=None,
+            most_messages=MOST_POSTED,
+            now=now,
+        )
+        self._told = AppStream(
+            self._link,
+            f"{names.stream}+responses",
+            [f"{names.root}.responses.*"],
+            retention=RetentionPolicy.LIMITS,
+            max_age=7 * DAY,
+            most_messages=MOST_TOLD,
+            now=now,
+        )
+
+    async def open(self) -> None:
+        """See ``Depot.open``."""
+        await self._link.open()
+        await self._posted.open()
+        await self._told.open()
+
+    @property
+    def limit(self) -> int:
+        """See ``Depot.limit``."""
+        return self._link.limit
+
+    async def append(self, queue: str, posted: Posted) -> None:
+        """See ``Depot.append``."""
+        stream = self._told if queue.startswith(RESPONSES) else self._posted
+        await stream.append(queue, self._subject(queue), posted)
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``Depot.standing``: the stream lists them, and a reader of responses has a consumer while it reads."""
+        stream = self._told if prefix.startswith(RESPONSES) else self._posted
+        beginning = self._subject(prefix)
+        subjects = await stream.subjects(f"{beginning}*")
+        served = await stream.consumed() if subjects and stream is self._told else None
+        return {
+            prefix + subject.removeprefix(beginning).replace("=", "."): None if served is None else subject in served
+            for subject in subjects
+        }
+
+    def work(self, queue: str) -> NatsTaking:
+        """See ``Depot.work``."""
+        return NatsTaking(self._posted, queue, self._subject(queue))
+
+    def responses(self, queue: str, *, watches: bool) -> NatsReading:
+        """See ``Depot.responses``; whoever watches reads like the reader."""
+        return NatsReading(self._told, queue, self._subject(queue), self._new_uid, watches=watches)
+
+    async def close(self) -> None:
+        """See ``Depot.close``."""
+        await self._link.close()
+
+    def _subject(self, queue: str) -> str:
+        kind, _, name = queue.split(".", 2)
+        return f"{self._root}.{'responses' if kind == 'replies' else kind}.{token(name)}"
+
+
+def token(name: str) -> str:
+    """A queue's name as one part of a subject, where dots divide; no such name has an equals sign of its own."""
+    return name.replace(".", "=")
+
+
+async def _nothing(_: Client) -> None:
+    return

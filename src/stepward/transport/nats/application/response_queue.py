@@ -1,0 +1,151 @@
+"""A private response queue in a stream, as its reader reads it: nothing is marked, and what is settled is deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from stepward.transport.broker.cancellation import heed_cancellation
+from stepward.transport.nats.application.streams import AppStream, is_expired
+from stepward.transport.nats.requests.puller import Patience, Puller
+from stepward.transport.queues.queues import Given
+from stepward.transport.queues.response_log import Ledger
+
+BATCH = 64
+"""Broker messages that are asked for at once."""
+LONGEST_PULL = 5.0
+FORGOTTEN_SECONDS = 30.0
+"""A consumer that nobody asks any more is forgotten after that; it marks nothing."""
+
+
+class NatsReading:
+    """See ``ResponseQueue``; a handle is a place in the stream."""
+
+    def __init__(
+        self, stream: AppStream, queue: str, subject: str, new_uid: Callable[[], str], *, watches: bool
+    ) -> None:
+        self._watches = watches
+        self._stream = stream
+        self._queue = queue
+        self._subject = subject
+        self._new_uid = new_uid
+        self._ledger: Ledger[int] = Ledger()
+        self._puller = self._new_puller()
+        self._consumer: str | None = None
+        self._asked_over: Client | None = None
+        """The connection that the consumer was made for: what it sent over another may never have come."""
+        self._counted = 0
+        """How many messages of the consumer came."""
+        self._owed: list[int] = []
+        """Places that are settled and still to be deleted."""
+        self._seen = 0
+        """The place of the last message that came."""
+        self._made: datetime | None = None
+        """When the stream was made that these places are of."""
+        self._verified: Client | None = None
+        """The connection over which that was asked."""
+        self._reading = asyncio.Lock()
+
+    async def read(self, after: int, limit: int) -> Sequence[Given]:
+        """See ``ResponseQueue.read``."""
+        patience = Patience(self._queue)
+        async with self._reading:
+            if after == 0:
+                await self._begin_anew()
+            if self._watches:
+                self._ledger.pass_over(after)
+            while not (found := self._ledger.follows(after, limit)):
+                await patience.heed(await self._fetch())
+                heed_cancellation()
+            return found
+
+    def given(self, token: int) -> Given | None:
+        """See ``ResponseQueue.given``."""
+        return self._ledger.given(token)
+
+    async def settle(self, tokens: Sequence[int]) -> None:
+        """See ``ResponseQueue.settle``: all that lies before what is left goes at once."""
+        client = await self._stream.link.client()
+        if client is not self._verified:
+            await self._verify(client)
+        self._owed += self._ledger.settle(tokens)
+        left = self._ledger.first
+        before = [place for place in self._owed if left is None or place < left]
+        if before:
+            await self._stream.forget(self._subject, max(before) + 1)
+        self._owed = [place for place in self._owed if place not in before]
+        while self._owed:
+            await self._stream.delete(self._owed[-1])
+            self._owed.pop()
+
+    async def close(self) -> None:
+        """See ``ResponseQueue.close``."""
+        await self._puller.close()
+
+    async def _begin_anew(self) -> None:
+        self._consumer = None
+        self._ledger.clear()
+        self._seen = 0
+
+    async def _fetch(self) -> str:
+        client = await self._stream.link.client()
+        if self._consumer is None or client is not self._asked_over:
+            await self._renew(client)
+        why = await self._puller.pull(f"{self._stream.name}.{self._consumer}", BATCH, LONGEST_PULL)
+        if why:
+            self._consumer = None
+        return why
+
+    async def _renew(self, client: Client) -> None:
+        """Have a consumer that begins behind the last message that came; the old one counts nothing that it sent."""
+        self._consumer = None
+        await self._puller.close()
+        self._puller = self._new_puller()
+        await self._verify(client)
+        name = self._new_uid()
+        await self._stream.ensure_consumer(
+            ConsumerConfig(
+                name=name,
+                filter_subject=self._subject,
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE if self._seen else DeliverPolicy.ALL,
+                opt_start_seq=self._seen + 1 if self._seen else None,
+                ack_policy=AckPolicy.NONE,
+                inactive_threshold=FORGOTTEN_SECONDS,
+                mem_storage=True,
+                num_replicas=1,
+            )
+        )
+        self._consumer, self._asked_over, self._counted = name, client, 0
+
+    async def _verify(self, client: Client) -> None:
+        """Places of a stream that was lost mean nothing in the one that was made in its stead."""
+        made = await self._stream.open()
+        if made != self._made:
+            self._ledger.clear()
+            self._owed.clear()
+            self._seen, self._made = 0, made
+        self._verified = client
+
+    def _new_puller(self) -> Puller:
+        return Puller(self._stream.link, self._queue, self._heard, self._stream.now)
+
+    def _heard(self, message: Msg) -> None:
+        # …: the consumer, how often it was given, its place in the stream, its place there, when it was put, how many
+        # follow; of newer servers one more, at random.
+        parts = message.reply.split(".")
+        consumer, _, place, counted = parts[3:7] if len(parts) == 9 else parts[5:9]
+        if consumer != self._consumer:
+            return
+        self._counted += 1
+        if int(counted) != self._counted:
+            # Those before it were lost on the way: whoever settled this one would delete them unread.
+            self._consumer = None
+            return
+        self._seen = int(place)
+        if not is_expired(message.headers, self._stream.now()):
+            self._ledger.add(place, self._seen, message.data)

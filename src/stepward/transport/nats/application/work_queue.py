@@ -1,0 +1,116 @@
+"""A submission queue in a stream, as this process takes from it.
+
+Each delivery counts, so that no message is taken along with one that returned: first one is asked for, and more only
+behind one that is fresh.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+from nats.aio.msg import Msg
+from nats.js.api import AckPolicy, ConsumerConfig
+
+from stepward.transport.broker.cancellation import heed_cancellation
+from stepward.transport.nats.application.streams import AppStream, is_expired
+from stepward.transport.nats.requests.puller import NANOSECONDS, Patience, Puller
+from stepward.transport.queues.in_flight import Holdings
+from stepward.transport.queues.queues import Given
+
+LONGEST_PULL = 5.0
+PULLS_PER_LEASE = 3
+"""A message is leased from when it was asked for at the latest: a pull is to be short beside a lease."""
+MOST_TAKEN = 100_000
+"""Messages of one queue that nobody has settled yet."""
+REMEMBERED_SECONDS = 60.0
+ACK, KEEP = b"+ACK", b"-NAK "
+
+
+class NatsTaking:
+    """See ``WorkQueue``; a handle is the subject to which a message is acknowledged."""
+
+    def __init__(self, stream: AppStream, queue: str, subject: str) -> None:
+        self._stream = stream
+        self._queue = queue
+        self._subject = subject
+        self._consumer = subject.split(".", 2)[2].replace(".", "_")
+        self._puller = Puller(stream.link, queue, self._heard, stream.now)
+        self._holdings: Holdings[str] = Holdings()
+        self._lease = 0.0
+        """What the queue's consumer gives; 0 while we do not know of one."""
+        self._behind = 0
+        """How many stood behind the last message, which was fresh."""
+        self._expired: list[str] = []
+        self._taking = asyncio.Lock()
+
+    async def take(self, limit: int, lease: float) -> Sequence[Given]:
+        """See ``WorkQueue.take``."""
+        patience = Patience(self._queue)
+        async with self._taking:
+            while not (given := self._holdings.give(limit, self._stream.now())):
+                await patience.heed(await self._fetch(limit, lease))
+                heed_cancellation()
+            return given
+
+    def given(self, token: int) -> Given | None:
+        """See ``WorkQueue.given``."""
+        return self._holdings.given(token)
+
+    async def settle(self, tokens: Sequence[int]) -> None:
+        """See ``WorkQueue.settle``; an acknowledgement that is lost lets the message come again."""
+        await self._say(self._holdings.settle(tokens), ACK)
+
+    async def extend(self, tokens: Sequence[int], lease: float) -> None:
+        """See ``WorkQueue.extend``: refused with a delay, it is ours until that is over."""
+        handles = self._holdings.extend(tokens, self._stream.now() + lease)
+        await self._say(handles, KEEP + msgspec.json.encode({"delay": int(lease * NANOSECONDS)}))
+
+    async def close(self) -> None:
+        """See ``WorkQueue.close``: what waits here returns when its lease is over."""
+        self._holdings.clear()
+        await self._puller.close()
+
+    async def _fetch(self, limit: int, lease: float) -> str:
+        if self._lease < lease:
+            self._lease = await self._stream.ensure_consumer(self._config(lease))
+        self._holdings.lapsed(self._stream.now() - REMEMBERED_SECONDS)
+        target = f"{self._stream.name}.{self._consumer}"
+        self._behind = 0
+        why = await self._puller.pull(target, 1, min(LONGEST_PULL, self._lease / PULLS_PER_LEASE))
+        if self._behind and limit > 1:
+            why = await self._puller.pull(target, min(limit - 1, self._behind), None, whole=True)
+        if why:
+            self._lease = 0.0
+        expired, self._expired = self._expired, []
+        await self._say(expired, ACK)
+        return why
+
+    async def _say(self, handles: Sequence[str], word: bytes) -> None:
+        if handles:
+            client = await self._stream.link.client()
+            with self._stream.link.reaching(f"queue {self._queue}"):
+                for handle in handles:
+                    await client.publish(handle, word)
+
+    def _heard(self, message: Msg) -> None:
+        # $JS.ACK.…: how often it was given, its place in the stream, its place here, when it was put, how many follow
+        parts = message.reply.split(".")
+        offset = 4 if len(parts) == 9 else 6
+        tries, behind = int(parts[offset]), int(parts[offset + 4])
+        if is_expired(message.headers, self._stream.now()):
+            self._expired.append(message.reply)
+            return
+        self._behind = behind if tries == 1 else 0
+        self._holdings.add(message.reply, message.data, tries, self._puller.asked_at + self._lease)
+
+    def _config(self, lease: float) -> ConsumerConfig:
+        return ConsumerConfig(
+            durable_name=self._consumer,
+            filter_subject=self._subject,
+            ack_policy=AckPolicy.EXPLICIT,
+            ack_wait=lease,
+            max_deliver=-1,
+            max_ack_pending=MOST_TAKEN,
+        )

@@ -1,0 +1,207 @@
+"""The connection to NATS, to one server after another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+
+from stepward.clock import Environment
+from stepward.errors import QueueRefused, TransportError
+from stepward.events import Observers
+from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.reconnecting import Lasting
+from stepward.transport.broker.tls import handshake_error
+from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.encrypted import EncryptedClient
+from stepward.transport.nats.login import login_of
+from stepward.transport.nats.refusals import PERMISSIONS, advice, refusal
+
+CONNECT_SECONDS = 2
+PROBE_SECONDS = 1
+PING_SECONDS = 3
+"""A server that answers none of two pings is given up: what is half open would be waited for in vain."""
+OLDEST = (2, 11)
+"""The first that lets each message have an age of its own."""
+HEADERS = 1024
+"""Bytes of a message that are its headers'."""
+FAULTS = (NatsError, OSError, TimeoutError)
+LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
+MOST_DENIED = 100
+"""The last permission errors are remembered: NATS sends them apart from the request, which gets no answer."""
+
+Opened = Callable[[Client], Awaitable[None]]
+
+
+class Link:
+    """Keeps one connection; ``opened`` is given each before anybody else has it."""
+
+    def __init__(
+        self,
+        address: NatsAddress,
+        *,
+        names: BrokerNames,
+        opened: Opened,
+        environment: Environment,
+        observers: Observers,
+    ) -> None:
+        self.address = address
+        self._names = names
+        self.limit = 1024 * 1024 - HEADERS
+        """The largest message that the server of the last connection takes."""
+        self._opened = opened
+        self._next = 0
+        self._erred: Exception | None = None
+        self._denied: deque[tuple[float, str]] = deque(maxlen=MOST_DENIED)
+        self._lasting: Lasting[Client] = Lasting(
+            self._connect,
+            broker="NATS",
+            shown=address.shown,
+            faults=FAULTS,
+            is_closed=lambda client: client.is_closed,
+            random=environment.random,
+            observers=observers,
+        )
+        self.open = self._lasting.open
+        self.client = self._lasting.connection
+
+    @contextmanager
+    def reaching(self, what: str, *about: str) -> Iterator[None]:
+        """See ``Lasting.reaching``; a refusal raises QueueRefused.
+
+        ``about`` are parts of the subject, by which a permission error is known to be the answer.
+        """
+        began_at = asyncio.get_running_loop().time()
+        try:
+            with self._lasting.reaching(what):
+                yield
+        except QueueRefused:
+            raise
+        except TransportError as error:
+            reason = refusal(error.__cause__)
+            if reason is None and isinstance(error.__cause__, TimeoutError):
+                reason = self.denial(began_at, *about)
+            if reason is None:
+                raise
+            raise self.refused(what, reason) from error.__cause__
+
+    def denial(self, since: float, *about: str) -> str | None:
+        """The last permission error since then, by the loop's time, for a subject with all these parts."""
+        for at, text in reversed(self._denied):
+            if at >= since and about and all(part.lower() in text for part in about):
+                return text
+        return None
+
+    def raise_denied(self, what: str, seconds: float, *about: str) -> None:
+        """Raise QueueRefused for a permission error of the last ``seconds`` about a subject with all these parts."""
+        reason = self.denial(asyncio.get_running_loop().time() - seconds, *about)
+        if reason is not None:
+            raise self.refused(what, reason)
+
+    def refused(self, what: str, reason: str) -> QueueRefused:
+        """The error for what the servers refuse."""
+        return QueueRefused(
+            f"{what}: expected NATS at {self.address.shown} to do its part, found: {reason}; {advice(reason)}",
+            reason=reason,
+        )
+
+    async def probe(self) -> None:
+        """Something got no answer: give up the connection if nothing does."""
+        client = self._lasting.now
+        if client is not None:
+            try:
+                await client.flush(PROBE_SECONDS)
+            except FAULTS as error:
+                self._erred = error
+                await _close(client)
+
+    async def close(self) -> None:
+        """Send what is still to be sent, and let go."""
+        client = await self._lasting.close()
+        if client is not None:
+            with contextlib.suppress(*FAULTS):
+                await client.flush(PROBE_SECONDS)
+            await _close(client)
+
+    async def _connect(self) -> Client:
+        for _ in self.address.servers[1:]:
+            try:
+                return await self._connect_to_next()
+            except (*FAULTS, TransportError):
+                continue
+        return await self._connect_to_next()
+
+    async def _connect_to_next(self) -> Client:
+        server = self.address.servers[self._next % len(self.address.servers)]
+        self._next += 1
+        login = login_of(self.address)
+        client = EncryptedClient() if self.address.speaks_tls else Client()
+        try:
+            await self._connect_to(server, client, login)
+        except BaseException as error:
+            alert: BaseException | None = None
+            if isinstance(client, EncryptedClient) and isinstance(error, Exception):
+                alert = client.handshake_failure() or error
+            await _close(client)
+            failed = handshake_error(alert, is_opening=True)
+            if failed is not None:
+                raise TransportError(failed) from alert
+            if isinstance(error, NatsError) and self._erred is not None:
+                # The client tells the cause aside, and raises that no server is left.
+                raise self._erred from None
+            raise
+        self.limit = client.max_payload - HEADERS
+        return client
+
+    async def _connect_to(self, server: str, client: Client, login: Mapping[str, Any]) -> None:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await client.connect(
+                [server],
+                **login,
+                name=f"stepward {self._names.app}",
+                # So that a user of the server can be kept to one application.
+                inbox_prefix=self._inbox(server),
+                error_cb=self._err,
+                closed_cb=partial(self._closed, client),
+                # Once closed a client stays closed, and some refusals close it: each connection has its own.
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
+                reconnect_time_wait=0,
+                connect_timeout=CONNECT_SECONDS,
+                ping_interval=PING_SECONDS,
+                pending_size=0,
+            )
+        version = client.connected_server_version
+        if (version.major, version.minor) < OLDEST:
+            raise TransportError(f"NATS {version.major}.{version.minor}, and expected 2.11 or newer")
+        await self._opened(client)
+
+    def _inbox(self, server: str) -> str:
+        """Where answers come: each login has a place of its own, so that none need hear what others are answered."""
+        login = urlsplit(server).username or ""
+        return f"{self._names.inbox}.{login}" if LOGIN.fullmatch(login) else self._names.inbox
+
+    async def _err(self, error: Exception) -> None:
+        if PERMISSIONS in str(error):
+            self._denied.append((asyncio.get_running_loop().time(), str(error).lower().removeprefix("nats: ")))
+        else:
+            self._erred = error
+
+    async def _closed(self, client: Client) -> None:
+        await self._lasting.lost(client, self._erred)
+
+
+async def _close(client: Client) -> None:
+    """Let go of a connection, also of one whose server takes nothing any more."""
+    with contextlib.suppress(*FAULTS):
+        async with asyncio.timeout(CONNECT_SECONDS):
+            await client.close()

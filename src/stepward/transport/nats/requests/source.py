@@ -1,0 +1,163 @@
+"""One queue of the stream as this process pulls from it: no more than there is room for, and no polling."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+
+from stepward.errors import TransportError
+from stepward.transport.broker.consumer import Intake
+from stepward.transport.nats.connection import Link
+from stepward.transport.nats.requests.stream import RETURNED, Stream, consumer_name
+
+LONGEST_PULL = 5.0
+PULLS_PER_LEASE = 3
+"""A message is leased from when it was asked for at the latest: a pull is to be short beside a lease."""
+OVERDUE = 1.0
+"""How much later than it should end a pull is given up."""
+MOST_FAILED = 2
+NANOSECONDS = 1_000_000_000
+EMPTY = frozenset({"404", "408"})
+"""A pull ended as it should: nothing more came."""
+ACK, KEEP, REFUSE = b"+ACK", b"+WPI", b"-NAK"
+
+
+@dataclass(slots=True)
+class Pull:
+    """A request for messages; the server answers it until it is used up or ends."""
+
+    left: int
+    asked_at: float
+    """By the store's clock: what it brings is leased from then on."""
+    overdue_at: float
+    """By the loop's."""
+
+
+class NatsSource:
+    """Feeds an intake. ``ask`` keeps one pull at the server while anybody waits."""
+
+    def __init__(self, link: Link, stream: Stream, queue: str, intake: Intake[str], now: Callable[[], float]) -> None:
+        self._link = link
+        self._stream = stream
+        self._queue = queue
+        self._intake = intake
+        self._now = now
+        self._client: Client | None = None
+        self._subscription: Subscription | None = None
+        self._inbox = ""
+        self._lease = 0.0
+        """What the queue's consumer gives; 0 while we do not know of one."""
+        self._pull: Pull | None = None
+        self._failed = 0
+        self._why = ""
+        self._asking = asyncio.Lock()
+
+    async def ask(self, limit: int, lease: float) -> float:
+        """See ``Source.ask``."""
+        loop = asyncio.get_running_loop()
+        async with self._asking:
+            client = await self._link.client()
+            if client is not self._client:
+                await self._listen(client)
+            pull = self._pull
+            if pull is not None and loop.time() >= pull.overdue_at:
+                self._fail("no word of the last one")
+                pull = None
+            if pull is None:
+                pull = await self._begin(client, limit, lease)
+        return max(0.0, pull.overdue_at - loop.time())
+
+    async def rest(self) -> None:
+        """See ``Source.rest``: nothing comes that was not asked for."""
+
+    async def acknowledge(self, handles: Sequence[str]) -> None:
+        """See ``Source.acknowledge``; what is lost of it comes again, and is acknowledged again."""
+        await self._tell(handles, ACK)
+
+    async def extend(self, handles: Sequence[str], lease: float) -> None:
+        """See ``Source.extend``."""
+        if lease > self._lease:
+            self._lease = await self._stream.consumer(self._queue, lease)
+        await self._tell(handles, KEEP)
+
+    async def refuse(self, handles: Sequence[str]) -> None:
+        """See ``Source.refuse``."""
+        await self._tell(handles, REFUSE)
+
+    async def leave(self) -> None:
+        """See ``Source.leave``: what a pull brings that is still open would come to nobody."""
+        subscription, self._subscription = self._subscription, None
+        if subscription is not None:
+            drain: Callable[[], Awaitable[None]] = subscription.drain
+            with self._link.reaching(f"queue {self._queue}"):
+                await drain()
+
+    async def _tell(self, handles: Sequence[str], word: bytes) -> None:
+        client = await self._link.client()
+        with self._link.reaching(f"queue {self._queue}"):
+            for handle in handles:
+                await client.publish(handle, word)
+
+    async def _listen(self, client: Client) -> None:
+        inbox = client.new_inbox()
+        with self._link.reaching(f"queue {self._queue}"):
+            self._subscription = await client.subscribe(inbox, cb=self._heard)
+        self._client, self._inbox, self._pull, self._lease = client, inbox, None, 0.0
+
+    async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
+        if self._failed > MOST_FAILED:
+            self._failed = 0
+            target = f"{self._stream.name}.{consumer_name(self._queue)}"
+            self._link.raise_denied(f"queue {self._queue}", LONGEST_PULL * (MOST_FAILED + 1), target)
+            raise TransportError(f"queue {self._queue}: expected NATS to serve its consumer, found {self._why}")
+        if self._lease < lease:
+            self._lease = await self._stream.consumer(self._queue, lease)
+        seconds = min(LONGEST_PULL, lease / PULLS_PER_LEASE)
+        pull = Pull(limit, self._now(), asyncio.get_running_loop().time() + seconds + OVERDUE)
+        asked = msgspec.json.encode({"batch": limit, "expires": int(seconds * NANOSECONDS)})
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream.name}.{consumer_name(self._queue)}"
+        if self._subscription is None:
+            raise TransportError(f"queue {self._queue}: expected an open transport, found it closed; open another")
+        self._pull = pull
+        with self._link.reaching(f"queue {self._queue}"):
+            await client.publish(subject, asked, reply=self._inbox)
+        self._intake.prune()
+        return pull
+
+    def _fail(self, why: str) -> None:
+        self._pull, self._lease, self._why = None, 0.0, why
+        self._failed += 1
+
+    async def _heard(self, message: Msg) -> None:
+        if message.subject == self._inbox:
+            self._ended(message.headers or {})
+            return
+        # $JS.ACK.…: how often it was given, its place in the stream, its place here, when it was put, how many follow
+        parts = message.reply.split(".")
+        offset = 4 if len(parts) == 9 else 6
+        given, place, put_at = parts[offset], parts[offset + 1], parts[offset + 3]
+        self._failed = 0
+        pull = self._pull
+        asked_at = pull.asked_at if pull is not None else self._now() - LONGEST_PULL
+        if pull is not None:
+            pull.left -= 1
+            if not pull.left:
+                self._pull = None
+        again = given != "1" or RETURNED in (message.headers or {})
+        # A stream that was wiped counts from 1 again.
+        self._intake.arrived(f"{place}@{put_at}", message.reply, message.data, asked_at + self._lease, again=again)
+
+    def _ended(self, status: dict[str, str]) -> None:
+        code = status.get("Status", "")
+        if code in EMPTY:
+            self._pull = None
+            self._failed = 0
+        else:
+            self._fail(f"{code} {status.get('Description', 'no consumer')}")
+        self._intake.stir()

@@ -1,0 +1,1 @@
+"""Queues of an application: submissions and responses."""

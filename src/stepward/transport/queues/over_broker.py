@@ -1,0 +1,335 @@
+"""The applications' own queues over any broker: what is the same for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import weakref
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+
+from stepward.errors import PayloadTooLarge, TransportError
+from stepward.events import Observers
+from stepward.transport.broker.dead_letters import Bury, Letter, letters_queue, sealed
+from stepward.transport.broker.refused_queues import Refusals
+from stepward.transport.queues.queues import NOTHING_TOLD, Given, Stored, Watching
+
+R = TypeVar("R")
+RESPONSES = "replies."
+
+
+class Posted(Struct, frozen=True, gc=False):
+    """A message to be; under one ``id`` a broker that can keeps it once, for as long as it looks for doubles."""
+
+    body: bytes
+    id: str
+    expires_at: float | None = None
+
+
+class WorkQueue(Protocol):
+    """A queue that many take from, as this process does. All raise TransportError."""
+
+    async def take(self, limit: int, lease: float) -> Sequence[Given]:
+        """Wait for messages and take from 1 to ``limit``; one that returned comes alone."""
+        ...
+
+    def given(self, token: int) -> Given | None:
+        """One that is given out and not settled."""
+        ...
+
+    async def settle(self, tokens: Sequence[int]) -> None:
+        """These were dealt with."""
+        ...
+
+    async def extend(self, tokens: Sequence[int], lease: float) -> None:
+        """Keep these."""
+        ...
+
+    async def close(self) -> None:
+        """Give back what nobody was given."""
+        ...
+
+
+class ResponseQueue(Protocol):
+    """A queue that has one reader, as that one reads it. All raise TransportError."""
+
+    async def read(self, after: int, limit: int) -> Sequence[Given]:
+        """Wait for what follows the token ``after``; 0 begins anew."""
+        ...
+
+    def given(self, token: int) -> Given | None:
+        """One that is not settled."""
+        ...
+
+    async def settle(self, tokens: Sequence[int]) -> None:
+        """These were dealt with."""
+        ...
+
+    async def close(self) -> None:
+        """Read no more."""
+        ...
+
+
+class Depot(Protocol):
+    """What a broker does for the queues of one application. All raise TransportError."""
+
+    @property
+    def name(self) -> str:
+        """What people call the broker."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """The bytes of its largest message."""
+        ...
+
+    async def open(self) -> None:
+        """Connect; the connection is made again whenever it is lost."""
+        ...
+
+    async def append(self, queue: str, posted: Posted) -> None:
+        """Append a message; durable when it returns."""
+        ...
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``AppQueues.standing``."""
+        ...
+
+    def work(self, queue: str) -> WorkQueue:
+        """A queue that many take from."""
+        ...
+
+    def responses(self, queue: str, *, watches: bool) -> ResponseQueue:
+        """A queue that has one reader, as its reader or as one who only watches."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        ...
+
+
+class BrokerQueues:
+    """``AppQueues`` over a broker, connected when it is first needed.
+
+    ``bury`` keeps dead letters in the store; a process without a store sends them there through a queue of the broker.
+    """
+
+    def __init__(
+        self, depot: Depot, *, app: str, new_uid: Callable[[], str], observers: Observers, bury: Bury | None
+    ) -> None:
+        self._depot = depot
+        self._refusals = Refusals(depot.name, observers)
+        self.expect = self._refusals.expect
+        self._new_uid = new_uid
+        self._letters = letters_queue(app)
+        self._bury_in_store = bury
+        self._work: dict[str, WorkQueue] = {}
+        self._readers: dict[str, ResponseQueue] = {}
+        self._watched: set[ResponseQueue] = set()
+        """One for each who watches: what one was given is gone for that one alone."""
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._listeners: list[Callable[[], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening = asyncio.Lock()
+        self._is_open = False
+        self._over = asyncio.Event()
+
+    async def open(self) -> None:
+        """Connect now."""
+        async with self._opening:
+            if self._is_open or self._over.is_set():
+                return
+            try:
+                await self._depot.open()
+            except BaseException:
+                await self._depot.close()
+                raise
+            self._loop = asyncio.get_running_loop()
+            self._is_open = True
+
+    @property
+    def closed(self) -> bool:
+        """See ``AppQueues.closed``."""
+        return self._over.is_set()
+
+    def wake(self) -> None:
+        """Something was put into the store that is to go to the broker; the broker tells of what it has by itself."""
+        for listener in self._listeners:
+            listener()
+
+    def on_wake(self, listener: Callable[[], None]) -> None:
+        """Call ``listener`` at every ``wake``."""
+        self._listeners.append(listener)
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """See ``AppQueues.put``."""
+        await self._reach(queue)
+        for body, _ in bodies:
+            self._check_size(queue, body)
+        for body, expires_at in bodies:
+            await self._append(queue, Posted(body, self._new_uid(), expires_at))
+
+    async def carry(self, queue: str, body: bytes, id: str) -> None:
+        """Append what stood in the store; carried twice under one id it may come twice, or once."""
+        await self._reach(queue)
+        self._check_size(queue, body)
+        await self._append(queue, Posted(body, id))
+
+    @property
+    def limit(self) -> int:
+        """The bytes of the broker's largest message, as far as is known."""
+        return self._depot.limit
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """See ``AppQueues.take``."""
+        await self._reach(queue)
+        with self._refusals.watching(queue):
+            return await self._while_open(queue, self._work_queue(queue).take(limit, lease))
+
+    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """See ``AppQueues.read``."""
+        await self._reach(queue)
+        if queue not in self._readers:
+            self._readers[queue] = self._depot.responses(queue, watches=False)
+        with self._refusals.watching(queue):
+            return await self._while_open(queue, self._readers[queue].read(after, limit))
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``AppQueues.standing``."""
+        await self._reach(prefix)
+        return await self._depot.standing(prefix, known)
+
+    def watch(self, queue: str) -> Watching:
+        """See ``AppQueues.watch``."""
+        part = self._depot.responses(queue, watches=True)
+        watching = BrokerWatching(lambda after, limit: self._watch(queue, part, after, limit))
+        weakref.finalize(watching, self._let_go, part).atexit = False
+        return watching
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """See ``AppQueues.settle``."""
+        await self._reach(queue)
+        if (part := self._part(queue)) is not None:
+            await part.settle(tokens)
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """See ``AppQueues.extend``."""
+        await self._reach(queue)
+        await self._work_queue(queue).extend(tokens, lease)
+
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+    ) -> None:
+        """See ``AppQueues.bury``; whoever dies in between buries it again."""
+        await self._reach(queue)
+        part = self._part(queue)
+        if part is None:
+            return
+        found = [
+            Letter(given.body, reason, given.tries, told.get(token))
+            for token, reason in letters
+            if (given := part.given(token)) is not None
+        ]
+        await self._bury(queue, found)
+        await part.settle([token for token, _ in letters])
+
+    async def close(self) -> None:
+        """See ``AppQueues.close``."""
+        if self._over.is_set():
+            return
+        self._over.set()
+        parts: list[WorkQueue | ResponseQueue] = [*self._work.values()]
+        for part in [*parts, *self._readers.values(), *self._watched]:
+            await part.close()
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+        async with self._opening:
+            if self._is_open:
+                await self._depot.close()
+
+    async def _watch(self, queue: str, part: ResponseQueue, after: int, limit: int) -> Sequence[Stored]:
+        await self._reach(queue)
+        self._watched.add(part)
+        return await self._while_open(queue, part.read(after, limit))
+
+    async def _append(self, queue: str, posted: Posted) -> None:
+        with self._refusals.watching(queue):
+            await self._depot.append(queue, posted)
+
+    async def _bury(self, queue: str, letters: Sequence[Letter]) -> None:
+        if self._bury_in_store is not None:
+            await self._bury_in_store(queue, letters)
+            return
+        for letter in letters:
+            await self._append(self._letters, Posted(sealed(queue, letter, self.limit), self._new_uid()))
+
+    async def _reach(self, queue: str) -> None:
+        self._check_open(queue)
+        if not self._is_open:
+            await self.open()
+            self._check_open(queue)
+
+    def _check_open(self, queue: str) -> None:
+        if self._over.is_set():
+            raise TransportError(f"queue {queue}: expected an open transport, found it closed; open another")
+
+    def _check_size(self, queue: str, body: bytes) -> None:
+        if len(body) > self.limit:
+            raise PayloadTooLarge(
+                f"queue {queue}: expected a message of at most {self.limit:,} bytes over {self._depot.name}, "
+                f"found {len(body):,}; pass a reference instead, or raise the broker's limit"
+            )
+
+    def _work_queue(self, queue: str) -> WorkQueue:
+        if queue not in self._work:
+            self._work[queue] = self._depot.work(queue)
+        return self._work[queue]
+
+    def _part(self, queue: str) -> WorkQueue | ResponseQueue | None:
+        return self._readers.get(queue) if queue.startswith(RESPONSES) else self._work.get(queue)
+
+    def _let_go(self, part: ResponseQueue) -> None:
+        """Nobody has that watcher any more: this may be told in any thread, and when the loop is gone."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._leave, part)
+
+    def _leave(self, part: ResponseQueue) -> None:
+        if part in self._watched and not self._over.is_set():
+            self._watched.remove(part)
+            task = asyncio.ensure_future(part.close())
+            self._leaving.add(task)
+            task.add_done_callback(self._leaving.discard)
+
+    async def _while_open(self, queue: str, verb: Coroutine[Any, Any, R]) -> R:
+        """Wait for what a queue gives, or until all of this is closed."""
+        waiting = asyncio.ensure_future(verb)
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+            await _ended(waiting)
+        self._check_open(queue)
+        return waiting.result()
+
+
+class BrokerWatching:
+    """See ``Watching``."""
+
+    def __init__(self, read: Callable[[int, int], Awaitable[Sequence[Stored]]]) -> None:
+        self._read = read
+
+    async def read(self, after: int, limit: int) -> Sequence[Stored]:
+        """See ``Watching.read``."""
+        return await self._read(after, limit)
+
+
+async def _ended(task: asyncio.Future[Any]) -> None:
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+    elif not task.cancelled():
+        task.exception()

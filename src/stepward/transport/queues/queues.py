@@ -1,0 +1,331 @@
+"""Queues of plain bytes: what transports and the applications' own queues stand on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
+from types import MappingProxyType
+from typing import Protocol
+
+from msgspec import Struct
+
+from stepward.errors import StoreError, TransportError
+from stepward.transport.wakeups import Bell
+
+NAMES = count(1)
+"""Of those who read a queue side by side."""
+
+
+class Stored(Protocol):
+    """A message as a queue gives it."""
+
+    @property
+    def token(self) -> int:
+        """What settles it."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """What was put."""
+        ...
+
+    @property
+    def tries(self) -> int:
+        """How often it was taken, this time included."""
+        ...
+
+    @property
+    def taken_until(self) -> float:
+        """Until when it is the taker's, counted from before the queue was asked."""
+        ...
+
+
+class Given(Struct, frozen=True, gc=False):
+    """A message as a broker's queue gives it; see ``Stored``."""
+
+    token: int
+    body: bytes
+    tries: int = 1
+    taken_until: float = float("inf")
+
+
+class Watching(Protocol):
+    """A queue that has one reader, as one who only watches sees it; another who watches has another of these."""
+
+    async def read(self, after: int, limit: int) -> Sequence[Stored]:
+        """See ``AppQueues.read``; what came before it began may be missed."""
+        ...
+
+
+MOST_LISTED = 1_000
+"""Queues that are listed at once."""
+NOTHING_TOLD: Mapping[int, tuple[str, bytes]] = MappingProxyType({})
+
+
+class AppQueues(Protocol):
+    """Queues that outlive every process; ``take`` and ``read`` wait. All raise TransportError.
+
+    ``submissions.APP.NAME`` is taken from by many, ``replies.APP.NAME`` has one reader.
+    """
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """Append messages, each with the instant at which it expires; durable when it returns.
+
+        Raises PayloadTooLarge for what the queue can never take.
+        """
+        ...
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """Wait for messages and take from 1 to ``limit``, in order; unsettled ones return after ``lease`` seconds.
+
+        One that returned comes alone.
+        """
+        ...
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """These were dealt with and never return."""
+        ...
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """Keep these for another ``lease`` seconds."""
+        ...
+
+    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """Wait for messages of a queue that has one reader; up to ``limit``, in order, that follow token ``after``.
+
+        With ``after`` 0 the reader begins anew with all that is not settled.
+        """
+        ...
+
+    def watch(self, queue: str) -> Watching:
+        """For one who stands beside the reader and settles nothing; whoever lets go of it watches no more."""
+        ...
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """The queues in which something stands, whose names begin so: those of ``known``, and more if they are listed
+        where they are; with each whether somebody reads it now, None if that cannot be told there."""
+        ...
+
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+    ) -> None:
+        """Move messages to the dead letters in the store, each with the reason.
+
+        ``told`` holds by token, for a response queue, what it is told in the same commit.
+        """
+        ...
+
+    def wake(self) -> None:
+        """Something was put: whoever waits looks again."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is over for good: else what failed may be tried again."""
+        ...
+
+    async def close(self) -> None:
+        """Refuse everything from now on, and end the takes that wait."""
+        ...
+
+
+class Messages(Protocol):
+    """The queues of a state store as these queues need them; the store's contract says more."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """Append messages with the instants at which they expire."""
+        ...
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """Take messages without waiting for any."""
+        ...
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """Delete messages."""
+        ...
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
+        """Keep messages taken; those of the tokens that are in the queue no more."""
+        ...
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> Sequence[Stored]:
+        """Delete the requests that begin so and hold that part; none where several were taken."""
+        ...
+
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> Sequence[Stored]:
+        """Messages that follow, without waiting for any."""
+        ...
+
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
+        """Move messages to the dead letters."""
+        ...
+
+    async def filled(self, queues: Sequence[str]) -> Collection[str]:
+        """Those of the queues from which something may be taken or read."""
+        ...
+
+    async def standing(self, prefix: str, limit: int) -> Sequence[str]:
+        """Queues in which something stands, by the beginning of their names."""
+        ...
+
+    async def adopt(self, queue: str, heir: str) -> int:
+        """Move a queue."""
+        ...
+
+
+class StoreQueues:
+    """``AppQueues`` in the state store.
+
+    Whoever waits looks when woken and when ``hint`` says that the store changed. Every ``poll`` seconds one statement
+    asks for all of them which queues are filled.
+    """
+
+    def __init__(self, messages: Messages, *, poll: float, hint: Callable[[], bool] | None = None) -> None:
+        self._messages = messages
+        self._bell = Bell(poll, hint)
+        self._closed = False
+        self._waited = Counter[str]()
+        """How many wait for something in each queue."""
+        self._asking: asyncio.Future[Collection[str]] | None = None
+        """Which of those are filled, as it is asked for at this moment."""
+
+    def wake(self) -> None:
+        """See ``AppQueues.wake``."""
+        self._bell.ring()
+
+    @property
+    def closed(self) -> bool:
+        """See ``AppQueues.closed``."""
+        return self._closed
+
+    def check_open(self, queue: str) -> None:
+        """Raise TransportError once closed."""
+        if self._closed:
+            raise TransportError(f"queue {queue}: expected an open transport, found it closed; open another")
+
+    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
+        """See ``AppQueues.put``."""
+        with self._reaching(queue):
+            await self._messages.put(queue, bodies)
+        self._bell.ring()
+
+    async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
+        """See ``AppQueues.take``."""
+        return await self._wait(queue, lambda: self._messages.take(queue, limit, lease))
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        """See ``AppQueues.settle``."""
+        with self._reaching(queue):
+            await self._messages.settle(queue, tokens)
+
+    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
+        """See ``AppQueues.extend``."""
+        await self.renew(queue, tokens, lease)
+
+    async def renew(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
+        """Keep these for another ``lease`` seconds; those of them that were withdrawn meanwhile."""
+        with self._reaching(queue):
+            return await self._messages.extend(queue, tokens, lease)
+
+    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> Sequence[Stored]:
+        """Delete the requests that begin so and hold that part, taken or not; none where several were taken."""
+        with self._reaching(queue):
+            return await self._messages.withdraw(queue, beginning, part)
+
+    async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """See ``AppQueues.read``."""
+        return await self.read_as("", queue, after, limit)
+
+    async def read_as(self, reader: str, queue: str, after: int, limit: int) -> Sequence[Stored]:
+        """The same for one of several that read side by side."""
+        return await self._wait(queue, lambda: self._messages.read(queue, after, limit, reader))
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``AppQueues.standing``: they are listed, and nobody knows who reads."""
+        with self._reaching(prefix):
+            return dict.fromkeys(await self._messages.standing(prefix, MOST_LISTED))
+
+    def watch(self, queue: str) -> Watching:
+        """See ``AppQueues.watch``: reading marks nothing."""
+        return StoreWatching(self, queue)
+
+    async def bury(
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+    ) -> None:
+        """See ``AppQueues.bury``."""
+        with self._reaching(queue):
+            await self._messages.bury(queue, letters, list(told.values()))
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """Move what stands in one queue to another."""
+        with self._reaching(queue):
+            await self._messages.adopt(queue, heir)
+        self._bell.ring()
+
+    async def close(self) -> None:
+        """See ``AppQueues.close``; the store is its owner's to close."""
+        self._closed = True
+        self._bell.ring()
+        if self._asking is not None:
+            await asyncio.gather(self._asking, return_exceptions=True)
+
+    async def _wait(self, queue: str, look: Callable[[], Awaitable[Sequence[Stored]]]) -> Sequence[Stored]:
+        self._waited[queue] += 1
+        try:
+            while True:
+                rung = self._bell.rung
+                with self._reaching(queue):
+                    stored = await look()
+                if stored:
+                    return stored
+                while not await self._bell.heard(rung) and not await self._is_filled(queue):
+                    pass
+        finally:
+            self._waited[queue] -= 1
+            self._waited += Counter()
+
+    async def _is_filled(self, queue: str) -> bool:
+        """Asked once for all who wait."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.ensure_future(self._messages.filled(sorted(self._waited)))
+            self._asking.add_done_callback(_retrieve)
+        with self._reaching(queue):
+            return queue in await asyncio.shield(self._asking)
+
+    @contextmanager
+    def _reaching(self, queue: str) -> Iterator[None]:
+        self.check_open(queue)
+        try:
+            yield
+        except StoreError as error:
+            raise TransportError(
+                f"queue {queue}: expected the store to take or give messages, found: {error}"
+            ) from error
+
+
+def _retrieve(asking: asyncio.Future[Collection[str]]) -> None:
+    """Whoever asked may be gone."""
+    if not asking.cancelled():
+        asking.exception()
+
+
+class StoreWatching:
+    """See ``Watching``."""
+
+    def __init__(self, queues: StoreQueues, queue: str) -> None:
+        self._queues = queues
+        self._queue = queue
+        self._name = str(next(NAMES))
+
+    async def read(self, after: int, limit: int) -> Sequence[Stored]:
+        """See ``Watching.read``."""
+        return await self._queues.read_as(self._name, self._queue, after, limit)

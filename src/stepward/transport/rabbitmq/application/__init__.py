@@ -1,0 +1,1 @@
+"""An application's own queues at RabbitMQ."""

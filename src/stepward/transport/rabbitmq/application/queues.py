@@ -1,0 +1,156 @@
+"""RabbitMQ as the place of an application's own queues."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+from collections.abc import Callable, Collection, Mapping
+
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractExchange
+from aio_pika.exceptions import ChannelNotFoundEntity, DeliveryError, PublishError
+
+from stepward.clock import Environment
+from stepward.errors import TransportError
+from stepward.events import Observers
+from stepward.transport.broker.names import BrokerNames
+from stepward.transport.queues.over_broker import RESPONSES, Posted
+from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, EXPIRES, Declarations
+from stepward.transport.rabbitmq.application.response_queue import RabbitReading
+from stepward.transport.rabbitmq.application.work_queue import RabbitTaking
+from stepward.transport.rabbitmq.channels import open_channel, own_channel
+from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.wire.wire import BATCH, SINGLE
+
+CONTENT_TYPES = {"submissions": SINGLE, "replies": BATCH}
+LIMIT = 15 * 1024 * 1024
+"""Less than any server takes that nobody has told otherwise."""
+
+PATIENCE_SECONDS = 2.0
+PAUSE = 0.1
+
+
+class RabbitDepot:
+    """See ``Depot``; ``now`` is the store's clock.
+
+    What is told goes to an exchange as well, for whoever only watches: a queue gives each message to one.
+    """
+
+    name = "RabbitMQ"
+    limit = LIMIT
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        names: BrokerNames,
+        now: Callable[[], float],
+        environment: Environment,
+        observers: Observers,
+    ) -> None:
+        self._now = now
+        self._link = Link(
+            address,
+            name=f"stepward {names.app} queues",
+            opened=self._opened,
+            environment=environment,
+            observers=observers,
+        )
+        self._declarations = Declarations(self._link, names, now)
+        self._line: Line | None = None
+        self._declared: set[str] = set()
+        self._copies: AbstractExchange | None = None
+
+    async def open(self) -> None:
+        """See ``Depot.open``."""
+        await self._link.open()
+
+    async def append(self, queue: str, posted: Posted) -> None:
+        """See ``Depot.append``."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+            while not await self._published(queue, posted, line, end):
+                continue
+        if queue.startswith(RESPONSES):
+            # The message itself is safe: who watches may miss one.
+            with contextlib.suppress(TransportError), self._link.reaching(f"queue {queue}"):
+                copies = await self._copies_over(line)
+                await copies.publish(Message(posted.body), queue, mandatory=False)
+
+    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        """See ``Depot.standing``: a server lists no queues, and knows who reads those that are named."""
+        line = await self._link.line()
+        found: dict[str, bool | None] = {}
+        for queue in known:
+            with self._link.reaching(f"queue {queue}"), contextlib.suppress(ChannelNotFoundEntity):
+                async with own_channel(line.connection) as channel:
+                    name = self._declarations.name(queue)
+                    told = (await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)).declaration_result
+                if told.message_count:
+                    found[queue] = bool(told.consumer_count)
+        return found
+
+    def work(self, queue: str) -> RabbitTaking:
+        """See ``Depot.work``."""
+        return RabbitTaking(self._declarations, queue)
+
+    def responses(self, queue: str, *, watches: bool) -> RabbitReading:
+        """See ``Depot.responses``; whoever watches hears what is told from then on."""
+        return RabbitReading(self._declarations, queue, watches=watches)
+
+    async def close(self) -> None:
+        """See ``Depot.close``."""
+        await self._link.close()
+
+    async def _opened(self, _: Line) -> None:
+        self._copies = None
+
+    async def _copies_over(self, line: Line) -> AbstractExchange:
+        """Where copies go, made with the first event: a login that tells none needs no right to it."""
+        if self._copies is None:
+            channel = await open_channel(line.connection)
+            self._copies = await self._declarations.copies(channel)
+        return self._copies
+
+    async def _ensure(self, queue: str, line: Line) -> None:
+        if line is not self._line:
+            self._line = line
+            self._declared.clear()
+        if queue not in self._declared:
+            async with own_channel(line.connection) as channel:
+                await self._declarations.declare(queue, channel)
+            self._declared.add(queue)
+
+    async def _published(self, queue: str, posted: Posted, line: Line, end: float) -> bool:
+        """Whether the broker has it; it may refuse for a moment what a queue gets that is finding its leader."""
+        try:
+            await self._ensure(queue, line)
+            await self._publish(queue, posted, line)
+        except DeliveryError as error:
+            if isinstance(error, PublishError):
+                # Somebody deleted the queue.
+                self._declared.discard(queue)
+            if asyncio.get_running_loop().time() > end:
+                raise
+            await asyncio.sleep(PAUSE)
+            return False
+        return True
+
+    async def _publish(self, queue: str, posted: Posted, line: Line) -> None:
+        name = self._declarations.name(queue)
+        channel = await line.publishing.channel()
+        await channel.default_exchange.publish(self._message(queue, posted), name, timeout=ANSWER_SECONDS)
+
+    def _message(self, queue: str, posted: Posted) -> Message:
+        message = Message(
+            posted.body,
+            content_type=CONTENT_TYPES.get(queue.partition(".")[0], "application/json"),
+            delivery_mode=DeliveryMode.PERSISTENT,
+            message_id=posted.id,
+        )
+        if posted.expires_at is not None:
+            message.expiration = math.ceil(max(0.0, posted.expires_at - self._now())) + 1
+            message.headers[EXPIRES] = repr(posted.expires_at)
+        return message

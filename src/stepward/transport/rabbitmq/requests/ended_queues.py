@@ -1,0 +1,88 @@
+"""Queues of dead instances: what stands in them is moved, a few queues at a time, and then they are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from aio_pika.abc import AbstractChannel
+from aio_pika.exceptions import ChannelNotFoundEntity
+
+from stepward.transport.broker.batching import Parcel
+from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
+from stepward.transport.rabbitmq.connection import Link
+from stepward.transport.rabbitmq.requests.queues import DELETE_SECONDS, UNCLAIMED, Queues
+
+MOST_ADOPTED = 10_000
+"""Messages of one queue that are moved at once."""
+AT_ONCE = 10
+"""Queues that are looked at in one call: a server has no list of them, and each costs some round trips."""
+NEVER = float("inf")
+
+
+class Adoption:
+    """Looks first at queues that it has not looked at yet, then at those of which that was longest ago."""
+
+    def __init__(self, link: Link, queues: Queues) -> None:
+        self._link = link
+        self._queues = queues
+        self._turn = 0
+        self._looked: dict[str, int] = {}
+        """The turn of the last look at each queue."""
+
+    def due(self, dead: Collection[str]) -> Sequence[str]:
+        """The queues whose turn it is."""
+        self._turn += 1
+        self._looked = {queue: self._looked.get(queue, 0) for queue in dead}
+        chosen = sorted(dead, key=self._looked.__getitem__)[:AT_ONCE]
+        self._looked |= dict.fromkeys(chosen, self._turn)
+        return chosen
+
+    async def adopt(self, queue: str, heir: str) -> None:
+        """Move what stands in a queue; what another process has taken returns when that is dead, and is moved then."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            try:
+                async with own_channel(line.connection) as channel:
+                    await self._move(queue, heir, channel)
+                    await self._delete(queue, channel)
+            except ChannelNotFoundEntity:
+                return
+
+    async def adopt_unclaimed(self, heir: str) -> None:
+        """Move the replies whose Scheduler's queue is gone; that queue stays."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {UNCLAIMED}"):
+            try:
+                async with own_channel(line.connection) as channel:
+                    await self._move(UNCLAIMED, heir, channel)
+            except ChannelNotFoundEntity:
+                return
+
+    async def release(self, queue: str) -> None:
+        """Delete a queue unless something stands in it, or somebody takes from it."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            try:
+                async with own_channel(line.connection) as channel:
+                    await self._delete(queue, channel)
+            except ChannelNotFoundEntity:
+                return
+
+    async def _move(self, queue: str, heir: str, channel: AbstractChannel) -> None:
+        left = await channel.declare_queue(self._queues.name(queue), passive=True, timeout=ANSWER_SECONDS)
+        for _ in range(MOST_ADOPTED):
+            message = await left.get(fail=False, timeout=ANSWER_SECONDS)
+            if message is None:
+                return
+            await self._queues.append(heir, [Parcel(message.body, NEVER)])
+            await message.ack()
+
+    async def _delete(self, queue: str, channel: AbstractChannel) -> None:
+        # Quorum queues know no deletion "if empty" or "if unused".
+        name = self._queues.name(queue)
+        found = (await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)).declaration_result
+        if found.message_count or found.consumer_count:
+            return
+        deleted = await channel.queue_delete(name, timeout=DELETE_SECONDS)
+        if deleted.message_count:
+            await self._queues.tell_loss(queue)

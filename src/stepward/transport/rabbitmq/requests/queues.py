@@ -1,0 +1,218 @@
+"""The application's queues: quorum queues, each declared when it is first used over a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+
+from aio_pika import DeliveryMode, ExchangeType, Message
+from aio_pika.abc import AbstractChannel, AbstractQueue, FieldValue
+from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
+from aiormq.exceptions import ChannelAccessRefused
+
+from stepward.clock import Environment
+from stepward.model.messages.requests import reply_queue
+from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.names import BrokerNames
+from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
+from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.wire.wire import BATCH
+
+DAY = 86_400.0
+MOST_AGE = 7 * DAY
+MILLISECONDS = 1000
+REPLIES = reply_queue("")
+UNCLAIMED = reply_queue("unclaimed")
+"""Where replies stand whose Scheduler's queue is gone."""
+RETURNED = "stepward-returned"
+"""A header: somebody may have had the message before, though the queue has it anew."""
+STUCK_SECONDS = 20.0
+"""Longer than a cluster takes to find a queue another leader."""
+DELETE_SECONDS = 10.0
+ARGUMENTS: dict[str, FieldValue] = {
+    "x-queue-type": "quorum",
+    "x-message-ttl": int(MOST_AGE * MILLISECONDS),
+    "x-expires": int(MOST_AGE * MILLISECONDS),
+    # Servers from 3.12 on heed it: to older ones a step that takes half an hour looks like an Agent that is stuck.
+    "x-consumer-timeout": int(MOST_AGE * MILLISECONDS),
+    # Servers from 4.0 on throw away what came back twenty times; here whoever returns is nobody's fault.
+    "x-delivery-limit": 1_000_000,
+    "x-max-length-bytes": 1024**3,
+    # What does not fit is refused, not what was taken before forgotten.
+    "x-overflow": "reject-publish",
+}
+
+
+class Queues:
+    """Declares queues and appends to them; ``now`` is the store's clock."""
+
+    def __init__(
+        self,
+        link: Link,
+        names: BrokerNames,
+        now: Callable[[], float],
+        environment: Environment,
+        tell_loss: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._tell_loss = tell_loss
+        self._root = names.root
+        self._exchange = f"{names.root}.queues"
+        """Through it a login reaches the queues that its topic permission names, and no others."""
+        self._link = link
+        self._now = now
+        self._environment = environment
+        self._line: Line | None = None
+        self._declared: set[str] = set()
+        self._others: set[str] = set()
+        """Queues that this login may not make: what is for them goes through the exchange."""
+        self._has_exchange = False
+        self._known: set[str] = set()
+        """Declared over this connection or one before."""
+        self._silences: dict[str, tuple[float, float]] = {}
+        """The first and the last of the timeouts since when a queue has confirmed nothing, by the loop's time."""
+
+    def name(self, queue: str) -> str:
+        """The name that a queue has at the broker."""
+        return f"{self._root}.{queue}"
+
+    async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
+        """Make a queue unless it is there."""
+        return await channel.declare_queue(self.name(queue), durable=True, arguments=ARGUMENTS, timeout=ANSWER_SECONDS)
+
+    async def tell_loss(self, queue: str) -> None:
+        """Tell every process that a queue was deleted; a login that may not make it may not tell either."""
+        if queue not in self._others:
+            await self._tell_loss(queue)
+
+    async def ensure(self, queue: str) -> None:
+        """Make a queue unless it is there, as this process knows it."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            await self._ensure(queue, line)
+
+    async def renew(self, queue: str, line: Line) -> None:
+        """Make a queue unless it is there, whatever this process knows, or this login may not make it."""
+        self._declared.discard(queue)
+        await self._ensure(queue, line)
+
+    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+        """Append messages, all at once; each is confirmed."""
+        line = await self._link.line()
+        with self._link.reaching(f"queue {queue}"):
+            await self._ensure(queue, line)
+            try:
+                await self._append(queue, parcels, line)
+            except PublishError:
+                # Somebody deleted the queue.
+                self._declared.discard(queue)
+                await self._ensure(queue, line)
+                await self._append(queue, parcels, line)
+                await self.tell_loss(queue)
+            except TimeoutError:
+                await self._replace_if_stuck(queue, line)
+                raise
+        self._silences.pop(queue, None)
+
+    async def _ensure(self, queue: str, line: Line) -> None:
+        if line is not self._line:
+            self._line = line
+            self._declared.clear()
+            self._others.clear()
+            self._has_exchange = False
+        if queue not in self._declared and queue not in self._others:
+            is_lost = queue in self._known and not await is_there(line, self.name(queue))
+            try:
+                async with own_channel(line.connection) as channel:
+                    await self.declare(queue, channel)
+                    await self._bind(queue, channel)
+            except ChannelAccessRefused:
+                # A reply to a Scheduler that has ended waits for an heir; a request would be lost among those.
+                if not queue.startswith(REPLIES) and not await is_there(line, self.name(queue)):
+                    raise
+                self._others.add(queue)
+                return
+            self._declared.add(queue)
+            self._known.add(queue)
+            if is_lost:
+                await self.tell_loss(queue)
+
+    async def _bind(self, queue: str, channel: AbstractChannel) -> None:
+        """Let the exchange reach a queue that was just declared."""
+        if not self._has_exchange:
+            await self._declare_exchange(channel)
+            self._has_exchange = True
+        bound = await channel.get_queue(self.name(queue), ensure=False)
+        await bound.bind(self._exchange, routing_key=queue, timeout=ANSWER_SECONDS)
+
+    async def _declare_exchange(self, channel: AbstractChannel) -> None:
+        """What has no queue there any more, a reply to a Scheduler that has ended, waits for an heir."""
+        unclaimed = await channel.declare_exchange(
+            f"{self._exchange}.unclaimed", ExchangeType.FANOUT, durable=True, timeout=ANSWER_SECONDS
+        )
+        await (await self.declare(UNCLAIMED, channel)).bind(unclaimed, timeout=ANSWER_SECONDS)
+        await channel.declare_exchange(
+            self._exchange,
+            ExchangeType.TOPIC,
+            durable=True,
+            arguments={"alternate-exchange": unclaimed.name},
+            timeout=ANSWER_SECONDS,
+        )
+
+    async def _replace_if_stuck(self, queue: str, line: Line) -> None:
+        """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.
+
+        RabbitMQ 3.10 may leave one behind that way: there, and led by nobody, when it dies just as the queue is made.
+        """
+        if self._silence(queue) < STUCK_SECONDS:
+            return
+        async with own_channel(line.connection) as channel:
+            # A server that takes nothing from anybody does not answer this either, and may keep the queue.
+            await channel.declare_queue(self.name(queue), passive=True, timeout=ANSWER_SECONDS)
+            await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
+        del self._silences[queue]
+        self._declared.discard(queue)
+        await self.tell_loss(queue)
+
+    def _silence(self, queue: str) -> float:
+        """How long it has taken nothing that it was given; while nobody gave it anything, nobody knows."""
+        now = asyncio.get_running_loop().time()
+        first, last = self._silences.get(queue, (now, now))
+        if now - last > STUCK_SECONDS:
+            first = now
+        self._silences[queue] = first, now
+        return now - first
+
+    async def _append(self, queue: str, parcels: Sequence[Parcel], line: Line) -> None:
+        channel = await line.publishing.channel()
+        exchange, key = channel.default_exchange, self.name(queue)
+        if queue in self._others:
+            exchange, key = await channel.get_exchange(self._exchange, ensure=False), queue
+        ended = await asyncio.gather(
+            *(exchange.publish(self._message(parcel), key, timeout=ANSWER_SECONDS) for parcel in parcels),
+            return_exceptions=True,
+        )
+        for outcome in ended:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    def _message(self, parcel: Parcel) -> Message:
+        age = parcel.expires_at - self._now()
+        return Message(
+            parcel.body,
+            content_type=BATCH,
+            delivery_mode=DeliveryMode.PERSISTENT,
+            expiration=math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None,
+            message_id=self._environment.new_uid(),
+            headers={RETURNED: True} if parcel.is_returned else None,
+        )
+
+
+async def is_there(line: Line, name: str) -> bool:
+    """Whether the server knows that queue; asked over a channel of its own, as a no closes it."""
+    try:
+        async with own_channel(line.connection) as channel:
+            await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
+    except ChannelNotFoundEntity:
+        return False
+    return True

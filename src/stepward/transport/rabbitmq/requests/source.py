@@ -1,0 +1,175 @@
+"""One queue as this process consumes it: over a channel of its own, no more at once than it has room for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
+from aio_pika.exceptions import ChannelNotFoundEntity
+from aiormq.abc import AbstractChannel as Carrying
+
+from stepward.errors import TransportError
+from stepward.transport.broker.consumer import Intake
+from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
+from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.rabbitmq.requests.queues import RETURNED, Queues
+
+LOOK_SECONDS = 5.0
+LOOKS_PER_LEASE = 4
+MOST_PREFETCHED = 60_000
+
+
+class Handle(NamedTuple):
+    """By which the broker knows a message that it gave."""
+
+    carrying: Carrying
+    tag: int
+
+
+class RabbitSource:
+    """Feeds an intake while somebody asks.
+
+    The broker leases nothing, so that this process itself gives back what it held too long; what a process held that
+    is silent returns with the loss of its connection.
+    """
+
+    def __init__(
+        self, link: Link, queues: Queues, queue: str, intake: Intake[Handle], now: Callable[[], float]
+    ) -> None:
+        self._link = link
+        self._queues = queues
+        self._queue = queue
+        self._intake = intake
+        self._now = now
+        self._line: Line | None = None
+        self._channel: AbstractChannel | None = None
+        self._carrying: Carrying | None = None
+        """What the channel stands on, and what messages name as theirs."""
+        self._consumed: AbstractQueue | None = None
+        self._tag: str | None = None
+        self._prefetch = 0
+        self._unsettled: set[Handle] = set()
+        """What came over the channel and the broker still counts as ours."""
+        self._is_deleted = False
+        self._lease = 0.0
+        self._asking = asyncio.Lock()
+        self._looking: asyncio.Task[None] | None = None
+
+    async def ask(self, limit: int, lease: float) -> float:
+        """See ``Source.ask``."""
+        async with self._asking:
+            line = await self._link.line()
+            self._lease = max(lease, self._lease)
+            with self._link.reaching(f"queue {self._queue}"):
+                try:
+                    await self._ready(line, limit)
+                except ChannelNotFoundEntity:
+                    # Somebody deleted the queue behind its declaration: the channel is gone with that.
+                    await self._ready(line, limit)
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look())
+        return LOOK_SECONDS
+
+    async def rest(self) -> None:
+        """See ``Source.rest``."""
+        async with self._asking:
+            await self._cancel()
+
+    async def acknowledge(self, handles: Sequence[Handle]) -> None:
+        """See ``Source.acknowledge``; what is lost of it comes again, and is acknowledged again."""
+        with self._link.reaching(f"queue {self._queue}"):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                for handle in self._ours(handles):
+                    await handle.carrying.basic_ack(handle.tag, wait=False)
+
+    async def extend(self, handles: Sequence[Handle], lease: float) -> None:
+        """See ``Source.extend``: it is the intake that counts, and the connection must stand."""
+        await self._link.line()
+
+    async def refuse(self, handles: Sequence[Handle]) -> None:
+        """See ``Source.refuse``."""
+        with self._link.reaching(f"queue {self._queue}"):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                for handle in self._ours(handles):
+                    await handle.carrying.basic_reject(handle.tag, requeue=True, wait=False)
+
+    async def leave(self) -> None:
+        """Let go of everything that was taken, and stop looking."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
+        async with self._asking:
+            channel, self._channel, self._tag = self._channel, None, None
+            if channel is not None:
+                with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
+                    await close_channel(channel)
+
+    async def _ready(self, line: Line, limit: int) -> None:
+        """Have the broker send up to ``limit`` messages more."""
+        channel = self._channel
+        if line is not self._line or channel is None or channel.is_closed or self._is_deleted:
+            channel = await self._open(line)
+        wanted = min(len(self._unsettled) + limit, MOST_PREFETCHED)
+        if self._tag is None or wanted > self._prefetch:
+            await self._consume(channel, max(wanted, self._prefetch))
+
+    async def _open(self, line: Line) -> AbstractChannel:
+        if self._is_deleted and self._channel is not None:
+            await close_channel(self._channel)
+        await self._queues.renew(self._queue, line)
+        channel = await open_channel(line.connection)
+        self._carrying = await channel.get_underlay_channel()
+        self._carrying.on_consumer_cancel_callbacks.add(self._deleted)
+        self._line, self._channel, self._tag, self._prefetch = line, channel, None, 0
+        self._unsettled.clear()
+        self._is_deleted = False
+        self._consumed = await channel.get_queue(self._queues.name(self._queue), ensure=False)
+        return channel
+
+    async def _consume(self, channel: AbstractChannel, prefetch: int) -> None:
+        await self._cancel()
+        await channel.set_qos(prefetch_count=prefetch, timeout=ANSWER_SECONDS)
+        self._prefetch = prefetch
+        if self._consumed is not None and self._carrying is not None:
+            heard = partial(self._heard, self._carrying)
+            self._tag = await self._consumed.consume(heard, timeout=ANSWER_SECONDS)
+
+    async def _cancel(self) -> None:
+        tag, self._tag = self._tag, None
+        if tag is not None and self._consumed is not None:
+            with self._link.reaching(f"queue {self._queue}"):
+                await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
+
+    def _ours(self, handles: Sequence[Handle]) -> Iterator[Handle]:
+        """Those that the broker still counts as ours: what came over a channel that is gone has gone back with it."""
+        for handle in handles:
+            if handle in self._unsettled:
+                self._unsettled.remove(handle)
+                yield handle
+
+    async def _heard(self, carrying: Carrying, message: AbstractIncomingMessage) -> None:
+        if message.delivery_tag is None or carrying is not self._carrying:
+            return
+        handle = Handle(carrying, message.delivery_tag)
+        self._unsettled.add(handle)
+        ident = message.message_id or f"{id(carrying)}/{handle.tag}"
+        again = bool(message.redelivered) or RETURNED in message.headers
+        self._intake.arrived(ident, handle, message.body, self._now() + self._lease, again=again)
+
+    async def _deleted(self, _: object) -> None:
+        """Somebody deleted the queue, and all that was in it, taken or not."""
+        self._is_deleted = True
+        self._intake.forget()
+        self._intake.stir()
+        await self._queues.tell_loss(self._queue)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease / LOOKS_PER_LEASE)
+            with contextlib.suppress(TransportError):
+                await self._intake.refuse_lapsed()
+            self._intake.prune()

@@ -1,0 +1,137 @@
+"""Queues in the state store, for Agents in other processes without a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from os.path import commonprefix
+
+import msgspec
+
+from stepward.events import Observers
+from stepward.model.messages import answers
+from stepward.model.messages.requests import Request
+from stepward.payload import cause
+from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
+from stepward.transport.queues.queues import Messages, Stored, StoreQueues
+
+
+class StoreTransport:
+    """Requests and replies as JSON on queues in the store.
+
+    Whoever waits looks when this object puts something, when ``wake`` is called, when ``hint`` says that the store
+    changed, and every ``poll`` seconds. A body that is no message goes to the dead letters and is told as
+    ``transport.dead_letter``.
+    """
+
+    def __init__(
+        self,
+        messages: Messages,
+        *,
+        poll: float,
+        hint: Callable[[], bool] | None,
+        observers: Observers | None = None,
+    ) -> None:
+        self._queues = StoreQueues(messages, poll=poll, hint=hint)
+        self._observers = observers if observers is not None else Observers()
+        self._encoder = msgspec.json.Encoder()
+        self._decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+        self._listeners: dict[str, list[Revoked]] = {}
+
+    def wake(self) -> None:
+        """The store changed: whoever waits looks again."""
+        self._queues.wake()
+
+    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        """See ``Transport.publish``."""
+        await self._queues.put(queue, [(self._encoder.encode(message), _expires_at(message)) for message in messages])
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        """See ``Transport.take``."""
+        while True:
+            stored = await self._queues.take(queue, limit, lease)
+            if found := await self._read(queue, stored):
+                return found
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        """See ``Transport.settle``."""
+        await self._queues.settle(queue, [delivery.token for delivery in deliveries])
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """See ``Transport.extend``: it tells what other processes revoked."""
+        gone = set(await self._queues.renew(queue, [delivery.token for delivery in deliveries], lease))
+        return [delivery for delivery in deliveries if delivery.token in gone]
+
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
+        """Withdraw the request and tell the Agents of this process; another that has it finds it gone when it extends
+        its lease. For a request that no Agent has taken the queue answers that it never began."""
+        self._queues.check_open(queue)
+        for listener in tuple(self._listeners.get(queue, ())):
+            listener(task, run, key)
+        withdrawn = await self._queues.withdraw(queue, *self._asking(task, run, key))
+        if not any(stored.tries for stored in withdrawn):
+            for stored in withdrawn:
+                await self._answer_unbegun(stored.body)
+
+    async def remind(self, queue: str) -> None:
+        """What was revoked is withdrawn."""
+
+    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+        """See ``Transport.on_revoke``."""
+        listeners = self._listeners.setdefault(queue, [])
+        listeners.append(listener)
+        return lambda: listeners.remove(listener)
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        """Nothing is lost that the store does not lose with the steps themselves."""
+        return lambda: None
+
+    def expect(self, queue: str) -> None:
+        """What the store refuses is no queue's."""
+
+    def on_announced(self, listener: Announced) -> Callable[[], None]:
+        """Nobody announces himself: who reaches the queues registers beside them."""
+        return lambda: None
+
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
+        """See ``Transport.adopt``: one look finds the queues in which something stands."""
+        left = set(queues) - {heir}
+        if not left:
+            return
+        beginning = commonprefix(sorted(left))  # noqa: RUF071  names are no paths
+        for queue in sorted(left & (await self._queues.standing(beginning, ())).keys()):
+            await self._queues.adopt(queue, heir)
+
+    async def release(self, queue: str) -> None:
+        """A queue is its rows: nothing remains of one that is empty."""
+
+    async def close(self) -> None:
+        """Refuse everything from now on, and end the takes that wait; the store is its owner's to close."""
+        await self._queues.close()
+
+    def _asking(self, task: str, run: int, key: str) -> tuple[bytes, bytes]:
+        """How the requests for that step begin, and what they hold: their text is this object's or its like's."""
+        encode = self._encoder.encode
+        return b'{"type":"request","task":%b,' % encode(task), b',"run":%d,"key":%b,' % (run, encode(key))
+
+    async def _answer_unbegun(self, body: bytes) -> None:
+        request = self._decoder.decode(body)
+        if isinstance(request, Request):
+            await self.publish(request.reply_to, [answers.never_began(request)])
+
+    async def _read(self, queue: str, stored: Sequence[Stored]) -> list[Delivery]:
+        found: list[Delivery] = []
+        dead: list[tuple[int, str]] = []
+        for item in stored:
+            try:
+                found.append(Delivery(self._decoder.decode(item.body), item.token, item.taken_until))
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                dead.append((item.token, f"expected a request or a reply, found {cause(error)}"))
+                start = item.body[:200].decode(errors="replace")
+                self._observers.tell("transport.dead_letter", queue=queue, error=str(error), start=start)
+        if dead:
+            await self._queues.bury(queue, dead)
+        return found
+
+
+def _expires_at(message: Message) -> float | None:
+    return message.complete_by if isinstance(message, Request) else None

@@ -1,0 +1,1 @@
+"""The form in which messages travel over brokers."""

@@ -1,0 +1,46 @@
+"""Agents that speak only the wire: they tell how they are doing, as they have no store to register in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from stepward.model.agents import AgentHealth
+from stepward.model.messages.requests import request_queue
+from stepward.transport.wire.wire import FOREIGN, Text
+
+OF_AGENT = request_queue("")
+MOST_CAPACITY = 100_000
+
+
+class Capacity(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="stepward.capacity"):
+    """Word of an Agent process in another language: it is there, and has room for that many requests.
+
+    It travels alone, every third of a lease, which is 10 s unless set otherwise. A process that is silent for longer
+    than a lease counts as dead.
+    """
+
+    specversion: Literal["1.0"]
+    """The version of CloudEvents."""
+    id: Text
+    """Another each time."""
+    source: Annotated[str, Meta(pattern=r"^/stepward/[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._:@-]{1,100}$")]
+    """The process: ``/stepward/orders/`` and something that no other process ever has."""
+    subject: Annotated[str, Meta(pattern=r"^agents\.[A-Za-z0-9_-]{1,100}$")]
+    """The queue of its Agent: ``agents.mail``."""
+    capacity: Annotated[int, Meta(ge=0, le=MOST_CAPACITY)]
+    """How many requests it works on at once; 0 while its service is down, and when it ends."""
+    inflight: Annotated[int, Meta(ge=0, le=MOST_CAPACITY)] = 0
+    """How many it works on now."""
+
+
+def decode_capacity(body: bytes) -> tuple[str, AgentHealth] | None:
+    """Which process told how its Agent is doing; None for what is no such word."""
+    try:
+        told = msgspec.json.decode(body, type=Capacity)
+    except FOREIGN:
+        return None
+    agent = told.subject.removeprefix(OF_AGENT)
+    return told.source, AgentHealth(agent=agent, capacity=told.capacity, in_flight=told.inflight)

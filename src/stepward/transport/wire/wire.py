@@ -1,0 +1,397 @@
+"""Requests and replies as they travel over brokers: CloudEvents 1.0 in batches of JSON, for Agents in any language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, ClassVar, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from stepward.model.current import PROGRESS_BYTES, SHORTEN
+from stepward.model.messages.cloudevents import instant
+from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
+from stepward.model.messages.seal import Seal
+from stepward.payload import cause, check_size
+from stepward.transport.broker.dead_letters import LONGEST_REASON, Letter
+from stepward.transport.broker.rejections import Rejection, rejection
+from stepward.transport.contract import Message
+
+BATCH = "application/cloudevents-batch+json"
+"""The content type of a broker message."""
+SINGLE = "application/cloudevents+json"
+"""That of one that travels alone."""
+LONGEST = 2_000
+MOST_APART = 1_000
+"""Events of a batch that are read one by one, because some of them cannot be: more are one dead letter together."""
+
+Text = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+Instant = Annotated[datetime, Meta(tz=True)]
+Count = Annotated[int, Meta(ge=0, lt=2**31)]
+"""CloudEvents' integers have 32 bits."""
+
+FOREIGN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
+    """What both have; attributes that we do not know are let pass and dropped."""
+
+    specversion: Literal["1.0"]
+    """The version of CloudEvents."""
+    id: Text
+    """The same for each publication of one attempt."""
+    source: Text
+    """Who writes it. A request: ``/stepward/`` and the application. A reply and progress: that, ``/agents.`` and the
+    Agent."""
+    store: Text | None = None
+    """The identity of the store whose step it is about, as the request says it; always there since version 2."""
+    proof: Text | None = None
+    """What makes an answer one to this very request: it repeats it as it is; always there since version 2."""
+    correlationid: Text
+    """The task's uid."""
+    run: Count
+    """Which run of the task, from 1."""
+    step: Text
+    """The step's key: the operation's name and which of its calls this is, as in ``mail.send/1``."""
+    attempt: Count
+    """Which attempt of the step, from 1."""
+    time: Instant | None = None
+    """When it was written, by the store's clock."""
+    data: Raw | UnsetType = UNSET
+    """Any JSON."""
+    data_base64: bytes | None = None
+    """In place of ``data`` if that is no JSON."""
+
+
+class RequestEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.request"):
+    """A request; its data are the arguments."""
+
+    subject: Text
+    """The task's id."""
+    expirytime: Instant
+    """The complete-by, by the store's clock: past it the Agent stops and says nothing."""
+    agent: Text
+    """The Agent's name."""
+    operation: Text
+    """What is asked of it: ``mail.send``."""
+    idempotencykey: Text
+    """The same in every attempt of the step: for the service, which acts once under it."""
+    replyto: Text
+    """The queue for the reply."""
+    priority: Count
+    """The task's, 0 (last) to 9 (first)."""
+    traceparent: str | None = None
+    """W3C Trace Context, for the calls of the service."""
+    undo: bool = False
+    """Whether the operation is to be undone: its result, or null where that is unknown, comes before the arguments."""
+    undoes: Text | None = None
+    """For an undo: the idempotency key of what it undoes."""
+    progress: Annotated[str, Meta(max_length=PROGRESS_BYTES)] | None = None
+    """JSON as text: what an attempt before this one told of its progress last."""
+
+
+class ReplyEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.reply"):
+    """A reply; its data are what the operation returned, or the error object."""
+
+    outcome: Outcome
+    """How the attempt ended; ``deferred``: the Agent has done its part, and another reply may still follow."""
+    maybedone: bool = False
+    """Whether the service may have acted although the attempt failed: then the step is undone like one that did."""
+    calls: Count = 1
+    """How often the service was called within this attempt."""
+
+
+class ProgressEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.progress"):
+    """How far an Agent is that goes on working; its data are any JSON of at most 2,048 bytes."""
+
+    time: Instant
+    """When that was: what was told later stands."""
+
+
+class Revocation(
+    Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type", tag="stepward.revocation"
+):
+    """Word that nobody waits for a step any more; it travels alone."""
+
+    specversion: Literal["1.0"]
+    """The version of CloudEvents."""
+    id: Text
+    """The same whenever it is told."""
+    source: Text
+    """The process that tells it: it need not hear it, too."""
+    subject: Text
+    """The queue of the step's Agent."""
+    correlationid: Text
+    """The task's uid."""
+    run: Count
+    """Which run of the task, from 1."""
+    step: Text
+    """The step's key."""
+    attempt: Annotated[int, Meta(ge=0)] = 0
+    """The last attempt that was asked for: no request of the step up to it is wanted. 0: those at work alone."""
+
+
+class Read(NamedTuple):
+    """What a broker message held."""
+
+    messages: list[Message]
+    spoilt: list[Letter]
+    """What in it is no message; that does not spoil its neighbours."""
+    rejected: list[Rejection]
+    """What in it belongs to another store, or proves nothing."""
+
+
+class Wire:
+    """Encodes and decodes the messages of one application; ``seal`` is that of its store."""
+
+    _encoder: ClassVar = msgspec.json.Encoder()
+    _raw: ClassVar = msgspec.json.Decoder(Raw)
+    _raws: ClassVar = msgspec.json.Decoder(list[Raw])
+    _event: ClassVar = msgspec.json.Decoder(RequestEvent | ReplyEvent | ProgressEvent)
+    _events: ClassVar = msgspec.json.Decoder(list[RequestEvent | ReplyEvent | ProgressEvent])
+
+    def __init__(self, app: str, seal: Seal) -> None:
+        self._source = f"/stepward/{app}"
+        self._agents = f"/stepward/{app}/agents."
+        self._seal = seal
+
+    def encode(self, message: Message, now: float) -> bytes:
+        """One event; ``join`` makes a batch of several."""
+        if isinstance(message, Request):
+            return self._encoder.encode(self._asked(message, now))
+        event = self._answered(message, now) if isinstance(message, Reply) else self._told(message)
+        return self._encoder.encode(event)
+
+    def signed(self, request: Request) -> Request:
+        """The request with its proof."""
+        return request if request.proof is not None else replace(request, proof=self._proof(request))
+
+    def decode(self, body: bytes) -> Read:
+        """What a batch holds."""
+        read = Read([], [], [])
+        try:
+            for event in self._events.decode(body):
+                self._admit(event, read)
+        except FOREIGN:
+            return self._decode_apart(body)
+        return read
+
+    def _decode_apart(self, body: bytes) -> Read:
+        read = Read([], [], [])
+        try:
+            parts = self._raws.decode(body)
+        except FOREIGN as error:
+            read.spoilt.append(Letter(body, _reason("a batch of CloudEvents", error)))
+            return read
+        if len(parts) > MOST_APART:
+            found = f"{len(parts):,}, of which some cannot be read"
+            read.spoilt.append(Letter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}"))
+            return read
+        for part in parts:
+            try:
+                self._admit(self._event.decode(part), read)
+            except FOREIGN as error:
+                read.spoilt.append(Letter(bytes(part), _reason("a request or a reply", error)))
+        return read
+
+    def _admit(self, event: RequestEvent | ReplyEvent | ProgressEvent, read: Read) -> None:
+        """Sort a readable event in. Raises one of ``FOREIGN`` for one that cannot be read after all."""
+        agent = event.agent if isinstance(event, RequestEvent) else self._agent_of(event.source)
+        message = _message(event, agent)
+        seal, proof = self._seal, event.proof
+        if (
+            proof is not None
+            and event.store == seal.store
+            and seal.is_genuine(proof, event.correlationid, event.run, event.step, event.attempt, agent)
+        ):
+            read.messages.append(message)
+        else:
+            read.rejected.append(rejection(event, seal.store))
+
+    def _agent_of(self, source: str) -> str:
+        return source[len(self._agents) :] if source.startswith(self._agents) else ""
+
+    def _proof(self, request: Request) -> str:
+        return self._seal.proof(request.task, request.run, request.key, request.attempt, request.agent)
+
+    def _asked(self, request: Request, now: float) -> RequestEvent:
+        data, other = self._data(request.input)
+        return RequestEvent(
+            specversion="1.0",
+            id=f"{request.task}/{request.run}/{request.key}/{request.attempt}{'/undo' * request.undo}",
+            source=self._source,
+            store=self._seal.store,
+            proof=request.proof or self._proof(request),
+            subject=request.task_id,
+            time=instant(now),
+            expirytime=instant(request.complete_by),
+            correlationid=request.task,
+            traceparent=traceparent(request),
+            agent=request.agent,
+            operation=request.operation,
+            run=request.run,
+            step=request.key,
+            attempt=request.attempt,
+            undo=request.undo,
+            undoes=request.undoes,
+            idempotencykey=request.idempotency_key,
+            replyto=request.reply_to,
+            priority=request.priority,
+            progress=None if request.progress is None else request.progress.decode(errors="replace"),
+            data=data,
+            data_base64=other,
+        )
+
+    def _answered(self, reply: Reply, now: float) -> ReplyEvent:
+        found = reply.output if reply.outcome is Outcome.COMPLETED else reply.error
+        data, other = self._data(found) if found is not None else (UNSET, None)
+        return ReplyEvent(
+            specversion="1.0",
+            id=f"{reply.task}/{reply.run}/{reply.key}/{reply.attempt}/reply",
+            source=self._agents + reply.agent,
+            store=self._seal.store,
+            proof=reply.proof,
+            time=instant(now),
+            correlationid=reply.task,
+            run=reply.run,
+            step=reply.key,
+            attempt=reply.attempt,
+            outcome=reply.outcome,
+            maybedone=reply.maybe_done,
+            calls=reply.calls,
+            data=data,
+            data_base64=other,
+        )
+
+    def _told(self, told: Progress) -> ProgressEvent:
+        data, other = self._data(told.progress)
+        return ProgressEvent(
+            specversion="1.0",
+            id=f"{told.task}/{told.run}/{told.key}/{told.attempt}/progress/{told.at:.6f}",
+            source=self._agents + told.agent,
+            store=self._seal.store,
+            proof=told.proof,
+            time=instant(told.at),
+            correlationid=told.task,
+            run=told.run,
+            step=told.key,
+            attempt=told.attempt,
+            data=data,
+            data_base64=other,
+        )
+
+    def _data(self, body: bytes) -> tuple[Raw | UnsetType, bytes | None]:
+        try:
+            return self._raw.decode(_readable(body)), None
+        except FOREIGN:
+            return UNSET, body
+
+
+def join(events: Sequence[bytes]) -> bytes:
+    """A batch of events."""
+    return b"[" + b",".join(events) + b"]"
+
+
+def encode_revocation(source: str, queue: str, task: str, run: int, key: str, attempt: int = 0) -> bytes:
+    """Word of a revocation."""
+    ident = f"{task}/{run}/{key}/revocation"
+    event = Revocation(
+        specversion="1.0",
+        id=ident,
+        source=source,
+        subject=queue,
+        correlationid=task,
+        run=run,
+        step=key,
+        attempt=attempt,
+    )
+    return msgspec.json.encode(event)
+
+
+def decode_revocation(body: bytes) -> Revocation | None:
+    """What was revoked; None for what is no revocation."""
+    try:
+        return msgspec.json.decode(body, type=Revocation)
+    except FOREIGN:
+        return None
+
+
+def _reason(expected: str, error: Exception) -> str:
+    """Why nobody can read it, never long: an error may quote all that came."""
+    return f"expected {expected}, found {cause(error)}"[:LONGEST_REASON]
+
+
+def _message(event: RequestEvent | ReplyEvent | ProgressEvent, agent: str) -> Message:
+    if "\0" in event.step or "\0" in event.correlationid:
+        raise ValueError("a NUL character, which no store keeps")
+    if isinstance(event, ReplyEvent):
+        return _reply(event, agent)
+    data = event.data_base64 if event.data is UNSET else _readable(bytes(event.data))
+    return _request(event, data) if isinstance(event, RequestEvent) else _progress(event, data, agent)
+
+
+def _readable(body: bytes) -> bytes:
+    """The body of a text; the decoder does not look into what it leaves as it is."""
+    if not body.isascii():
+        body.decode()
+    return body
+
+
+def _request(event: RequestEvent, data: bytes | None) -> Request:
+    if data is None:
+        raise ValueError("no data, which are the arguments")
+    return Request(
+        task=event.correlationid,
+        task_id=event.subject,
+        run=event.run,
+        key=event.step,
+        attempt=event.attempt,
+        agent=event.agent,
+        operation=event.operation,
+        undo=event.undo,
+        input=data,
+        complete_by=event.expirytime.timestamp(),
+        idempotency_key=event.idempotencykey,
+        undoes=event.undoes,
+        reply_to=event.replyto,
+        priority=event.priority,
+        progress=None if event.progress is None else event.progress.encode(),
+        proof=event.proof,
+    )
+
+
+def _progress(event: ProgressEvent, data: bytes | None, agent: str) -> Progress:
+    if data is None or event.data is UNSET:
+        raise ValueError("no data, which are the progress")
+    check_size(data, "progress", limit=PROGRESS_BYTES, advice=SHORTEN)
+    return Progress(
+        task=event.correlationid,
+        run=event.run,
+        key=event.step,
+        attempt=event.attempt,
+        progress=data,
+        at=event.time.timestamp(),
+        agent=agent,
+        proof=event.proof,
+    )
+
+
+def _reply(event: ReplyEvent, agent: str) -> Reply:
+    """The reply, whatever its data are: they are the Scheduler's to check, who knows what follows for the step."""
+    data = event.data_base64 if event.data is UNSET else bytes(event.data)
+    is_done = event.outcome is Outcome.COMPLETED
+    return Reply(
+        task=event.correlationid,
+        run=event.run,
+        key=event.step,
+        attempt=event.attempt,
+        outcome=event.outcome,
+        output=data if is_done else None,
+        error=None if is_done else data,
+        maybe_done=event.maybedone,
+        calls=event.calls,
+        agent=agent,
+        proof=event.proof,
+    )

@@ -1,0 +1,1 @@
+"""The deterministic event loop on which workflow code runs."""

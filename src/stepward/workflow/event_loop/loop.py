@@ -1,0 +1,337 @@
+"""The event loop of a workflow: deterministic, without I/O or a clock, driven by hand by the engine.
+
+Callbacks run in the order in which they were asked for; timers fire only when the engine says so; time is the
+stored time of the last outcome delivered.
+"""
+
+from __future__ import annotations
+
+import sys
+from asyncio import _get_running_loop, _set_running_loop
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextvars import Context, copy_context
+from typing import Any, NoReturn, Protocol
+
+from stepward.interrupts import pass_interrupt
+from stepward.model.action import Action, Caller
+from stepward.workflow.control import Halted
+from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
+from stepward.workflow.event_loop.closing import close_coroutine, close_generator, silent_warnings
+from stepward.workflow.event_loop.futures import Counting, begin_counting, end_counting
+from stepward.workflow.event_loop.handles import Callback, Timer, WorkflowFuture, WorkflowTask
+from stepward.workflow.event_loop.refusals import without_input_output
+from stepward.workflow.replay.code_places import Place, calling_place
+
+CALLBACKS = 1_000_000
+"""Callbacks in one drive after which a workflow is held to wait for nothing."""
+PRUNE_FROM = 64
+
+if sys.version_info >= (3, 14):
+    from asyncio.tasks import _swap_current_task
+else:
+    _swap_current_task: Callable[[object, Any], Any] | None = None
+    """Before 3.14 each loop has its own current task: nothing to put aside."""
+
+
+class Engine(Protocol):
+    """Whom the loop serves."""
+
+    def call(
+        self,
+        action: Action[Any, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        key: str | None = None,
+        place: Place | None = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """Ask for a durable step; ``place`` is the line of code that does."""
+        ...
+
+    def set_timer(
+        self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
+    ) -> Timer:
+        """Make a timer that fires when the engine says."""
+        ...
+
+    def leave(self, error: BaseException) -> None:
+        """End the execution with an exception that left one of its callbacks."""
+        ...
+
+    def break_off(self, message: str) -> None:
+        """End the execution as broken."""
+        ...
+
+
+class Nobody:
+    """Whom the loop of an execution that is over serves: code that still asks is told to leave."""
+
+    def call(
+        self,
+        action: Action[Any, Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        key: str | None = None,
+        place: Place | None = None,
+    ) -> Coroutine[Any, Any, Any]:
+        """See ``Engine.call``."""
+        raise GeneratorExit
+
+    def set_timer(
+        self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
+    ) -> Timer:
+        """See ``Engine.set_timer``."""
+        raise GeneratorExit
+
+    def leave(self, error: BaseException) -> None:
+        """See ``Engine.leave``."""
+        raise GeneratorExit
+
+    def break_off(self, message: str) -> None:
+        """See ``Engine.break_off``."""
+        raise GeneratorExit
+
+
+NOBODY = Nobody()
+
+
+@without_input_output
+class WorkflowLoop(Counting, Caller):
+    """One loop per execution; ``halted`` stops it for good, ``closing`` lets no operation do anything."""
+
+    def __init__(self, engine: Engine, *, now: float, seed: int, traces: bool = False) -> None:
+        self.engine: Engine = engine
+        self.now = now
+        self.traces = traces
+        """Whether it is worth knowing which line of code asks."""
+        self.halted = False
+        self.closing = False
+        self._ready: list[Callback] = []
+        self._created = seed
+        self._named = 0
+        self._tasks: list[WorkflowTask[Any]] = []
+        self._tasks_limit = PRUNE_FROM
+        self._generators: list[AsyncGenerator[Any, Any]] | None = None
+        self._early: dict[Coroutine[Any, Any, Any], WorkflowTask[Any]] | None = None
+
+    # ------------------------------------------------------------ for the engine
+
+    def drive(self, deliver: Callable[[], bool]) -> None:
+        """Run until nothing is ready, and again whenever ``deliver`` has brought something."""
+        self._inside(self._run_ready, deliver)
+
+    def close_all(self) -> None:
+        """Close what is suspended, newest first, such that none of it can decide anything any more."""
+        self.halted = self.closing = True
+        if self._generators or not all(task.done() for task in self._tasks):
+            with silent_warnings():
+                self._inside(self._close_suspended)
+        # What is left of them must be freed at once, not when the garbage collector finds the circles.
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
+        self._ready.clear()
+        self.engine = NOBODY
+
+    def run_timer(self, timer: Timer) -> None:
+        """Make the call of a timer that fires."""
+        callback, timer.callback = timer.callback, None
+        if callback is not None:
+            self.call_soon(callback, *timer.args, context=timer.context)
+
+    def place(self) -> Place | None:
+        """The line of workflow code that asks right now, where that is worth knowing."""
+        return calling_place(RUN) if self.traces else None
+
+    def check_usable(self) -> None:
+        """Leave workflow code that goes on although its execution is over."""
+        if self.closing:
+            raise GeneratorExit
+        if self.halted:
+            raise Halted
+
+    def refuse(self, what: str) -> NoReturn:
+        """End the execution because workflow code tried I/O."""
+        self.check_usable()
+        self.engine.break_off(f"the workflow called {what}; a workflow does no I/O: move it into an operation or step")
+        raise Halted
+
+    # ------------------------------------------------------------ for workflow code and asyncio
+
+    def call(
+        self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
+    ) -> Coroutine[Any, Any, Any]:
+        """See ``Caller.call``."""
+        asked = self.engine.call(action, args, kwargs, key, calling_place(RUN) if self.traces else None)
+        # Python names it so, with the line, if nobody awaits it.
+        asked.__qualname__ = action.title  # type: ignore[attr-defined]
+        return asked
+
+    def time(self) -> float:
+        """The stored time of the last outcome delivered."""
+        return self.now
+
+    def call_soon(  # type: ignore[override]  # a Callback is a light Handle
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Callback:
+        """Call ``callback`` after everything that is ready now."""
+        handle = Callback(callback, args, copy_context() if context is None else context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]  # a Timer is a light TimerHandle
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Timer:
+        """Call ``callback`` when a durable timer of ``delay`` seconds fires."""
+        return self.engine.set_timer(delay, callback, args, copy_context() if context is None else context)
+
+    def call_at(  # type: ignore[override]  # a Timer is a light TimerHandle
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> Timer:
+        """Call ``callback`` when a durable timer set to ``when`` fires."""
+        return self.call_later(when - self.now, callback, *args, context=context)
+
+    def create_future(self) -> WorkflowFuture[Any]:
+        """A future that hashes by its order of creation."""
+        self._created += 1
+        return WorkflowFuture(self, self._created)
+
+    def count_created(self) -> int:
+        """The number of a future that is made past ``create_future``."""
+        self._created += 1
+        return self._created
+
+    def create_task(  # type: ignore[override]  # coroutines only, as every caller in asyncio passes
+        self, coro: Coroutine[Any, Any, Any], *, name: object = None, context: Context | None = None
+    ) -> WorkflowTask[Any]:
+        """A task that hashes by its order of creation; its default name counts this run's tasks alone."""
+        if self.closing:
+            coro.close()
+            raise GeneratorExit
+        early = None if self._early is None else self._early.pop(coro, None)
+        if early is not None:
+            return early
+        listed = listed_beside(calling_frame())
+        return self._new_task(coro, name, context) if listed is None else self._start_listed(coro, listed)
+
+    def get_debug(self) -> bool:
+        """Never: asyncio's debugging reads clocks and logs."""
+        return False
+
+    def is_running(self) -> bool:
+        """Whether workflow code runs right now."""
+        return _get_running_loop() is self
+
+    def is_closed(self) -> bool:
+        """Whether the execution is over."""
+        return self.halted
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Swallow it: what nobody retrieved decided nothing, and a replay would tell it again."""
+
+    def _timer_handle_cancelled(self, handle: object) -> None:
+        """Asyncio tells this to loops that count; timers here count themselves."""
+
+    # ------------------------------------------------------------ private parts
+
+    def _inside(self, work: Callable[..., None], *args: Any) -> None:
+        outer = _get_running_loop()
+        outer_task = None if outer is None or _swap_current_task is None else _swap_current_task(outer, None)
+        hooks = sys.get_asyncgen_hooks()
+        _set_running_loop(self)
+        sys.set_asyncgen_hooks(self._keep_generator, _leave_generator)
+        begin_counting()
+        try:
+            work(*args)
+        finally:
+            end_counting()
+            sys.set_asyncgen_hooks(*hooks)
+            _set_running_loop(outer)
+            if outer_task is not None and _swap_current_task is not None:
+                _swap_current_task(outer, outer_task)
+
+    def _run_ready(self, deliver: Callable[[], bool]) -> None:
+        left = CALLBACKS
+        while not self.halted:
+            if not self._ready:
+                if not deliver():
+                    return
+                left = CALLBACKS
+                continue
+            batch, self._ready = self._ready, []
+            left -= len(batch)
+            if left < 0:
+                self.engine.break_off(
+                    f"the workflow ran {CALLBACKS:,} callbacks without waiting for anything; "
+                    "wait for a step, a timer or a signal in its loop"
+                )
+                return
+            self._run(batch)
+
+    def _run(self, batch: list[Callback]) -> None:
+        for handle in batch:
+            try:
+                if handle.callback is not None:
+                    handle.context.run(handle.callback, *handle.args)
+            except (KeyboardInterrupt, SystemExit) as error:
+                # asyncio ends a loop with it; here it ends this task alone.
+                pass_interrupt(error)
+                self.engine.leave(error)
+            except BaseException as error:
+                # A failing callback stops no other.
+                self.call_exception_handler({"exception": error})
+            if self.halted:
+                return
+
+    def _keep_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        # Held, so that no garbage collector closes one at a moment that a replay would not meet again.
+        kept = self._generators or []
+        if len(kept) >= PRUNE_FROM:
+            kept = [one for one in kept if one.ag_frame is not None]  # type: ignore[attr-defined]
+        kept.append(generator)
+        self._generators = kept
+
+    def _new_task(
+        self, coro: Coroutine[Any, Any, Any], name: object = None, context: Context | None = None
+    ) -> WorkflowTask[Any]:
+        if len(self._tasks) >= self._tasks_limit:
+            self._forget_done_tasks()
+        self._created += 1
+        self._named += 1
+        task = WorkflowTask(
+            coro,
+            self,
+            name=f"Task-{self._named}" if name is None else str(name),
+            context=copy_context() if context is None else context,
+            number=self._created,
+        )
+        self._tasks.append(task)
+        return task
+
+    def _start_listed(
+        self, coro: Coroutine[Any, Any, Any], listed: list[Coroutine[Any, Any, Any]]
+    ) -> WorkflowTask[Any]:
+        if coro not in listed:
+            self.engine.break_off("the workflow gave as_completed coroutines without an order; pass a list, or tasks")
+            return self._new_task(coro)
+        self._early = {one: self._new_task(one) for one in dict.fromkeys(listed)}
+        return self._early.pop(coro)
+
+    def _forget_done_tasks(self) -> None:
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks_limit = max(PRUNE_FROM, len(self._tasks) * 2)
+
+    def _close_suspended(self) -> None:
+        for task in reversed(self._tasks):
+            if not task.done():
+                close_coroutine(task.get_coro(), task.context)
+        for generator in self._generators or ():
+            close_generator(generator)
+        self._generators = None
+
+
+RUN = WorkflowLoop._run.__code__
+"""What calls workflow code: no frame further out is a workflow's."""
+
+
+def _leave_generator(generator: AsyncGenerator[Any, Any]) -> None:
+    """Nothing closes a dropped generator but the end of its execution."""

@@ -1,0 +1,1 @@
+"""Pipelines: workflows that are declared as a plan of stages."""

@@ -1,0 +1,1 @@
+"""Comparison of what workflow code asks for with what its record holds."""
