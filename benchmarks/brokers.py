@@ -27,7 +27,7 @@ MICROSECONDS = 1e6
 MILLISECONDS = 1e3
 
 Figures = dict[str, float]
-Queues = Callable[[], AbstractContextManager[str]]
+BenchQueues = Callable[[], AbstractContextManager[str]]
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def over_rabbitmq() -> Iterator[str]:
 
 
 async def transport(
-    place: Place, *, queues: Queues, rounds: int = ROUNDS, tasks: int = TASKS, alone: int = ALONE
+    place: Place, *, queues: BenchQueues, rounds: int = ROUNDS, tasks: int = TASKS, alone: int = ALONE
 ) -> Figures:
     """Ten-step tasks, 512 in flight, and one step alone beside one without any process between."""
     with queues() as between:

@@ -12,7 +12,7 @@ from benchmarks import brokers, costs, measures, memory, processes, queues
 from benchmarks.clicking import clicking
 from benchmarks.draining import draining
 from benchmarks.peers import DBOS
-from benchmarks.places import Place, PostgresPlace, SqlitePlace
+from benchmarks.places import Place, PostgresBench, SqlitePlace
 from benchmarks.report import Target, Targets
 from benchmarks.supervising import supervising
 from benchmarks.takeover import takeover, takeover_of_one_of_four
@@ -48,7 +48,7 @@ def _files(folder: Path) -> Iterator[Place]:
 @contextmanager
 def _server(folder: Path) -> Iterator[Place]:
     with running(settings=POSTGRES) as server:
-        yield PostgresPlace(server, folder, DBOS)
+        yield PostgresBench(server, folder, DBOS)
 
 
 SQLITE = Catalogue(
@@ -62,7 +62,7 @@ SQLITE = Catalogue(
         "telling": queues.telling,
         "clicking": clicking,
         "idle": measures.idle,
-        "memory, resident": memory.resident,
+        "memory, resident": memory.active,
         "memory, evicted": memory.evicted,
         "takeover": takeover,
         "transport, store": partial(brokers.transport, queues=brokers.in_the_store),

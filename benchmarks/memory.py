@@ -16,7 +16,7 @@ BATCH = 10_000
 Figures = dict[str, float]
 
 
-async def resident(place: Place) -> Figures:
+async def active(place: Place) -> Figures:
     """All of them kept in memory."""
     return await _waiting(make_app(await place.fresh(), evict_after="never"), kept=True)
 

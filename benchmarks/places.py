@@ -56,7 +56,7 @@ class SqlitePlace:
         yield None
 
 
-class PostgresPlace:
+class PostgresBench:
     """Databases of a server; ``peer`` is the command of the other product's program, if it takes part."""
 
     def __init__(self, server: Server, folder: Path, peer: Sequence[str] | None = None) -> None:

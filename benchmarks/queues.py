@@ -31,7 +31,7 @@ MICROSECONDS = 1e6
 Figures = dict[str, float]
 
 
-class Order(msgspec.Struct):
+class QueuedOrder(msgspec.Struct):
     customer: str
     product: str
     quantity: int
@@ -45,7 +45,7 @@ async def accepting(place: Place, *, orders: int = ORDERS) -> Figures:
         await transaction.execute(TABLE)
     async with Queues(address, app=app.name) as queues:
         for n in range(orders):
-            await queues.post("orders", Order(f"customer {n}", "teapot", 1), id=f"order-{n}", reply_to=REPLIES)
+            await queues.post("orders", QueuedOrder(f"customer {n}", "teapot", 1), id=f"order-{n}", reply_to=REPLIES)
     began, used = time.perf_counter(), time.process_time()
     async with app.running(scheduler=False, agents=False, supervisor=False):
         await until(address, TAKEN.format(orders=orders), orders)
@@ -91,7 +91,7 @@ def _shop(address: str) -> App:
     insert = f"insert into shop_order values {'($1, $2)' if is_postgres(address) else '(?, ?)'}"
 
     async def accept(message: Message, transaction: Transaction) -> Accepted:
-        order = message.read(Order)
+        order = message.read(QueuedOrder)
         await transaction.execute(insert, (message.id, order.customer))
         return Accepted(ten, order.product)
 

@@ -17,7 +17,7 @@ from stepward.host import tune_process
 READY = "ready"
 END_SECONDS = 60.0
 
-Settings = dict[str, Any]
+WorkerSettings = dict[str, Any]
 
 
 class Worker:
@@ -49,7 +49,7 @@ class Worker:
 
 @asynccontextmanager
 async def worker(
-    address: str, roles: Settings | None = None, settings: Settings | None = None, *, hold: bool = False
+    address: str, roles: WorkerSettings | None = None, settings: WorkerSettings | None = None, *, hold: bool = False
 ) -> AsyncIterator[Worker]:
     """A process at work on a store; ``hold`` has it never end what is asked of ``hold``."""
     arguments = [address, json.dumps(roles or {}), json.dumps(settings or {})]
@@ -72,13 +72,13 @@ async def worker(
 
 
 @asynccontextmanager
-async def workers(address: str, count: int, settings: Settings) -> AsyncIterator[Sequence[Worker]]:
+async def workers(address: str, count: int, settings: WorkerSettings) -> AsyncIterator[Sequence[Worker]]:
     """That many processes that run all actors each."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(worker(address, settings=settings)) for _ in range(count)]
 
 
-async def _run(address: str, roles: Settings, settings: Settings) -> None:
+async def _run(address: str, roles: WorkerSettings, settings: WorkerSettings) -> None:
     app = make_app(address, **settings)
     async with app.running(**roles) as running:
         print(READY, flush=True)

@@ -18,7 +18,7 @@ Links = asyncio.Queue[tuple[str, str]]
 """The approver's mailbox: orders and tokens. A real one would be mail, or a page that she opens."""
 
 
-class Desk:
+class ApprovalDesk:
     """Where links to approve orders arrive."""
 
     links: Links
@@ -28,7 +28,7 @@ class Desk:
 async def ask(order: str, cents: int) -> str:
     """Who approved the order; two days would be a better time to leave a person."""
     step = current_step()
-    await Desk.links.put((order, step.completion_token))
+    await ApprovalDesk.links.put((order, step.completion_token))
     step.finish_later()
 
 
@@ -66,14 +66,14 @@ async def main() -> None:
     """Run three orders in a store of their own."""
     with tempfile.TemporaryDirectory() as folder:
         app = App("approval", workflows=[fulfil], agents=[approvals], store=f"sqlite:///{folder}/approval.db")
-        Desk.links = asyncio.Queue()
+        ApprovalDesk.links = asyncio.Queue()
         async with app.running(supervisor_every="100ms"), app.client() as client:
             await order_some(client)
 
 
 async def order_some(client: Client) -> None:
     """Submit the orders one by one, and say what became of each."""
-    approving = asyncio.create_task(approve(client, Desk.links))
+    approving = asyncio.create_task(approve(client, ApprovalDesk.links))
     for order in ("A-1", "A-2"):
         task = await client.submit(fulfil, order, 250_000, id=order)
         print(f"{order}: {await task.result(timeout='1m')}")

@@ -10,9 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from mutants import report
-from mutants.campaign import Plan, run
+from mutants.campaign import CampaignPlan, run
 from mutants.mutant import Mutant, read
-from mutants.trial import Verdict
+from mutants.trial import TrialVerdict
 
 ROOT = Path(__file__).parent.parent
 MISUSED = 2
@@ -26,7 +26,7 @@ def main() -> int:
         chosen = _chosen(every, arguments)
         print(f"trying {len(chosen)} of {len(every)} mutants", flush=True)
         started = time.monotonic()
-        verdicts, red = run(Plan(ROOT, chosen, jobs=arguments.jobs, seconds=arguments.seconds), _tell)
+        verdicts, red = run(CampaignPlan(ROOT, chosen, jobs=arguments.jobs, seconds=arguments.seconds), _tell)
     except ValueError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return MISUSED
@@ -58,8 +58,8 @@ def _chosen(every: list[Mutant], arguments: argparse.Namespace) -> list[Mutant]:
     return chosen
 
 
-def _tell(mutant: Mutant, verdict: Verdict) -> None:
-    if verdict is not Verdict.FOUND:
+def _tell(mutant: Mutant, verdict: TrialVerdict) -> None:
+    if verdict is not TrialVerdict.FOUND:
         print(report.line(mutant, verdict), flush=True)
 
 

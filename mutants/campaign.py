@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mutants.mutant import Mutant, misfit
-from mutants.trial import Tree, Verdict, is_red
+from mutants.trial import Tree, TrialVerdict, is_red
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CampaignPlan:
     """What is tried, and where: each mutant's tests may take ``seconds``, all tests before that ``sound_seconds``."""
 
     source: Path
@@ -27,14 +27,14 @@ class Plan:
     package: str = "stepward"
 
 
-class Outcome(NamedTuple):
+class MutantOutcome(NamedTuple):
     """The verdict on each mutant by name, and the node ids of tests that fail without any."""
 
-    verdicts: dict[str, Verdict]
+    verdicts: dict[str, TrialVerdict]
     red: set[str]
 
 
-def run(plan: Plan, tell: Callable[[Mutant, Verdict], None]) -> Outcome:
+def run(plan: CampaignPlan, tell: Callable[[Mutant, TrialVerdict], None]) -> MutantOutcome:
     """Try them all; raises ValueError, in words, if the tree cannot be tried at all."""
     if misfits := [text for mutant in plan.mutants if (text := misfit(mutant, plan.source))]:
         raise ValueError("\n".join(misfits))
@@ -44,26 +44,26 @@ def run(plan: Plan, tell: Callable[[Mutant, Verdict], None]) -> Outcome:
         for tree in trees:
             _check_imported(plan.package, tree)
         red, _ = trees[0].red((test for mutant in plan.mutants for test in mutant.tests), plan.sound_seconds)
-        return Outcome(_judged(plan, trees, red, tell), red)
+        return MutantOutcome(_judged(plan, trees, red, tell), red)
 
 
 def _judged(
-    plan: Plan, trees: Sequence[Tree], red: set[str], tell: Callable[[Mutant, Verdict], None]
-) -> dict[str, Verdict]:
+    plan: CampaignPlan, trees: Sequence[Tree], red: set[str], tell: Callable[[Mutant, TrialVerdict], None]
+) -> dict[str, TrialVerdict]:
     free: queue.SimpleQueue[Tree] = queue.SimpleQueue()
     for tree in trees:
         free.put(tree)
 
-    def judge(mutant: Mutant) -> Verdict:
+    def judge(mutant: Mutant) -> TrialVerdict:
         if any(is_red(test, red) for test in mutant.tests):
-            return Verdict.UNJUDGED
+            return TrialVerdict.UNJUDGED
         tree = free.get()
         try:
             return tree.judge(mutant, plan.seconds)
         finally:
             free.put(tree)
 
-    verdicts = dict[str, Verdict]()
+    verdicts = dict[str, TrialVerdict]()
     with ThreadPoolExecutor(len(trees)) as pool:
         for mutant, verdict in zip(plan.mutants, pool.map(judge, plan.mutants), strict=True):
             verdicts[mutant.name] = verdict

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from rich.table import Table
 
 from mutants.mutant import Mutant
-from mutants.trial import Verdict
+from mutants.trial import TrialVerdict
 
 LEAST_SHARE = 0.95
 LEAST = 150
 """Mutants that a whole campaign must judge."""
 
 
-def table(mutants: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> Table:
+def table(mutants: Sequence[Mutant], verdicts: Mapping[str, TrialVerdict]) -> Table:
     """How many of each area's mutants came to which end."""
-    drawn = Table("area", *Verdict, "share")
+    drawn = Table("area", *TrialVerdict, "share")
     for area in sorted({mutant.area for mutant in mutants}):
         drawn.add_row(area, *_cells([verdicts[mutant.name] for mutant in mutants if mutant.area == area]))
     drawn.add_section()
@@ -25,19 +25,19 @@ def table(mutants: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> Table:
     return drawn
 
 
-def line(mutant: Mutant, verdict: Verdict) -> str:
+def line(mutant: Mutant, verdict: TrialVerdict) -> str:
     """One mutant that was not found: what it is, and which tests let it pass."""
     return f"{verdict}: {mutant.name}: {mutant.wrong}\n  {mutant.file}; {' '.join(mutant.tests)}"
 
 
-def broken(verdicts: Mapping[str, Verdict], *, is_whole: bool) -> list[str]:
+def broken(verdicts: Mapping[str, TrialVerdict], *, is_whole: bool) -> list[str]:
     """What of the promise does not hold."""
     counts = Counter(verdicts.values())
-    judged = counts.total() - counts[Verdict.UNJUDGED]
+    judged = counts.total() - counts[TrialVerdict.UNJUDGED]
     found = list[str]()
-    if counts[Verdict.UNJUDGED]:
+    if counts[TrialVerdict.UNJUDGED]:
         found.append(
-            f"expected tests that pass without a mutant, found {counts[Verdict.UNJUDGED]} mutants whose do not"
+            f"expected tests that pass without a mutant, found {counts[TrialVerdict.UNJUDGED]} mutants whose do not"
         )
     if _share(counts) < LEAST_SHARE:
         found.append(f"expected at least {LEAST_SHARE:.0%} found, found {_share(counts):.1%}")
@@ -46,11 +46,11 @@ def broken(verdicts: Mapping[str, Verdict], *, is_whole: bool) -> list[str]:
     return found
 
 
-def _cells(verdicts: Sequence[Verdict]) -> list[str]:
+def _cells(verdicts: Sequence[TrialVerdict]) -> list[str]:
     counts = Counter(verdicts)
-    return [*(str(counts[verdict] or "") for verdict in Verdict), f"{_share(counts):.0%}"]
+    return [*(str(counts[verdict] or "") for verdict in TrialVerdict), f"{_share(counts):.0%}"]
 
 
-def _share(counts: Counter[Verdict]) -> float:
-    judged = sum(count for verdict, count in counts.items() if verdict is not Verdict.UNJUDGED)
-    return counts[Verdict.FOUND] / judged if judged else 0.0
+def _share(counts: Counter[TrialVerdict]) -> float:
+    judged = sum(count for verdict, count in counts.items() if verdict is not TrialVerdict.UNJUDGED)
+    return counts[TrialVerdict.FOUND] / judged if judged else 0.0

@@ -24,7 +24,7 @@ LINKED = ("build", ".venv")
 """What tests read there and no mutant changes."""
 
 
-class Verdict(StrEnum):
+class TrialVerdict(StrEnum):
     """What became of a mutant; all but ``UNJUDGED`` count, and only ``FOUND`` is good."""
 
     FOUND = "found"
@@ -73,13 +73,13 @@ class Tree:
             raise ValueError(f"expected the tests to run without a mutant, found:\n{said}")
         return set(report.read_text(encoding="utf-8").split("\n")) - {""}, said
 
-    def judge(self, mutant: Mutant, seconds: float) -> Verdict:
+    def judge(self, mutant: Mutant, seconds: float) -> TrialVerdict:
         """Apply the mutant, run its tests no longer than ``seconds``, and take it back."""
         with self._applied(mutant):
             code, _ = self._pytest(["-x", *mutant.tests], seconds)
         if code is None:
-            return Verdict.HUNG
-        return {PASSED: Verdict.LIVED, FAILED: Verdict.FOUND}.get(code, Verdict.BROKEN)
+            return TrialVerdict.HUNG
+        return {PASSED: TrialVerdict.LIVED, FAILED: TrialVerdict.FOUND}.get(code, TrialVerdict.BROKEN)
 
     @contextmanager
     def _applied(self, mutant: Mutant) -> Iterator[None]:

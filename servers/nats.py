@@ -40,7 +40,7 @@ PAYLOAD = 1024 * 1024
 """What a server takes that nobody has told otherwise."""
 
 
-class Node:
+class NatsNode:
     """One server; its verbs block until they are done."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Node:
         assert self._process is not None, "runs"
         return self._process.pid
 
-    def begin(self, others: Sequence[Node] = (), *, users: str = "") -> None:
+    def begin(self, others: Sequence[NatsNode] = (), *, users: str = "") -> None:
         """Start it with new settings; it may not be ready yet. ``users`` is what they say of logins."""
         routes = ", ".join(f"nats://127.0.0.1:{node.route_port}" for node in others)
         text = SETTINGS.format(
@@ -143,10 +143,10 @@ class Node:
         self._process.send_signal(number)
 
 
-class Cluster:
+class NatsCluster:
     """Three servers, of which one may be lost."""
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[NatsNode]) -> None:
         self.nodes = nodes
 
     @property
@@ -173,10 +173,10 @@ class Cluster:
 
 
 @contextmanager
-def running(payload: int = PAYLOAD, *, users: str = "", room: str = "64GB") -> Iterator[Node]:
+def running(payload: int = PAYLOAD, *, users: str = "", room: str = "64GB") -> Iterator[NatsNode]:
     """A new server, begun and gone with the block; it keeps up to ``room`` on disk."""
     with home() as folder:
-        node = Node(folder, "alone", payload, room=room)
+        node = NatsNode(folder, "alone", payload, room=room)
         try:
             node.begin(users=users)
             node.await_ready()
@@ -186,10 +186,10 @@ def running(payload: int = PAYLOAD, *, users: str = "", room: str = "64GB") -> I
 
 
 @contextmanager
-def clustered() -> Iterator[Cluster]:
+def clustered() -> Iterator[NatsCluster]:
     """A new cluster, begun and gone with the block."""
     with home() as folder:
-        cluster = Cluster([Node(folder, f"node{number}") for number in range(1, NODES + 1)])
+        cluster = NatsCluster([NatsNode(folder, f"node{number}") for number in range(1, NODES + 1)])
         try:
             cluster.start()
             yield cluster

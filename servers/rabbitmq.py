@@ -41,7 +41,7 @@ TRACED = '[{rabbit, [{trace_vhosts, [<<"/">>]}]}].'
 """What is published is copied to the exchange amq.rabbitmq.trace, from the first moment on."""
 
 
-class Server:
+class RabbitServer:
     """One server; its verbs block until they are done. One that `is_traced` lets others look on."""
 
     name = "RabbitMQ"
@@ -209,7 +209,7 @@ def running(
     settings: str = "",
     files: Mapping[str, str] = NO_FILES,
     plugins: Sequence[str] = (),
-) -> Iterator[Server]:
+) -> Iterator[RabbitServer]:
     """A new server, begun and gone with the block.
 
     ``settings`` are added to its own; ``{folder}`` in them is its folder, in which ``files`` are written first.
@@ -218,7 +218,7 @@ def running(
         for name, text in files.items():
             (folder / name).write_text(text)
             (folder / name).chmod(0o644)
-        server = Server(
+        server = RabbitServer(
             folder, is_traced=is_traced, settings=settings.replace("{folder}", str(folder)), plugins=plugins
         )
         try:

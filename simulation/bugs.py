@@ -13,20 +13,20 @@ from msgspec.structs import replace
 from simulation.approval_bugs import OF_APPROVALS
 from simulation.harsh_bugs import OF_HARSH_WORLDS
 from simulation.planting import BUGS, bug, planted, put, reword
-from stepward.agent.execution import Performance
+from stepward.agent.execution import CallExecution
 from stepward.client.queues.events import StatusEvents
 from stepward.model import effects
 from stepward.model.messages.requests import idempotency_key
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
 from stepward.scheduler.commits import Commits
-from stepward.scheduler.replies import Mail
+from stepward.scheduler.replies import Replies
 from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.tasks import active_tasks
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_tasks import Residence
-from stepward.scheduler.tasks.advance import Forward
-from stepward.scheduler.tasks.transitions import Ends
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Store
 from stepward.store.sqlite import claiming as store_claiming
 from stepward.store.sqlite import scheduler as store_scheduler
@@ -36,7 +36,7 @@ from stepward.store.sqlite.connection import BEGIN_WRITE
 from stepward.store.sqlite.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.workflow import undo
-from stepward.workflow.decision_log import Ledger
+from stepward.workflow.decision_log import DecisionLog
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.pipeline.pipeline_run import Flow
 
@@ -59,14 +59,14 @@ def fence_not_checked(stack: ExitStack) -> None:
 @bug
 def attempt_not_checked(stack: ExitStack) -> None:
     """The answer to an old attempt ends the attempt that runs now."""
-    original = Residence.answer
+    original = ActiveTasks.answer
 
-    def answer(self: Residence, reply: Any, committed: bool, now: float) -> None:
-        resident = self.tasks.get(reply.task)
-        step = resident.open.get((reply.run, reply.key)) if resident is not None else None
+    def answer(self: ActiveTasks, reply: Any, committed: bool, now: float) -> None:
+        active = self.tasks.get(reply.task)
+        step = active.open.get((reply.run, reply.key)) if active is not None else None
         original(self, replace(reply, attempt=step.attempt) if step is not None else reply, committed, now)
 
-    put(stack, Residence, "answer", answer)
+    put(stack, ActiveTasks, "answer", answer)
 
 
 @bug
@@ -86,10 +86,10 @@ def dispatched_before_commit(stack: ExitStack) -> None:
 def answered_while_committing(stack: ExitStack) -> None:
     """A reply changes a task whose change is on its way into the store."""
 
-    def take_all(self: Mail, tasks: object) -> Any:
+    def take_all(self: Replies, tasks: object) -> Any:
         return self.take()
 
-    put(stack, Mail, "take_but", take_all)
+    put(stack, Replies, "take_but", take_all)
 
 
 @bug
@@ -121,13 +121,13 @@ def inbox_not_compared(stack: ExitStack) -> None:
 @bug
 def ordinal_given_twice(stack: ExitStack) -> None:
     """Two outcomes are recorded as delivered at one place."""
-    original = Ledger.deliver
+    original = DecisionLog.deliver
 
-    def deliver(self: Ledger, key: str) -> None:
+    def deliver(self: DecisionLog, key: str) -> None:
         self._ordinal -= self._ordinal % 3 == 2
         original(self, key)
 
-    put(stack, Ledger, "deliver", deliver)
+    put(stack, DecisionLog, "deliver", deliver)
 
 
 @bug
@@ -146,24 +146,24 @@ def key_differs_by_attempt(stack: ExitStack) -> None:
 def called_past_complete_by(stack: ExitStack) -> None:
     """The Agent does not look at the clock before it calls the service."""
 
-    def called(self: Performance, call: Any, target: Any, args: Any, kwargs: Any) -> Any:
+    def called(self: CallExecution, call: Any, target: Any, args: Any, kwargs: Any) -> Any:
         self._failpoint("A3.before")
         call.calls += 1
         return target.fn(*args, **kwargs)
 
-    put(stack, Performance, "_called", called)
+    put(stack, CallExecution, "_called", called)
 
 
 @bug
 def error_without_alert(stack: ExitStack) -> None:
     """A task goes into error and nobody is told."""
-    original = Ends.error
+    original = Transitions.error
 
-    def error(self: Ends, resident: Any, *args: Any, **more: Any) -> None:
-        original(self, resident, *args, **more)
-        resident.changed().alerts = ()
+    def error(self: Transitions, active: Any, *args: Any, **more: Any) -> None:
+        original(self, active, *args, **more)
+        active.changed().alerts = ()
 
-    put(stack, Ends, "error", error)
+    put(stack, Transitions, "error", error)
 
 
 @bug
@@ -182,7 +182,7 @@ def eviction_runs_finally(stack: ExitStack) -> None:
 @bug
 def takeover_forgets_running(stack: ExitStack) -> None:
     """A new owner leaves the steps that were running to nobody."""
-    put(stack, Residence, "_take_over", lambda self, resident, now, *, is_lost: None)
+    put(stack, ActiveTasks, "_take_over", lambda self, active, now, *, is_lost: None)
 
 
 @bug
@@ -201,26 +201,26 @@ def repeat_keeps_attempt(stack: ExitStack) -> None:
 @bug
 def child_end_not_posted(stack: ExitStack) -> None:
     """A parent is not told that its child has ended."""
-    original = Ends._end
+    original = Transitions._end
 
-    def end(self: Ends, resident: Any, *args: Any, **more: Any) -> None:
-        original(self, resident, *args, **more)
-        change = resident.changed()
+    def end(self: Transitions, active: Any, *args: Any, **more: Any) -> None:
+        original(self, active, *args, **more)
+        change = active.changed()
         change.posts = [post for post in change.posts if post.kind is not InboxKind.CHILD]
 
-    put(stack, Ends, "_end", end)
+    put(stack, Transitions, "_end", end)
 
 
 @bug
 def signals_lost_on_takeover(stack: ExitStack) -> None:
     """Signals that stand in the inbox are not handed to a task that is read anew."""
-    original = Forward.admit
+    original = Advance.admit
 
-    def admit(self: Forward, resident: Any, history: Any, now: float) -> None:
+    def admit(self: Advance, active: Any, history: Any, now: float) -> None:
         inbox = [row for row in history.inbox if row.kind is not InboxKind.SIGNAL]
-        original(self, resident, replace(history, inbox=inbox), now)
+        original(self, active, replace(history, inbox=inbox), now)
 
-    put(stack, Forward, "admit", admit)
+    put(stack, Advance, "admit", admit)
 
 
 @bug
@@ -232,13 +232,13 @@ def freed_from_the_living(stack: ExitStack) -> None:
 @bug
 def goes_forward_after_undo(stack: ExitStack) -> None:
     """Steps that wait to be repeated are repeated although undo began."""
-    put(stack, active_tasks, "_may_start", lambda resident, step: True)
+    put(stack, active_tasks, "_may_start", lambda active, step: True)
 
 
 @bug
 def abandoned_left_standing(stack: ExitStack) -> None:
     """What workflow code gave up is not taken back before the task ends."""
-    put(stack, Forward, "_leave_run", lambda self, resident, now: self._ends.left(resident, now))
+    put(stack, Advance, "_leave_run", lambda self, active, now: self._ends.left(active, now))
 
 
 @bug
@@ -267,20 +267,20 @@ def lowest_priority_first(stack: ExitStack) -> None:
 @bug
 def overtaken_never_comes_back(stack: ExitStack) -> None:
     """A task that was let go for another waits for nothing that would ever come."""
-    original = Ends.displaced
+    original = Transitions.displaced
 
-    def displaced(self: Ends, resident: Any, now: float) -> None:
-        original(self, resident, now)
-        change = resident.changed()
+    def displaced(self: Transitions, active: Any, now: float) -> None:
+        original(self, active, now)
+        change = active.changed()
         change.move = replace(change.move, after=TaskState.WAITING)
 
-    put(stack, Ends, "displaced", displaced)
+    put(stack, Transitions, "displaced", displaced)
 
 
 @bug
 def born_without_its_plan(stack: ExitStack) -> None:
     """A pipeline's task that is born claimed is recorded without its stages."""
-    put(stack, Forward, "plan", lambda self, resident: None)
+    put(stack, Advance, "plan", lambda self, active: None)
 
 
 @bug
@@ -314,26 +314,26 @@ def told_outside_its_commit(stack: ExitStack) -> None:
 @bug
 def recorded_outcomes_not_told(stack: ExitStack) -> None:
     """What a dead owner had recorded, and its heir gives to the workflow, is forgotten by those who tell."""
-    original = Forward._deliver
+    original = Advance._deliver
 
-    def deliver(self: Forward, resident: Any, *given: Any) -> None:
-        resident.recorded = {}
-        original(self, resident, *given)
+    def deliver(self: Advance, active: Any, *given: Any) -> None:
+        active.recorded = {}
+        original(self, active, *given)
 
-    put(stack, Forward, "_deliver", deliver)
+    put(stack, Advance, "_deliver", deliver)
 
 
 @bug
 def sequence_used_twice(stack: ExitStack) -> None:
     """Who takes a task over begins to count where its last owner's last event stands."""
-    original = Residence.admit
+    original = ActiveTasks.admit
 
-    def admit(self: Residence, history: Any, now: float, **more: Any) -> Any:
+    def admit(self: ActiveTasks, history: Any, now: float, **more: Any) -> Any:
         task = history.task
         task.events -= task.recovery_count > 0
         return original(self, history, now, **more)
 
-    put(stack, Residence, "admit", admit)
+    put(stack, ActiveTasks, "admit", admit)
     reword(stack, telling.Q, "count", "and events = ?2", "and events >= ?2")
 
 

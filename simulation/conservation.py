@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from simulation.history import Entry, LetterRow, MessageRow, Mirror
-from simulation.orders import PREFIX, Order
+from simulation.history import Change, LetterRow, MessageRow, Mirror
+from simulation.orders import PREFIX, SimulatedOrder
 from stepward.errors import InvalidPayload
 from stepward.model.messages.cloudevents import data_of, decode_event
 
@@ -25,7 +25,7 @@ class Conservation:
         self._taken: dict[int, int] = {}
         """By token, the commit that last took the message."""
 
-    def committed(self, entries: list[Entry]) -> None:
+    def committed(self, entries: list[Change]) -> None:
         """Check a transaction; the mirror has followed it already."""
         self._commits += 1
         self._follow(entries)
@@ -38,14 +38,14 @@ class Conservation:
             if message.queue.startswith(SUBMISSIONS) and not _is_among(message, buried):
                 self._check_settled(message)
 
-    def _follow(self, entries: list[Entry]) -> None:
+    def _follow(self, entries: list[Change]) -> None:
         for table, before, after in entries:
             if table == "order" and before is None:
                 self._made[after.id] = self._commits
             elif table == "message" and before is not None and after is not None and after.tries > before.tries:
                 self._taken[after.token] = self._commits
 
-    def _check_together(self, entries: list[Entry]) -> None:
+    def _check_together(self, entries: list[Change]) -> None:
         """The order and the task of a message begin in one transaction."""
         orders = {entry.after.id for entry in entries if entry.table == "order" and entry.before is None}
         tasks = {entry.after.id for entry in entries if entry.table == "task" and entry.before is None}
@@ -78,16 +78,16 @@ def message_id(body: bytes) -> str | None:
         return None
 
 
-def order_of(body: bytes) -> Order | None:
+def order_of(body: bytes) -> SimulatedOrder | None:
     """What was put, if it is an order."""
     try:
-        order: Order = data_of(decode_event(body), Order)
+        order: SimulatedOrder = data_of(decode_event(body), SimulatedOrder)
     except InvalidPayload:
         return None
     return order
 
 
-def _gone(entries: Iterable[Entry]) -> Iterator[MessageRow]:
+def _gone(entries: Iterable[Change]) -> Iterator[MessageRow]:
     for table, before, after in entries:
         if table == "message" and after is None:
             yield before

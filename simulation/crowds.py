@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from simulation.workload import POLICIES, Plan
+from simulation.workload import POLICIES, WorkloadPlan
 
 Rank = dict[str, Any]
 """Priority and fairness key, as a submission gives them."""
@@ -36,7 +36,7 @@ def _ranks(chance: random.Random) -> list[Rank]:
     return ranks
 
 
-def _plan(chance: random.Random, number: int) -> tuple[str, Plan]:
+def _plan(chance: random.Random, number: int) -> tuple[str, WorkloadPlan]:
     """A policy, and a plan of a few steps at the Agent that takes few at once."""
     amounts = range(FIRST_AMOUNT + 10 * number, FIRST_AMOUNT + 10 * number + chance.choice([1, 2, 3]))
     steps = [["operation", NARROW, amount, False] for amount in amounts]

@@ -27,7 +27,7 @@ CALM = Cut(faults=KINDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class CutParts:
     """What a cut can leave out of one world."""
 
     faults: list[str]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from simulation.history import Entry, Mirror, TaskRow, Verb
+from simulation.history import Act, Change, Mirror, TaskRow
 
 FREE = frozenset({"pending", "undoing"})
-Line = tuple[int, str | None]
+FairnessLine = tuple[int, str | None]
 """Tasks of one priority and fairness key."""
 
 
@@ -18,10 +18,10 @@ class Fairness:
     def __init__(self, mirror: Mirror, broken: Callable[[str, str], None]) -> None:
         self._mirror = mirror
         self._broken = broken
-        self._passed: dict[tuple[str, Line], Counter[str | None]] = {}
+        self._passed: dict[tuple[str, FairnessLine], Counter[str | None]] = {}
         """How many turns each key had since another, that was there all the while, had its last."""
 
-    def committed(self, entries: list[Entry], verb: Verb) -> None:
+    def committed(self, entries: list[Change], verb: Act) -> None:
         """Check a transaction; the mirror has followed it already."""
         claimed = [entry.after for entry in entries if _is_claim(entry)] if verb.name == "claim" else []
         if not claimed or verb.instance is None:
@@ -39,7 +39,7 @@ class Fairness:
             self._broken("S30", f"{lowest.id} ({lowest.priority}) was claimed before {highest.id} ({highest.priority})")
 
     def _check_age(self, claimed: list[TaskRow], left: list[TaskRow]) -> None:
-        oldest: dict[Line, str] = {}
+        oldest: dict[FairnessLine, str] = {}
         for task in left:
             oldest[_line(task)] = min(task.uid, oldest.get(_line(task), task.uid))
         for task in claimed:
@@ -66,7 +66,7 @@ class Fairness:
         self._passed |= kept
 
 
-def _is_claim(entry: Entry) -> bool:
+def _is_claim(entry: Change) -> bool:
     _, before, after = entry
     return entry.table == "task" and None not in (before, after) and before.locked_by is None and after.locked_by
 
@@ -75,5 +75,5 @@ def _is_free(task: TaskRow) -> bool:
     return task.locked_by is None and task.wake_at is None and task.state in FREE
 
 
-def _line(task: TaskRow) -> Line:
+def _line(task: TaskRow) -> FairnessLine:
     return task.priority, task.fairness_key

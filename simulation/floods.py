@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from simulation.process import Process
+from simulation.process import SimulatedProcess
 from simulation.workload import SIGNALS
 from simulation.world import World
 from stepward.errors import Refused, StoreError
@@ -43,7 +43,7 @@ class Flood:
         for process in able or [self._world.office]:
             process.run(self._pour(process, task.id, name, size))
 
-    async def _pour(self, process: Process, id: str, name: str, size: int) -> None:
+    async def _pour(self, process: SimulatedProcess, id: str, name: str, size: int) -> None:
         for _ in range(size):
             self._number += 1
             try:

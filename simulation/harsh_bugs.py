@@ -19,8 +19,8 @@ from stepward.scheduler import replies
 from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.tasks import advance, inbox
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.advance import Forward
-from stepward.scheduler.tasks.undo import Unwinding
+from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.store.rules import repairs, verdicts
 from stepward.store.sqlite.clock import StoreClock
 from stepward.transport.store_transport import StoreTransport
@@ -62,9 +62,9 @@ def inbox_read_from_its_end(stack: ExitStack) -> None:
         rows = await self._store.read_inbox(self.instance, self._cursor)
         for row in rows[-ROWS_AT_ONCE:]:
             self._cursor = max(self._cursor, row.number)
-            resident = self._residence.tasks.get(row.task)
-            if resident is not None:
-                self._residence.hear(resident, row, now)
+            active = self._active_tasks.tasks.get(row.task)
+            if active is not None:
+                self._active_tasks.hear(active, row, now)
 
     put(stack, Scheduler, "_read_inbox", read)
 
@@ -138,20 +138,20 @@ class Uncompared(Recordings):
 def _trust(stack: ExitStack, is_trusted: Callable[[object, object], bool]) -> None:
     """Compare no records of tasks that are taken up by code that is trusted, seeing whose code held them before."""
     trusts = False
-    original = Forward.admit
+    original = Advance.admit
     last: dict[str, object] = {}
 
-    def admit(self: Forward, resident: Any, history: Any, now: float) -> None:
+    def admit(self: Advance, active: Any, history: Any, now: float) -> None:
         nonlocal trusts
-        task = resident.task
+        task = active.task
         before, last[task.uid] = last.get(task.uid), self._registry.workflow(task.workflow, task.version)
         trusts = is_trusted(before, last[task.uid])
         try:
-            original(self, resident, history, now)
+            original(self, active, history, now)
         finally:
             trusts = False
 
-    put(stack, Forward, "admit", admit)
+    put(stack, Advance, "admit", admit)
     put(stack, run, "Recordings", lambda steps: Uncompared(steps) if trusts else Recordings(steps))
 
 
@@ -211,12 +211,12 @@ def late_runs_share_their_keys(stack: ExitStack) -> None:
 @bug
 def newest_signal_first(stack: ExitStack) -> None:
     """Of signals that came while a task was out of memory, the newest is taken first."""
-    original = Forward.admit
+    original = Advance.admit
 
-    def admit(self: Forward, resident: Any, history: Any, now: float) -> None:
-        original(self, resident, replace(history, inbox=history.inbox[::-1]), now)
+    def admit(self: Advance, active: Any, history: Any, now: float) -> None:
+        original(self, active, replace(history, inbox=history.inbox[::-1]), now)
 
-    put(stack, Forward, "admit", admit)
+    put(stack, Advance, "admit", admit)
 
 
 @bug
@@ -228,14 +228,14 @@ def breaker_never_asks(stack: ExitStack) -> None:
 @bug
 def failed_undo_taken_for_done(stack: ExitStack) -> None:
     """An undo that the service refuses counts as done."""
-    original = Unwinding._answered
+    original = TaskUndo._answered
 
-    def answered(self: Unwinding, resident: Any, step: Any, reply: Any, now: float) -> None:
+    def answered(self: TaskUndo, active: Any, step: Any, reply: Any, now: float) -> None:
         is_failed = step.kind is StepKind.UNDO and reply.outcome is Outcome.FAILED
         done = replace(reply, outcome=Outcome.COMPLETED, output=b"null", error=None) if is_failed else reply
-        original(self, resident, step, done, now)
+        original(self, active, step, done, now)
 
-    put(stack, Unwinding, "_answered", answered)
+    put(stack, TaskUndo, "_answered", answered)
 
 
 @bug

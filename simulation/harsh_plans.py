@@ -6,7 +6,7 @@ import random
 
 from simulation.deployments import DEPLOYMENTS, FLAG, FLAGS
 from simulation.faults import Rates
-from simulation.workload import ENDS_OF_PROCESSES, Plan
+from simulation.workload import ENDS_OF_PROCESSES, WorkloadPlan
 
 PAUSES = (0.1, 0.5, 2.0)
 
@@ -21,18 +21,18 @@ class HarshPlans:
         self._hangs = random.Random(f"{seed}/hangs")
         self._endless = random.Random(f"{seed}/endless")
 
-    def changed(self, plan: Plan) -> Plan:
+    def changed(self, plan: WorkloadPlan) -> WorkloadPlan:
         """The plan as this world follows it."""
         return self._ending_never(self._hanging(self._interrupting(self._asking(plan))))
 
-    def _asking(self, plan: Plan) -> Plan:
+    def _asking(self, plan: WorkloadPlan) -> WorkloadPlan:
         """It goes one way or another, as a flag says."""
         chance = self._flags
         if not self._rates.flag_every or chance.random() < 0.3:
             return plan
         return [FLAG, chance.choice(FLAGS), plan, chance.choice(DEPLOYMENTS[1:])(plan)]
 
-    def _interrupting(self, plan: Plan) -> Plan:
+    def _interrupting(self, plan: WorkloadPlan) -> WorkloadPlan:
         """It raises, before, beside or after the rest."""
         chance = self._raising
         if chance.random() >= self._rates.interrupt:
@@ -41,7 +41,7 @@ class HarshPlans:
         chance.shuffle(parts)
         return [chance.choice(["sequence", "sequence", "gather", "race", "group"]), *parts]
 
-    def _hanging(self, plan: Plan) -> Plan:
+    def _hanging(self, plan: WorkloadPlan) -> WorkloadPlan:
         """It hangs, at once, in the end, or beside the rest."""
         chance = self._hangs
         if chance.random() >= self._rates.hang:
@@ -50,7 +50,7 @@ class HarshPlans:
         chance.shuffle(parts)
         return [chance.choice(["sequence", "gather"]), *parts]
 
-    def _ending_never(self, plan: Plan) -> Plan:
+    def _ending_never(self, plan: WorkloadPlan) -> WorkloadPlan:
         """It begins a new run again and again."""
         chance = self._endless
         if chance.random() >= self._rates.endless or '"again"' in str(plan).replace("'", '"'):

@@ -165,7 +165,7 @@ APPLICATIONS = frozenset({"order"})
 """Tables that are not Stepward's own."""
 
 
-class Entry(NamedTuple):
+class Change(NamedTuple):
     """One row's change: ``before`` is None for a new row, ``after`` for one that went."""
 
     table: str
@@ -173,7 +173,7 @@ class Entry(NamedTuple):
     after: Any
 
 
-class Verb(NamedTuple):
+class Act(NamedTuple):
     """Which verb of the store runs, and for which instance, if it is one that acts."""
 
     name: str
@@ -182,8 +182,8 @@ class Verb(NamedTuple):
     """The fairness keys that a claim passes over at the least priority that it takes."""
 
 
-OUTSIDE = Verb("world", None)
-VERB: ContextVar[Verb] = ContextVar("stepward_simulated_verb", default=OUTSIDE)
+OUTSIDE = Act("world", None)
+VERB: ContextVar[Act] = ContextVar("stepward_simulated_verb", default=OUTSIDE)
 
 
 def triggers() -> str:
@@ -225,7 +225,7 @@ class Mirror:
         """The steps by the idempotency key that their attempts must carry; a later generation has another."""
         self._of_tasks: defaultdict[str, dict[tuple[str, int, str], StepRow]] = defaultdict(dict)
 
-    def apply(self, entry: Entry) -> None:
+    def apply(self, entry: Change) -> None:
         """Follow a change."""
         table, before, after = entry
         rows: dict[Any, Any] = getattr(self, "inbox" if table == "inbox" else f"{table}s")
@@ -257,15 +257,15 @@ def _key(table: str, row: Any) -> Any:
     return row[:3] if table == "step" else row[0]
 
 
-Committed = Callable[[list[Entry], Verb], None]
+OnCommitted = Callable[[list[Change], Act], None]
 
 
 @contextmanager
-def watched(committed: Committed) -> Iterator[None]:
+def watched(committed: OnCommitted) -> Iterator[None]:
     """Tell ``committed`` the changes of each transaction on any connection opened meanwhile."""
 
     def hook(connection: apsw.Connection) -> None:
-        Watch(connection, committed)
+        CommitWatch(connection, committed)
 
     apsw.connection_hooks.append(hook)
     try:
@@ -274,12 +274,12 @@ def watched(committed: Committed) -> Iterator[None]:
         apsw.connection_hooks.remove(hook)
 
 
-class Watch:
+class CommitWatch:
     """The changes of one connection's open transaction."""
 
-    def __init__(self, connection: apsw.Connection, committed: Committed) -> None:
+    def __init__(self, connection: apsw.Connection, committed: OnCommitted) -> None:
         self._committed = committed
-        self._entries: list[Entry] = []
+        self._entries: list[Change] = []
         self._marks: list[tuple[str, int]] = []
         """The savepoints that are open, each with the changes that stood before it."""
         connection.create_scalar_function("simulated_note", self._note)
@@ -294,7 +294,7 @@ class Watch:
         before = row(*values[:size]) if event != "insert" else None
         after = row(*values[-size:]) if event != "delete" else None
         if before != after:
-            self._entries.append(Entry(table, before, after))
+            self._entries.append(Change(table, before, after))
 
     def _commit(self) -> bool:
         entries, self._entries = self._entries, []

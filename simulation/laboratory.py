@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulation.history import TaskRow
-from simulation.legal import End, end_of, settled, state_of
+from simulation.legal import LegalEnd, end_of, settled, state_of
 from simulation.people import People
 from simulation.programs import HALT, NAME, SETTLING_NAME, Program
 from simulation.world import PROGRAMS, World
@@ -87,7 +87,7 @@ class Experiment:
         self.told = told
         self.asked = asked
         """What an operator makes of it if it halts."""
-        self.end: End = end_of(program, told)
+        self.end: LegalEnd = end_of(program, told)
 
     @property
     def settled(self) -> dict[int, int]:

@@ -11,7 +11,7 @@ from stepward.model.states import TaskState
 
 
 @dataclass(slots=True)
-class End:
+class LegalEnd:
     """How a part of a program ends."""
 
     value: Any = None
@@ -29,14 +29,14 @@ class End:
         """Whether nothing after it is reached."""
         return self.fails or self.halts
 
-    def absorb(self, other: End) -> None:
+    def absorb(self, other: LegalEnd) -> None:
         """Add the effects of another part."""
         for number, count in other.stand.items():
             self.stand[number] = self.stand.get(number, 0) + count
         self.may |= other.may
 
 
-def end_of(program: Program, told: dict[str, Any]) -> End:
+def end_of(program: Program, told: dict[str, Any]) -> LegalEnd:
     """The end of a program whose signals have these payloads."""
     kind, *rest = program
     if kind in ("sequence", "all"):
@@ -46,7 +46,7 @@ def end_of(program: Program, told: dict[str, Any]) -> End:
     return LEAVES[kind](*rest, told)
 
 
-def state_of(end: End, asked: TaskState) -> TaskState:
+def state_of(end: LegalEnd, asked: TaskState) -> TaskState:
     """The state of a task with that end; ``asked`` is what its operator does if it halts."""
     if end.halts:
         return asked
@@ -62,20 +62,20 @@ def settled(program: Program, told: dict[str, Any]) -> dict[int, int]:
     return {} if end.stops else {number: count * runs for number, count in end.stand.items()}
 
 
-def _end_of_sequence(parts: list[Program], told: dict[str, Any]) -> End:
-    end = End(value=[])
+def _end_of_sequence(parts: list[Program], told: dict[str, Any]) -> LegalEnd:
+    end = LegalEnd(value=[])
     for part in parts:
         found = end_of(part, told)
         end.absorb(found)
         if found.stops:
-            return End(fails=found.fails, halts=found.halts, stand=end.stand, may=end.may)
+            return LegalEnd(fails=found.fails, halts=found.halts, stand=end.stand, may=end.may)
         end.value.append(found.value)
     return end
 
 
-def _end_of_all(parts: list[Program], told: dict[str, Any]) -> End:
+def _end_of_all(parts: list[Program], told: dict[str, Any]) -> LegalEnd:
     found = [end_of(part, told) for part in parts]
-    end = End(value=[each.value for each in found], fails=any(each.fails for each in found))
+    end = LegalEnd(value=[each.value for each in found], fails=any(each.fails for each in found))
     end.halts = not end.fails and any(each.halts for each in found)
     for each in found:
         end.absorb(each)
@@ -87,7 +87,7 @@ def _end_of_all(parts: list[Program], told: dict[str, Any]) -> End:
     return end
 
 
-def _end_of_catch(part: Program, otherwise: Program, told: dict[str, Any]) -> End:
+def _end_of_catch(part: Program, otherwise: Program, told: dict[str, Any]) -> LegalEnd:
     end = end_of(part, told)
     if not end.fails:
         return end
@@ -97,13 +97,13 @@ def _end_of_catch(part: Program, otherwise: Program, told: dict[str, Any]) -> En
     return after
 
 
-def _end_of_child(part: Program, told: dict[str, Any]) -> End:
+def _end_of_child(part: Program, told: dict[str, Any]) -> LegalEnd:
     end = end_of(part, told)
     # A child that fails is undone before its parent hears of it.
-    return End(fails=True) if end.fails else end
+    return LegalEnd(fails=True) if end.fails else end
 
 
-def _end_of_again(runs: int, part: Program, last: Program, told: dict[str, Any]) -> End:
+def _end_of_again(runs: int, part: Program, last: Program, told: dict[str, Any]) -> LegalEnd:
     end = end_of(part, told)
     if end.stops:
         return end
@@ -113,11 +113,11 @@ def _end_of_again(runs: int, part: Program, last: Program, told: dict[str, Any])
     return after
 
 
-JOINED: dict[str, Callable[..., End]] = {"catch": _end_of_catch, "child": _end_of_child, "again": _end_of_again}
-LEAVES: dict[str, Callable[..., End]] = {
-    "do": lambda number, declines, told: End(fails=True) if declines else End(number, stand={number: 1}),
-    "sleep": lambda seconds, told: End("slept"),
-    "late": lambda seconds, told: End(LATE),
-    "wait": lambda name, told: End(told[name]),
-    "halt": lambda told: End(halts=True),
+JOINED: dict[str, Callable[..., LegalEnd]] = {"catch": _end_of_catch, "child": _end_of_child, "again": _end_of_again}
+LEAVES: dict[str, Callable[..., LegalEnd]] = {
+    "do": lambda number, declines, told: LegalEnd(fails=True) if declines else LegalEnd(number, stand={number: 1}),
+    "sleep": lambda seconds, told: LegalEnd("slept"),
+    "late": lambda seconds, told: LegalEnd(LATE),
+    "wait": lambda name, told: LegalEnd(told[name]),
+    "halt": lambda told: LegalEnd(halts=True),
 }

@@ -26,7 +26,7 @@ CALLBACKS_AT_ONCE = 20_000
 TASKS_KEPT = 256
 
 
-class Lane:
+class ProcessLane:
     """What one simulated process has ready to run, and the tasks that it ever started."""
 
     def __init__(self, name: str) -> None:
@@ -56,7 +56,7 @@ class Lane:
         self.tasks.clear()
 
 
-LANE: ContextVar[Lane | None] = ContextVar("stepward_simulated_lane", default=None)
+LANE: ContextVar[ProcessLane | None] = ContextVar("stepward_simulated_lane", default=None)
 """The lane of the process that runs here; None is the world around the processes."""
 
 
@@ -75,7 +75,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         super().__init__()
         self.callbacks = 0
         """How many callbacks have run."""
-        self.world = Lane("world")
+        self.world = ProcessLane("world")
         self.current = self.world
         """Whose callback runs now; also inside a workflow, whose context is its own."""
         self.torn_down: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
@@ -88,9 +88,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._numbers = 0
         self._halting = False
         self._broken_off = False
-        self._escaped: Callable[[Lane, BaseException], None] | None = None
+        self._escaped: Callable[[ProcessLane, BaseException], None] | None = None
 
-    def on_escape(self, escaped: Callable[[Lane, BaseException], None]) -> None:
+    def on_escape(self, escaped: Callable[[ProcessLane, BaseException], None]) -> None:
         """Call ``escaped`` when a process's callback raises what would end a real process."""
         self._escaped = escaped
 
@@ -102,13 +102,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Virtual seconds since the start, the same for everybody."""
         return self._instant
 
-    def open_lane(self, name: str) -> Lane:
+    def open_lane(self, name: str) -> ProcessLane:
         """The lane of a new process."""
-        lane = Lane(name)
+        lane = ProcessLane(name)
         self._lanes.append(lane)
         return lane
 
-    def close_lane(self, lane: Lane) -> None:
+    def close_lane(self, lane: ProcessLane) -> None:
         """End a process between two of its callbacks."""
         self.torn_down.update(lane.tasks)
         if lane in self._lanes:
@@ -198,7 +198,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if not handle.cancelled():
             self._run(lane, handle)
 
-    def _run(self, lane: Lane, handle: asyncio.Handle) -> None:
+    def _run(self, lane: ProcessLane, handle: asyncio.Handle) -> None:
         self.current = lane
         self.callbacks += 1
         self._since += 1
@@ -219,7 +219,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if self._broken_off:
             raise BrokenOff
 
-    def _next_lane(self) -> Lane | None:
+    def _next_lane(self) -> ProcessLane | None:
         able = [lane for lane in self._lanes if lane.ready and not lane.parked and not lane.stalled]
         if len(able) > 1:
             return able[int(self._chance.random() * len(able))]

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from simulation.approvals import AGENT as APPROVING
 from simulation.faults import Rates
 from simulation.history import Mirror
-from simulation.loop import Lane, SimulationLoop
+from simulation.loop import ProcessLane, SimulationLoop
 from simulation.programs import AGENT as LAB
 from simulation.rules import Rules
 from simulation.trace import Trace
 from stepward.errors import TransportError
 from stepward.model.messages.requests import Outcome, Reply, Request, reply_queue
 from stepward.scheduler.dispatch.publisher import LONG_PAST
-from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked, Transport
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
 from stepward.transport.store_transport import StoreTransport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -51,17 +51,17 @@ class Network:
         self._mirror = mirror
         self._keys: dict[tuple[str, int, str, int], str] = {}
         self._steps: dict[str, tuple[str, int, str, int]] = {}
-        self._held_back: list[tuple[Transport, str, Message]] = []
+        self._held_back: list[tuple[Transport, str, AgentMessage]] = []
 
-    def check(self, messages: Sequence[Message]) -> None:
+    def check(self, messages: Sequence[AgentMessage]) -> None:
         """Hold what leaves a process against what is committed."""
         for message in messages:
             self._check(message)
 
-    def send(self, transport: Transport, queue: str, messages: Sequence[Message]) -> None:
+    def send(self, transport: Transport, queue: str, messages: Sequence[AgentMessage]) -> None:
         """Let messages travel, each on its own way."""
         self.check(messages)
-        together: list[Message] = []
+        together: list[AgentMessage] = []
         for message in messages:
             if self._is_held_back(message):
                 self._held_back.append((transport, queue, message))
@@ -75,7 +75,7 @@ class Network:
         if together:
             self._arrive(transport, queue, together)
 
-    def garbled(self, message: Message) -> Message:
+    def garbled(self, message: AgentMessage) -> AgentMessage:
         """The message, or what cannot be read in its place."""
         rate = self.rates().reply_garbled
         if not rate or not isinstance(message, Reply) or message.key.startswith(LAB) or self.chance.random() >= rate:
@@ -101,7 +101,7 @@ class Network:
             return True
         return False
 
-    def _is_held_back(self, message: Message) -> bool:
+    def _is_held_back(self, message: AgentMessage) -> bool:
         rate = self.rates().reply_held_back
         if not isinstance(message, Reply) or not rate or self.chance.random() >= rate:
             return False
@@ -122,10 +122,10 @@ class Network:
             delays[0] = chance.choice(DELAYS[: 2 + int(chance.random() * len(DELAYS))])
         return delays
 
-    def _arrive(self, transport: Transport, queue: str, messages: list[Message]) -> None:
+    def _arrive(self, transport: Transport, queue: str, messages: list[AgentMessage]) -> None:
         at_once(transport.publish(queue, messages))
 
-    def _check(self, message: Message) -> None:
+    def _check(self, message: AgentMessage) -> None:
         if isinstance(message, Reply):
             key = (message.task, message.run, message.key, message.attempt)
             self._rules.replies.setdefault(key, set()).add(message.outcome.value)
@@ -183,14 +183,14 @@ class Network:
 class FaultyTransport:
     """Stands where a process's transport stands."""
 
-    def __init__(self, transport: Transport, network: Network, lane: Lane, context: Context) -> None:
+    def __init__(self, transport: Transport, network: Network, lane: ProcessLane, context: Context) -> None:
         self._transport = transport
         self._network = network
         self._lane = lane
         self._context = context
         self._listening: list[Callable[[], None]] = []
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         """See ``Transport.publish``."""
         self._admit("publish")
         messages = [self._network.garbled(message) for message in messages]
@@ -251,9 +251,9 @@ class FaultyTransport:
         """See ``Transport.expect``."""
         self._transport.expect(queue)
 
-    def on_announced(self, listener: Announced) -> Callable[[], None]:
+    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
         """See ``Transport.on_announced``."""
-        return self._transport.on_announced(listener)
+        return self._transport.on_announcement(listener)
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         """See ``Transport.adopt``."""

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from simulation.deployments import DEPLOYMENTS, FLAGS
 from simulation.faults import HOUR
-from simulation.process import Process
-from simulation.services import Service
+from simulation.process import SimulatedProcess
+from simulation.services import SimulatedService
 from simulation.trace import FLAG_TURNED
 from simulation.world import World
 
@@ -64,7 +64,7 @@ class Nemesis:
         for process in [each for each in self._processes() if each.deployment]:
             self._replace(process)
 
-    def _replace(self, process: Process) -> None:
+    def _replace(self, process: SimulatedProcess) -> None:
         """End a process of wrong code, as soon as it does not stand still: the next one has the right code."""
         if process.lane.stalled:
             self._world.loop.call_later(REPLACE_LOOK, self._replace, process)
@@ -78,11 +78,11 @@ class Nemesis:
                 self._world.loop.call_later(at, strike)
                 at += chance.expovariate(1 / every)
 
-    def _processes(self, *, at_the_edge: bool = False) -> list[Process]:
+    def _processes(self, *, at_the_edge: bool = False) -> list[SimulatedProcess]:
         found = [process for process in self._world.processes.values() if not process.dead]
         return [process for process in found if process.is_at_the_edge is at_the_edge]
 
-    def _victim(self, *, at_the_edge: bool = False) -> Process | None:
+    def _victim(self, *, at_the_edge: bool = False) -> SimulatedProcess | None:
         processes = self._processes(at_the_edge=at_the_edge)
         able = [process for process in processes if process.started and not process.lane.parked]
         chance = self._edge_chance if at_the_edge else self._chance
@@ -91,7 +91,7 @@ class Nemesis:
     def _crash(self) -> None:
         self._end(self._victim())
 
-    def _end(self, victim: Process | None) -> None:
+    def _end(self, victim: SimulatedProcess | None) -> None:
         if victim is not None:
             self._world.trace.fault("crash", victim.name)
             self._world.died(victim)
@@ -99,14 +99,14 @@ class Nemesis:
     def _pause(self) -> None:
         self._stop(self._victim(), self._chance)
 
-    def _stop(self, victim: Process | None, chance: random.Random) -> None:
+    def _stop(self, victim: SimulatedProcess | None, chance: random.Random) -> None:
         if victim is not None:
             seconds = self._world.settings.lease * chance.choice([0.3, 0.9, 1.5, 3.0, 6.0])
             self._world.trace.fault("pause", victim.name, seconds)
             victim.lane.parked = True
             self._world.loop.call_later(seconds, self._wake, victim)
 
-    def _wake(self, process: Process) -> None:
+    def _wake(self, process: SimulatedProcess) -> None:
         if not process.dead:
             self._world.trace.note("goes on", process.name)
             process.lane.parked = False
@@ -114,12 +114,12 @@ class Nemesis:
     def _terminate(self) -> None:
         self._drain(self._victim())
 
-    def _drain(self, victim: Process | None) -> None:
+    def _drain(self, victim: SimulatedProcess | None) -> None:
         if victim is not None:
             self._world.trace.fault("terminate", victim.name)
             victim.stop_orderly(lambda: self._ended(victim))
 
-    def _ended(self, process: Process) -> None:
+    def _ended(self, process: SimulatedProcess) -> None:
         if not process.dead:
             self._world.trace.reached("a process ended in good order")
             self._world.died(process)
@@ -159,7 +159,7 @@ class Nemesis:
             process.gate.away = True
             self._world.loop.call_later(seconds, self._reconnect, process)
 
-    def _reconnect(self, process: Process) -> None:
+    def _reconnect(self, process: SimulatedProcess) -> None:
         process.gate.away = False
 
     def _send_away(self) -> None:
@@ -169,7 +169,7 @@ class Nemesis:
             service.is_away = True
             self._world.loop.call_later(self._service_chance.choice(AWAY_SECONDS), self._come_back, service)
 
-    def _come_back(self, service: Service) -> None:
+    def _come_back(self, service: SimulatedService) -> None:
         service.is_away = False
 
     def _wipe(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from simulation.pipelines import PIPELINES
-from simulation.workload import WORKFLOWS, Plan
+from simulation.workload import WORKFLOWS, WorkloadPlan
 from stepward.errors import Unacceptable
 from stepward.store.contract import Transaction
 from stepward.submission import Accepted, Message, Submission
@@ -19,11 +19,11 @@ ADD = "insert into simulated_order values (?)"
 ADD_OR_SPOIL = "insert or rollback into simulated_order values (?)"
 
 
-class Order(Struct, frozen=True, kw_only=True):
+class SimulatedOrder(Struct, frozen=True, kw_only=True):
     """What a message asks for, and how it turns out while it is accepted."""
 
     policy: str
-    plan: Plan
+    plan: WorkloadPlan
     deadline: float | None = None
     fails: int = 0
     """So many tries fail before it is accepted."""
@@ -61,7 +61,7 @@ def enter(world: Surroundings) -> None:
 
 async def accept(message: Message, transaction: Transaction) -> Accepted:
     """Write the order's row first, so that whatever goes wrong after it would leave it behind alone."""
-    order = message.read(Order)
+    order = message.read(SimulatedOrder)
     if order.never == "unacceptable":
         raise Unacceptable("nobody wants that")
     await transaction.execute(ADD, (message.id,))
@@ -71,7 +71,7 @@ async def accept(message: Message, transaction: Transaction) -> Accepted:
     return Accepted(workflow, *arguments, complete_by=order.deadline)
 
 
-async def _go_wrong(message: Message, order: Order, transaction: Transaction) -> None:
+async def _go_wrong(message: Message, order: SimulatedOrder, transaction: Transaction) -> None:
     if order.never == "poison":
         _Here.world.poisoned()
     if order.never == "spoiling":

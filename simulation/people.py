@@ -10,9 +10,9 @@ from simulation.crowds import USUAL, Crowd, Rank
 from simulation.harsh_plans import HarshPlans
 from simulation.pipelines import PIPELINES
 from simulation.plans import Planner
-from simulation.process import Process
+from simulation.process import SimulatedProcess
 from simulation.programs import NAME, PROGRAM, SETTLING
-from simulation.workload import SIGNALS, WORKFLOWS, Plan
+from simulation.workload import SIGNALS, WORKFLOWS, WorkloadPlan
 from simulation.world import PROGRAMS, World
 from stepward.errors import Refused, StoreError
 from stepward.store.contract import Directive
@@ -36,7 +36,7 @@ class People:
         self._signals = 0
         self.accepted: dict[str, str] = {}
         """Ids of tasks whose submission was acknowledged, with their uids."""
-        self.wanted: dict[str, tuple[str, Plan, Any, str | None]] = {}
+        self.wanted: dict[str, tuple[str, WorkloadPlan, Any, str | None]] = {}
         self._ranks: dict[str, Rank] = {}
         """Priority and fairness key of each task, in worlds that have such."""
 
@@ -59,14 +59,14 @@ class People:
         for id in self._world.cut.tasks & self.wanted.keys():
             del self.wanted[id]
 
-    def add(self, id: str, policy: str, plan: Plan, *, told: str | None, at: float) -> None:
+    def add(self, id: str, policy: str, plan: WorkloadPlan, *, told: str | None, at: float) -> None:
         """Let one more task be submitted after so many seconds."""
         if id not in self._world.cut.tasks:
             self.wanted[id] = (policy, plan, None, told)
             self._ranks[id] = USUAL
             self._world.loop.call_later(at, self._begin, id)
 
-    def _with_approval(self, plan: Plan, number: int) -> Plan:
+    def _with_approval(self, plan: WorkloadPlan, number: int) -> WorkloadPlan:
         """Some plans wait for people, before or beside the rest."""
         chance = self._world.aside
         if not self._world.has_approvals or chance.random() < 0.3:
@@ -144,7 +144,7 @@ class People:
             process = self._chance.choice([*able, self._world.office])
             process.run(self._submit(process, id))
 
-    async def _submit(self, process: Process, id: str) -> None:
+    async def _submit(self, process: SimulatedProcess, id: str) -> None:
         policy, plan, deadline, told = self.wanted[id]
         try:
             async with asyncio.timeout(PATIENCE):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulation.history import Entry, Mirror, StepRow, TaskRow
+from simulation.history import Change, Mirror, StepRow, TaskRow
 from simulation.workload import POLICIES, WORKFLOWS, booked, charge, note, post, send
 from stepward.model.plan import Plan
 from stepward.workflow.definition import Workflow, step
 from stepward.workflow.pipeline.pipeline import Pipeline
 from stepward.workflow.pipeline.stages import From, Given, Stage
 
-Broken = Callable[[str, str], None]
+OnBroken = Callable[[str, str], None]
 """Told the invariant, and what broke it."""
 
 NESTED = ["gather", ["operation", "pay.charge", 3, True], ["operation", "mail.post", 4, False]]
@@ -60,14 +60,14 @@ PIPELINES: dict[str, Workflow[..., Any]] = {
 }
 
 
-class Plans:
+class PipelinePlans:
     """Follows the tasks that have a plan."""
 
-    def __init__(self, mirror: Mirror, broken: Broken) -> None:
+    def __init__(self, mirror: Mirror, broken: OnBroken) -> None:
         self._mirror = mirror
         self._broken = broken
 
-    def committed(self, entries: Sequence[Entry]) -> None:
+    def committed(self, entries: Sequence[Change]) -> None:
         """Check a transaction that the mirror has followed already."""
         for table, before, after in entries:
             if table == "task" and before is None:
@@ -75,7 +75,7 @@ class Plans:
             elif table == "step" and after is not None and after.state == "running" and _begins(before, after):
                 self._check_turn(after)
 
-    def _check_recorded(self, task: TaskRow, entries: Sequence[Entry]) -> None:
+    def _check_recorded(self, task: TaskRow, entries: Sequence[Change]) -> None:
         """R22: every stage has its record from the submission on."""
         steps = [entry.after for entry in entries if entry.table == "step" and entry.after is not None]
         recorded = {step.key for step in steps if step.task == task.uid}

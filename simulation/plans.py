@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from simulation.workload import OPERATIONS, POLICIES, SIGNALS, Plan
+from simulation.workload import OPERATIONS, POLICIES, SIGNALS, WorkloadPlan
 
 MOST_STEPS = 12
 DEEPEST = 3
@@ -25,7 +25,7 @@ class Planner:
         self._joined = ["sequence"] + [kind for kind in joined if chance.random() < 0.6]
         self._operations = [name for name in OPERATIONS if chance.random() < 0.7] or ["pay.charge"]
 
-    def plan(self) -> Plan:
+    def plan(self) -> WorkloadPlan:
         """The plan of a task."""
         self._left = 1 + int(self._chance.random() * MOST_STEPS)
         parts = self._parts(DEEPEST)
@@ -44,7 +44,7 @@ class Planner:
             parts.append(self._node(depth))
         return parts
 
-    def _node(self, depth: int) -> Plan:
+    def _node(self, depth: int) -> WorkloadPlan:
         if depth == 0 or self._chance.random() < 0.6:
             return self._leaf()
         kind = self._chance.choice(self._joined)
@@ -59,7 +59,7 @@ class Planner:
     def _few(self, depth: int) -> list[Any]:
         return [self._node(depth) for _ in range(self._chance.choice([1, 2, 2, 3]))]
 
-    def _leaf(self) -> Plan:
+    def _leaf(self) -> WorkloadPlan:
         self._left -= 1
         kind = self._chance.choice(self._simple)
         if kind == "sleep":

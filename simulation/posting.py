@@ -9,9 +9,9 @@ import msgspec
 
 from simulation.conservation import message_id, order_of
 from simulation.history import LetterRow
-from simulation.orders import PREFIX, QUEUE, Order
+from simulation.orders import PREFIX, QUEUE, SimulatedOrder
 from simulation.plans import Planner
-from simulation.process import APP, Process
+from simulation.process import APP, SimulatedProcess
 from simulation.world import World
 from stepward.errors import Refused, StoreError, TransportError
 from stepward.model.messages.requests import submission_queue
@@ -29,7 +29,7 @@ class Posting:
         self._world = world
         self._chance = random.Random(f"{world.seed}/posting")
         self._planner = Planner(random.Random(f"{world.seed}/orders"))
-        self._wanted: dict[str, tuple[Order, str | None]] = {}
+        self._wanted: dict[str, tuple[SimulatedOrder, str | None]] = {}
         self._posted: set[str] = set()
         """Ids of messages whose posting was acknowledged."""
 
@@ -84,9 +84,9 @@ class Posting:
             if found != (order.is_good, order.is_good, not order.is_good):
                 trace.violated("S22", f"{id}: (task, order, dead letter) is {found}; it is {order}")
 
-    def _order(self) -> Order:
+    def _order(self) -> SimulatedOrder:
         chance = self._chance
-        return Order(
+        return SimulatedOrder(
             policy=self._planner.policy() + chance.choice(["", "", ".inner"]),
             plan=self._planner.plan(),
             deadline=chance.choice([None, None, 20.0]),
@@ -106,7 +106,7 @@ class Posting:
         process = self._chance.choice([*able, self._world.office])
         process.run(self._post(process, id))
 
-    async def _post(self, process: Process, id: str) -> None:
+    async def _post(self, process: SimulatedProcess, id: str) -> None:
         order, reply_to = self._wanted[id]
         try:
             async with asyncio.timeout(PATIENCE):

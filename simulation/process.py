@@ -13,7 +13,7 @@ from simulation.faults import Rates
 from simulation.loop import LANE, SimulationLoop
 from simulation.messages import FaultyTransport, Network
 from simulation.orders import ORDERS
-from simulation.store import FaultyStore, Gate
+from simulation.store import CommitGate, FaultyStore
 from simulation.trace import STALL, Trace
 from stepward.agent.declaration import Agent
 from stepward.client import Client, Endings, Queues
@@ -36,7 +36,7 @@ JUDGEMENT = "U2.before"
 LOCKED = ("store.", "M2.before")
 """Within a transaction: whoever stands still there holds the store's lock, and stops everybody else too."""
 
-Work = Callable[["Process"], Coroutine[Any, Any, None]]
+ProcessWork = Callable[["SimulatedProcess"], Coroutine[Any, Any, None]]
 """What a process without actors runs."""
 
 
@@ -69,15 +69,15 @@ class Surroundings(Protocol):
         """How often faults strike at this moment."""
         ...
 
-    def died(self, process: Process) -> None:
+    def died(self, process: SimulatedProcess) -> None:
         """The process is gone."""
         ...
 
 
-class Process:
+class SimulatedProcess:
     """One start of a process; another start is another object."""
 
-    def __init__(self, world: Surroundings, name: str, roles: Roles | None, work: Work | None = None) -> None:
+    def __init__(self, world: Surroundings, name: str, roles: Roles | None, work: ProcessWork | None = None) -> None:
         self.name = name
         self.roles = roles
         self.work = work
@@ -94,7 +94,7 @@ class Process:
         self._chance = random.Random(f"{world.seed}/{name}")
         self._strikes = random.Random(f"{world.seed}/{name}/failpoints")
         self._environment = Environment(clock=self.clock, random=self._chance, failpoint=self.failpoint)
-        self.gate = Gate(world.rates_now, random.Random(f"{world.seed}/{name}/store"), world.trace)
+        self.gate = CommitGate(world.rates_now, random.Random(f"{world.seed}/{name}/store"), world.trace)
         self._real = SqliteStore(world.path, app=APP, environment=self._environment, busy_seconds=1.0)
         self.store = cast("Store", FaultyStore(self._real, self.gate))
         self._hints = Hints()
@@ -270,9 +270,9 @@ class Process:
 
     def _let_go(self) -> None:
         scheduler = self.host.scheduler if self.host is not None else None
-        for resident in list(scheduler._residence.tasks.values()) if scheduler is not None else ():
-            if resident.execution is not None:
-                resident.execution.discard()
+        for active in list(scheduler._active_tasks.tasks.values()) if scheduler is not None else ():
+            if active.execution is not None:
+                active.execution.discard()
         for connection in (self._real._database._second, self._real._database.connection):
             if connection is not None:
                 connection.rollback()

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
-from simulation.services import Service
+from simulation.services import SimulatedService
 from stepward.agent.declaration import Agent
 from stepward.errors import StepFailed, Unrecoverable
 from stepward.model.current import current_step
@@ -32,7 +32,7 @@ CAUGHT = "caught"
 class Surroundings(Protocol):
     """The world of the seed that runs."""
 
-    lab: Service
+    lab: SimulatedService
 
     def called(self, remaining: float, key: str) -> None:
         """An operation was called."""

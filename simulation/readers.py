@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from simulation.history import Mirror, TaskRow
-from simulation.process import APP, Process
+from simulation.process import APP, SimulatedProcess
 from simulation.telling import Tellings
 from simulation.trace import Trace
 from stepward.client import StatusEvent
@@ -46,7 +46,7 @@ class Readership:
         """How far each task's events were heard, without a gap."""
 
     @property
-    def processes(self) -> dict[str, Callable[[Process], Coroutine[Any, Any, None]]]:
+    def processes(self) -> dict[str, Callable[[SimulatedProcess], Coroutine[Any, Any, None]]]:
         """What each reader's process runs, by the name of the process."""
         return {name: self._reading(queue_of(name)) for name in self._names}
 
@@ -76,8 +76,8 @@ class Readership:
         if told != end:
             self._broken(f"{task.id} is {task.state}, and the last that was told of it is {told}")
 
-    def _reading(self, queue: str) -> Callable[[Process], Coroutine[Any, Any, None]]:
-        async def read(process: Process) -> None:
+    def _reading(self, queue: str) -> Callable[[SimulatedProcess], Coroutine[Any, Any, None]]:
+        async def read(process: SimulatedProcess) -> None:
             async for event in process.queues.events(queue):
                 self._hear(queue, event)
                 process.failpoint(READ)

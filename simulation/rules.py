@@ -10,8 +10,8 @@ import msgspec
 
 from simulation.conservation import Conservation
 from simulation.fairness import Fairness
-from simulation.history import AuditRow, Entry, InboxEntry, MessageRow, Mirror, StepRow, TaskRow, Verb
-from simulation.pipelines import Plans
+from simulation.history import Act, AuditRow, Change, InboxEntry, MessageRow, Mirror, StepRow, TaskRow
+from simulation.pipelines import PipelinePlans
 from simulation.signals import SignalConservation
 from simulation.standings import Standings
 from simulation.telling import Tellings
@@ -50,12 +50,12 @@ class Rules:
         self._undos_begun: list[StepRow] = []
         self.tellings = Tellings(mirror, self._broken)
         self._messages = Conservation(mirror, self._broken)
-        self._plans = Plans(mirror, self._broken)
+        self._plans = PipelinePlans(mirror, self._broken)
         self._fairness = Fairness(mirror, self._broken)
         self._signals = SignalConservation(mirror, self._broken)
         self._standings = Standings(mirror, self._broken, now, trace)
 
-    def committed(self, entries: list[Entry], verb: Verb) -> None:
+    def committed(self, entries: list[Change], verb: Act) -> None:
         """Check a transaction, change by change."""
         self.commits += 1
         self._check_author(entries, verb)
@@ -77,14 +77,14 @@ class Rules:
 
     # ------------------------------------------------------------ S3, S4: who may write
 
-    def _check_author(self, entries: list[Entry], verb: Verb) -> None:
+    def _check_author(self, entries: list[Change], verb: Act) -> None:
         if verb.name in ("commit", "claim", "transaction") and verb.instance is not None:
             instance = self._mirror.instances.get(verb.instance)
             if instance is None or not instance.alive:
                 touched = ", ".join(sorted({entry.table for entry in entries}))
                 self._broken("S3", f"{verb.instance} was declared dead and changed {touched} ({verb.name})")
 
-    def _check_owner(self, uid: str, what: str, verb: Verb) -> None:
+    def _check_owner(self, uid: str, what: str, verb: Act) -> None:
         task = self._mirror.tasks.get(uid)
         owner = task.locked_by if task else None
         if owner is not None and verb.name in OWNERS and verb.instance is not None and verb.instance != owner:
@@ -92,7 +92,7 @@ class Rules:
 
     # ------------------------------------------------------------ tasks
 
-    def _task(self, before: TaskRow | None, after: TaskRow | None, verb: Verb) -> None:
+    def _task(self, before: TaskRow | None, after: TaskRow | None, verb: Act) -> None:
         if before is None or after is None:
             return
         if after.state != before.state:
@@ -107,13 +107,13 @@ class Rules:
         if before.undo_to is not None and after.undo_to is None:
             self._broken("S14", f"task {after.id} forgot that its undo had begun ({verb.name})")
 
-    def _check_mover(self, before: TaskRow, after: TaskRow, verb: Verb) -> None:
+    def _check_mover(self, before: TaskRow, after: TaskRow, verb: Act) -> None:
         self._check_owner(after.uid, "the row", verb)
         held = before.locked_by is not None and verb.name not in OWNERS | FREEING
         if held and after.locked_by is not None:
             self._broken("S3", f"task {after.id}, held by {before.locked_by}, was moved by {verb.name}")
 
-    def _check_handover(self, before: TaskRow, after: TaskRow, verb: Verb) -> None:
+    def _check_handover(self, before: TaskRow, after: TaskRow, verb: Act) -> None:
         if before.locked_by is not None and after.locked_by is not None:
             self._broken("S4", f"task {after.id} went from owner {before.locked_by} to {after.locked_by}")
         if before.locked_by is not None and verb.name not in OWNERS:
@@ -129,7 +129,7 @@ class Rules:
 
     # ------------------------------------------------------------ steps
 
-    def _step(self, before: StepRow | None, after: StepRow | None, verb: Verb) -> None:
+    def _step(self, before: StepRow | None, after: StepRow | None, verb: Act) -> None:
         if after is None:
             self.dispatched.pop(before[:3] if before is not None else ("", 0, ""), None)
             return
@@ -142,7 +142,7 @@ class Rules:
         if before is not None:
             self._check_outcome(before, after, verb)
 
-    def _new_step(self, after: StepRow, verb: Verb) -> None:
+    def _new_step(self, after: StepRow, verb: Act) -> None:
         self._trace.note("step", after.task, after.run, after.key, f"new {after.state} {after.attempt}")
         if after.attempt not in (0, 1) and verb.name != REPAIR and not self._goes_on(after):
             self._broken("S7", f"step {after.task}/{after.key} is new with attempt {after.attempt}")
@@ -161,7 +161,7 @@ class Rules:
         former = after.attempt - (after.state != "to_repeat")
         return any((s.run, s.asked_as, s.attempt) == (after.run, after.key, former) for s in aside)
 
-    def _moved_step(self, before: StepRow, after: StepRow, verb: Verb) -> None:
+    def _moved_step(self, before: StepRow, after: StepRow, verb: Act) -> None:
         name = f"{after.task}/{after.run}/{after.key}"
         change = f"{before.state} {before.attempt} -> {after.state} {after.attempt}"
         self._trace.note("step", after.task, after.run, after.key, change, verb.name)
@@ -176,7 +176,7 @@ class Rules:
         if verb.name == "decide" and before.complete_by is not None and before.complete_by > self._now():
             self._broken("S16", f"step {name} was judged {before.complete_by - self._now():.3f} s too early")
 
-    def _check_finisher(self, after: StepRow, verb: Verb) -> None:
+    def _check_finisher(self, after: StepRow, verb: Act) -> None:
         task = self._mirror.tasks.get(after.task)
         if verb.name == "complete" and after.kind != "undo" and task is not None and task.undo_to is not None:
             self._broken("S14", f"step {task.id}/{after.key} was finished from outside after undo had begun")
@@ -213,7 +213,7 @@ class Rules:
         repaired = any(each.set_aside_at is not None for each in self._mirror.steps_of(step.task))
         return step.ordinal is None and not repaired
 
-    def _check_outcome(self, before: StepRow, after: StepRow, verb: Verb) -> None:
+    def _check_outcome(self, before: StepRow, after: StepRow, verb: Act) -> None:
         name = f"{after.task}/{after.run}/{after.key}"
         if before.state == "completed" and (before.output, before.run) != (after.output, after.run):
             self._broken("S5", f"step {name} had a result and got another ({verb.name})")
@@ -225,7 +225,7 @@ class Rules:
         if is_new and after.kind in ANSWERED and verb.name not in BY_HAND:
             self._check_answered(after, name)
 
-    def _check_readable(self, after: StepRow, name: str, verb: Verb) -> None:
+    def _check_readable(self, after: StepRow, name: str, verb: Act) -> None:
         """S35: what is recorded can be read, and a result is what its operation declares."""
         for what, data in (("result", after.output), ("error", after.error)):
             try:
@@ -243,7 +243,7 @@ class Rules:
         if not answered and child is None:
             self._broken("S6", f"step {name} completed at attempt {after.attempt}, which nobody answered")
 
-    def _check_repair(self, entries: list[Entry]) -> None:
+    def _check_repair(self, entries: list[Change]) -> None:
         """S33: whatever a repair puts in the place of a row, an attempt that may have acted, and its doubt, stay."""
         rows = [entry for entry in entries if entry.table == "step"]
         kept = {entry.after.acts_under: entry.after for entry in rows if entry.after is not None}
@@ -252,7 +252,7 @@ class Rules:
             if after is None or after.attempt != before.attempt or _is_sure_now(before, after):
                 self._broken("S33", f"a repair erased attempt {before.attempt} of {before.task}/{before.key}")
 
-    def _check_ends(self, entries: list[Entry]) -> None:
+    def _check_ends(self, entries: list[Change]) -> None:
         for table, before, after in entries:
             if after is None:
                 continue
@@ -268,13 +268,13 @@ class Rules:
             if step.run == after.run and step.ordinal == after.ordinal and step.key != after.key:
                 self._broken("S5", f"{after.task}: {step.key} and {after.key} share ordinal {after.ordinal}")
 
-    def _check_alert(self, after: TaskRow, entries: list[Entry]) -> None:
+    def _check_alert(self, after: TaskRow, entries: list[Change]) -> None:
         if not any(e.table == "alert" and e.after is not None and e.after.task == after.uid for e in entries):
             self._broken("S20", f"task {after.id} went into error and no alert was made with it")
 
     # ------------------------------------------------------------ the rest
 
-    def _audit(self, before: AuditRow | None, after: AuditRow | None, verb: Verb) -> None:
+    def _audit(self, before: AuditRow | None, after: AuditRow | None, verb: Act) -> None:
         if after is None or before is not None:
             self._broken("S21", "an audited act was changed or deleted")
             return
@@ -286,18 +286,18 @@ class Rules:
                 self._broken("S15", f"a second decision on {decision}")
             self._decided.add(decision)
 
-    def _inbox(self, before: InboxEntry | None, after: InboxEntry | None, verb: Verb) -> None:
+    def _inbox(self, before: InboxEntry | None, after: InboxEntry | None, verb: Act) -> None:
         row = after or before
         if row is not None:
             self._trace.note("inbox", row.task, row.kind, row.name, "put" if before is None else "taken")
 
-    def _message(self, before: MessageRow | None, after: MessageRow | None, verb: Verb) -> None:
+    def _message(self, before: MessageRow | None, after: MessageRow | None, verb: Act) -> None:
         row = after or before
         if row is not None:
             what = "put" if before is None else "gone" if after is None else f"taken {row.tries}"
             self._trace.note("message", row.queue, row.token, what, row.body if before is None else "")
 
-    def _plain(self, before: Any, after: Any, verb: Verb) -> None:
+    def _plain(self, before: Any, after: Any, verb: Act) -> None:
         """Nothing more is asked of these."""
         row = after or before
         self._trace.note(type(row).__name__, *row[1:4])
@@ -306,7 +306,7 @@ class Rules:
         self._trace.violated(invariant, message)
 
 
-def _marked(entries: list[Entry]) -> set[str]:
+def _marked(entries: list[Change]) -> set[str]:
     """What a repair has completed; what it only moves was completed before."""
     rows = [entry for entry in entries if entry.table == "step"]
     return _completed([entry.after for entry in rows]) - _completed([entry.before for entry in rows])
@@ -326,7 +326,7 @@ def _may_have_acted(step: StepRow) -> bool:
     return step.kind == "operation" and step.attempt > 0 and bool(is_possible)
 
 
-CHECKS: dict[str, Callable[[Rules, Any, Any, Verb], None]] = {
+CHECKS: dict[str, Callable[[Rules, Any, Any, Act], None]] = {
     "task": Rules._task,
     "step": Rules._step,
     "inbox": Rules._inbox,

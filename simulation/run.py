@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from simulation import approvals, orders, programs, workload
-from simulation.cut import WHOLE, Cut, Parts
+from simulation.cut import WHOLE, Cut, CutParts
 from simulation.fence import real_world_forbidden
 from simulation.floods import Flood
 from simulation.history import TaskRow, watched
@@ -25,7 +25,7 @@ from simulation.people import People
 from simulation.posting import Posting
 from simulation.replays import Replays
 from simulation.trace import FLAG_TURNED
-from simulation.verdict import Verdict
+from simulation.verdict import SeedVerdict
 from simulation.workload import ENOUGH
 from simulation.world import PROGRAMS, World
 from stepward.errors import StoreError, TransportError
@@ -60,7 +60,7 @@ class Result:
     violations: list[str]
     timeline: list[str]
     description: str
-    parts: Parts
+    parts: CutParts
     faults: Counter[str] = field(default_factory=Counter)
     situations: Counter[str] = field(default_factory=Counter)
     tasks: int = 0
@@ -181,10 +181,10 @@ class Course:
             f"{world.rates.text()}; lease {world.settings.lease:g} s"
         )
 
-    def parts(self) -> Parts:
+    def parts(self) -> CutParts:
         """What may be left out of this world."""
         spared = [name for name in self._roles if name != FIRST_PROCESS]
-        return Parts(self._world.rates.kinds(), [*self._people.wanted, *self._posting.ids], spared)
+        return CutParts(self._world.rates.kinds(), [*self._people.wanted, *self._posting.ids], spared)
 
     async def run(self) -> None:
         """The two phases and the verdict."""
@@ -200,7 +200,7 @@ class Course:
             await self._recover()
         helping.cancel()
         if not world.trace.violations:
-            await Verdict(world, self._people).reach(world.office.store)
+            await SeedVerdict(world, self._people).reach(world.office.store)
             self._posting.check_end()
             self._laboratory.check_end()
             world.readership.check_end()

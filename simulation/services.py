@@ -42,7 +42,7 @@ class Account:
         return self.effects - self.undone
 
 
-class Service:
+class SimulatedService:
     """One remote service."""
 
     def __init__(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from simulation.history import Entry, InboxEntry, Mirror, StepRow
+from simulation.history import Change, InboxEntry, Mirror, StepRow
 from stepward.model.records import InboxKind
 from stepward.model.states import TASK_ENDS, StepKind
 
-Taken = tuple[str, str, bytes]
+TakenSignal = tuple[str, str, bytes]
 """Task, name and payload of a signal."""
 
 
@@ -20,7 +20,7 @@ class SignalConservation:
         self._mirror = mirror
         self._broken = broken
 
-    def committed(self, entries: list[Entry]) -> None:
+    def committed(self, entries: list[Change]) -> None:
         """Check a transaction; the mirror has followed it already."""
         gone = [entry.before for entry in entries if entry.table == "inbox" and entry.after is None]
         signals = [row for row in gone if row.kind == InboxKind.SIGNAL]
@@ -46,16 +46,16 @@ class SignalConservation:
                 self._broken("S31", f"{row.task} took a later signal {row.name} before {row.body!r}")
 
 
-def _is_taking(entry: Entry) -> bool:
+def _is_taking(entry: Change) -> bool:
     _, before, after = entry
     is_new = entry.table == "step" and before is None and after is not None
     # What a repair sets aside was taken before; the signal is put back.
     return is_new and after.kind == StepKind.SIGNAL and after.set_aside_at is None
 
 
-def _of_row(row: InboxEntry) -> Taken:
+def _of_row(row: InboxEntry) -> TakenSignal:
     return row.task, row.name, row.body
 
 
-def _of_step(step: StepRow) -> Taken:
+def _of_step(step: StepRow) -> TakenSignal:
     return step.task, step.name.removeprefix("signal:"), step.output or b""

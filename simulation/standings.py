@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from simulation.history import AgentRow, Entry, Mirror, StepRow
+from simulation.history import AgentRow, Change, Mirror, StepRow
 from simulation.planting import bug, put
 from simulation.trace import Trace
 from stepward.host import agent_capacity
@@ -35,7 +35,7 @@ class Standings:
         self._trace = trace
         self._reached = trace.reached
 
-    def committed(self, entries: list[Entry]) -> None:
+    def committed(self, entries: list[Change]) -> None:
         """Check a transaction, change by change."""
         is_resumed = any(
             table == "audit" and after is not None and after.act == "resume" for table, _, after in entries

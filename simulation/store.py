@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from simulation.faults import Rates
-from simulation.history import VERB, Verb
+from simulation.history import VERB, Act
 from simulation.trace import Trace
 from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.contract import Finish, Least
@@ -29,7 +29,7 @@ ACTING = frozenset({"commit", "claim"})
 DELAYS = (0.001, 0.01, 0.1, 0.5, 2.0)
 
 
-class Gate:
+class CommitGate:
     """Whether the store answers a process, and how fast."""
 
     def __init__(self, rates: Callable[[], Rates], chance: random.Random, trace: Trace) -> None:
@@ -66,7 +66,7 @@ class Gate:
 class FaultyStore:
     """Stands where the store stands: every verb of it that is a coroutine passes the gate."""
 
-    def __init__(self, store: SqliteStore, gate: Gate) -> None:
+    def __init__(self, store: SqliteStore, gate: CommitGate) -> None:
         self._store = store
         self._gate = gate
         self.now = store.now
@@ -88,7 +88,7 @@ class FaultyStore:
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[FaultyTransaction]:
         await self._gate.enter("transaction")
-        before = VERB.set(Verb("transaction", None))
+        before = VERB.set(Act("transaction", None))
         try:
             async with self._store.transaction() as transaction:
                 yield FaultyTransaction(transaction, self._gate)
@@ -100,7 +100,7 @@ class FaultyStore:
 class FaultyVerbs:
     """The queues in the store, behind the same gate."""
 
-    def __init__(self, target: Any, gate: Gate) -> None:
+    def __init__(self, target: Any, gate: CommitGate) -> None:
         self._target = target
         self._gate = gate
         self.now = target.now
@@ -112,7 +112,7 @@ class FaultyVerbs:
 class FaultyTransaction:
     """An open transaction whose statements may take their time."""
 
-    def __init__(self, transaction: Any, gate: Gate) -> None:
+    def __init__(self, transaction: Any, gate: CommitGate) -> None:
         self._transaction = transaction
         self._gate = gate
 
@@ -139,19 +139,19 @@ class FaultyTransaction:
     async def finish(self, instance: str, finish: Finish) -> bool:
         """See ``Transaction.finish``."""
         await self._gate.enter("finish")
-        VERB.set(Verb("transaction", instance))
+        VERB.set(Act("transaction", instance))
         done: bool = await self._transaction.finish(instance, finish)
         return done
 
 
-def _told(verb: str, args: tuple[Any, ...]) -> Verb:
+def _told(verb: str, args: tuple[Any, ...]) -> Act:
     if verb not in ACTING:
-        return Verb(verb, None)
+        return Act(verb, None)
     least = next((given for given in args if isinstance(given, Least)), None)
-    return Verb(verb, args[0]) if least is None else Verb(verb, args[0], least.but)
+    return Act(verb, args[0]) if least is None else Act(verb, args[0], least.but)
 
 
-def _verb(holder: Any, target: Any, gate: Gate, verb: str) -> Any:
+def _verb(holder: Any, target: Any, gate: CommitGate, verb: str) -> Any:
     real = getattr(target, verb)
 
     async def call(*args: Any, **kwargs: Any) -> Any:

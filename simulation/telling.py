@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from simulation.history import Entry, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
+from simulation.history import Change, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
 from stepward.errors import InvalidPayload
 from stepward.model import stopped_tasks
 from stepward.model.messages.cloudevents import decode_event
@@ -25,7 +25,7 @@ AWAITED = frozenset({"operation", "local", "transaction", "child"})
 """Kinds of steps whose outcomes are told, once the workflow is given them."""
 
 
-class Line(Struct):
+class EventLine(Struct):
     """An event as it stands in a queue, as far as it is looked at."""
 
     id: str
@@ -62,7 +62,7 @@ class Tellings:
         self.told: dict[str, list[str]] = {}
         """The kinds of all that was told, by task: as committed, in order."""
 
-    def committed(self, entries: list[Entry]) -> None:
+    def committed(self, entries: list[Change]) -> None:
         """Check a transaction; the mirror has followed it already."""
         every = _lines(entries)
         self._check_refused(entries, [(queue, line) for queue, line in every if line.type == Told.REFUSED])
@@ -79,7 +79,7 @@ class Tellings:
             told = [line for _, line in lines if line.uid == uid]
             self._check(uid, tasks.get(uid, []), told, entries)
 
-    def _check_refused(self, entries: list[Entry], lines: list[tuple[str, Line]]) -> None:
+    def _check_refused(self, entries: list[Change], lines: list[tuple[str, EventLine]]) -> None:
         """Whoever asked for what became a dead letter is told so with it, and nobody else is."""
         letters = [entry.after for entry in entries if entry.table == "dead_letter" and entry.before is None]
         expected = sorted(asked for letter in letters if (asked := _asked(letter)) is not None)
@@ -89,10 +89,10 @@ class Tellings:
         for _, line in lines:
             self.told[line.uid] = [line.type]
 
-    def _check(self, uid: str, changes: list[TaskChange], told: list[Line], entries: list[Entry]) -> None:
+    def _check(self, uid: str, changes: list[TaskChange], told: list[EventLine], entries: list[Change]) -> None:
         self._check_sequence(uid, changes, told)
         known = self.told.setdefault(uid, [])
-        course = Course(changes, entries, uid, self._mirror, has_started=Told.STARTED in known)
+        course = EventCourse(changes, entries, uid, self._mirror, has_started=Told.STARTED in known)
         words = Counter(line.word for line in told)
         if course.told - words or words - course.told - course.may_be_told:
             found, expected = sorted(words.elements()), sorted(course.told.elements())
@@ -103,7 +103,7 @@ class Tellings:
         if told and course.last is not None and told[-1].type != course.last:
             self._broken("S28", f"{uid} told {told[-1].type} last, and became {course.last}")
 
-    def _check_sequence(self, uid: str, changes: list[TaskChange], told: list[Line]) -> None:
+    def _check_sequence(self, uid: str, changes: list[TaskChange], told: list[EventLine]) -> None:
         known = len(self.told.get(uid, ()))
         expected = list(range(known + 1, known + 1 + len(told)))
         found = [int(line.sequence) for line in told]
@@ -112,11 +112,11 @@ class Tellings:
             self._broken("S28", f"{uid} told {found} after {known}, and its row counts {counted}")
 
 
-class Course:
+class EventCourse:
     """What a transaction changes of one task, in the words of events."""
 
     def __init__(
-        self, changes: list[TaskChange], entries: list[Entry], uid: str, mirror: Mirror, *, has_started: bool
+        self, changes: list[TaskChange], entries: list[Change], uid: str, mirror: Mirror, *, has_started: bool
     ) -> None:
         self.told: Counter[str] = Counter()
         self.may_be_told: Counter[str] = Counter()
@@ -182,7 +182,7 @@ def _waits_until_later(before: TaskRow, after: TaskRow) -> bool:
     return is_held and before.state == after.state and before.wake_at != after.wake_at
 
 
-def _lines(entries: Iterable[Entry]) -> list[tuple[str, Line]]:
+def _lines(entries: Iterable[Change]) -> list[tuple[str, EventLine]]:
     new = [after for table, before, after in entries if table == "message" and before is None]
     return [(row.queue, _line(row)) for row in new if row.queue.startswith(REPLIES)]
 
@@ -197,16 +197,16 @@ def _asked(letter: LetterRow) -> tuple[str, str] | None:
     return (event.replyto or "", event.id) if is_told and letter.queue.startswith(SUBMISSIONS) else None
 
 
-def _line(row: MessageRow) -> Line:
-    return msgspec.json.decode(row.body, type=Line)
+def _line(row: MessageRow) -> EventLine:
+    return msgspec.json.decode(row.body, type=EventLine)
 
 
-def _of(entry: Entry) -> StepRow:
+def _of(entry: Change) -> StepRow:
     row: StepRow = entry.after or entry.before
     return row
 
 
-def _put_back(steps: list[Entry]) -> list[Entry]:
+def _put_back(steps: list[Change]) -> list[Change]:
     """A row that a repair replaces is one that changes; what is set aside tells nothing."""
     gone = {entry.before[:3]: entry.before for entry in steps if entry.after is None}
     return [
@@ -216,7 +216,7 @@ def _put_back(steps: list[Entry]) -> list[Entry]:
     ]
 
 
-def _is_outcome(entry: Entry) -> bool:
+def _is_outcome(entry: Change) -> bool:
     """Whether the workflow was given something."""
     before, after = entry.before, entry.after
     if after is None or after.ordinal is None:
@@ -224,7 +224,7 @@ def _is_outcome(entry: Entry) -> bool:
     return before is None or before.ordinal != after.ordinal
 
 
-def _outcomes(steps: list[Entry]) -> Iterator[str]:
+def _outcomes(steps: list[Change]) -> Iterator[str]:
     """An outcome is told when it gets its place in the order of delivery."""
     for entry in steps:
         after = entry.after
@@ -234,7 +234,7 @@ def _outcomes(steps: list[Entry]) -> Iterator[str]:
 
 
 def _delays(
-    entries: list[Entry], uid: str, steps: list[Entry], changes: list[TaskChange], mirror: Mirror
+    entries: list[Change], uid: str, steps: list[Change], changes: list[TaskChange], mirror: Mirror
 ) -> Iterator[str]:
     """A Supervisor's decision is told when the owner takes word of it from the inbox."""
     rows: list[InboxEntry] = [entry.before for entry in entries if entry.table == "inbox" and entry.after is None]
@@ -247,7 +247,7 @@ def _delays(
                 yield f"{Told.STEP_DELAYED} {key}"
 
 
-def _before(place: tuple[str, int, str], steps: list[Entry], mirror: Mirror) -> StepRow | None:
+def _before(place: tuple[str, int, str], steps: list[Change], mirror: Mirror) -> StepRow | None:
     """The step as it stood before the transaction."""
     for _, before, after in steps:
         if before is not None and (after or before)[:3] == place:

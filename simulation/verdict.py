@@ -8,7 +8,7 @@ from simulation.history import StepRow, TaskRow
 from simulation.people import People
 from simulation.programs import SETTLING_NAME
 from simulation.replays import Replays
-from simulation.services import Account, Service
+from simulation.services import Account, SimulatedService
 from simulation.world import World
 from stepward.model.states import TASK_ENDS, StepKind, TaskState
 from stepward.store.contract import ClientStore
@@ -21,7 +21,7 @@ BY_PEOPLE = frozenset({"desk.ask"})
 WITH_UNDO = frozenset({"pay.charge", "ship.send", "mail.post", "lab.act"})
 
 
-class Verdict:
+class SeedVerdict:
     """Compares the end of a run with what really happened."""
 
     def __init__(self, world: World, people: People) -> None:
@@ -67,8 +67,8 @@ class Verdict:
             if alert.kind in BUGS:
                 self._trace.violated("bug", f"task {task.id} is in error: {alert.kind}: {alert.message}")
 
-    def _accounts(self) -> dict[str, list[tuple[StepRow, Service, Account]]]:
-        found: dict[str, list[tuple[StepRow, Service, Account]]] = {}
+    def _accounts(self) -> dict[str, list[tuple[StepRow, SimulatedService, Account]]]:
+        found: dict[str, list[tuple[StepRow, SimulatedService, Account]]] = {}
         for service in (*self._world.services.values(), self._world.lab):
             for key, account in service.accounts.items():
                 known = self._mirror.keys.get(key)
@@ -80,7 +80,7 @@ class Verdict:
                     found.setdefault(step.task, []).append((step, service, account))
         return found
 
-    def _taken_back(self, task: TaskRow, accounts: list[tuple[StepRow, Service, Account]]) -> None:
+    def _taken_back(self, task: TaskRow, accounts: list[tuple[StepRow, SimulatedService, Account]]) -> None:
         doubted = self._doubted(task)
         for step, service, account in accounts:
             is_settled = task.workflow == SETTLING_NAME and step.run < task.run
@@ -105,7 +105,7 @@ class Verdict:
         undo = self._mirror.steps.get((step.task, step.run, step.key + "~undo"))
         return step.state == "undone" or (undo is not None and undo.state == "completed")
 
-    def _done(self, task: TaskRow, accounts: list[tuple[StepRow, Service, Account]]) -> None:
+    def _done(self, task: TaskRow, accounts: list[tuple[StepRow, SimulatedService, Account]]) -> None:
         for step in self._mirror.steps_of(task.uid):
             if step.state in ("running", "to_repeat", "not_started") and step.run == task.run:
                 self._trace.violated("S12", f"{task.id} is processed and {step.key} is {step.state}")

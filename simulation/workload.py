@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from simulation.approvals import approved
 from simulation.deployments import DEPLOYMENTS
-from simulation.services import Service
+from simulation.services import SimulatedService
 from stepward.agent.declaration import Agent
 from stepward.errors import StepFailed, Unrecoverable
 from stepward.model.action import current_caller
@@ -21,13 +21,13 @@ from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervis
 from stepward.workflow.definition import Workflow, step, workflow
 from stepward.workflow.functions import continue_as_new, current_task, side_effect, wait_for
 
-Plan = list[Any]
+WorkloadPlan = list[Any]
 
 
 class Surroundings(Protocol):
     """The world of the seed that runs."""
 
-    services: dict[str, Service]
+    services: dict[str, SimulatedService]
     flags: dict[str, bool]
     """Which flags are off; all others are on."""
 
@@ -162,7 +162,7 @@ OPERATIONS: dict[str, Callable[[int], Awaitable[Any]]] = {
 }
 
 
-async def follow(plan: Plan) -> Any:
+async def follow(plan: WorkloadPlan) -> Any:
     """Do what a plan says."""
     return await NODES[plan[0]](*plan[1:])
 
@@ -176,21 +176,21 @@ async def _operation(name: str, amount: int, catch: bool) -> Any:
         return f"failed: {error}"
 
 
-async def _sequence(*parts: Plan) -> list[Any]:
+async def _sequence(*parts: WorkloadPlan) -> list[Any]:
     return [await follow(part) for part in parts]
 
 
-async def _gather(*parts: Plan) -> list[Any]:
+async def _gather(*parts: WorkloadPlan) -> list[Any]:
     return list(await asyncio.gather(*(follow(part) for part in parts)))
 
 
-async def _group(*parts: Plan) -> list[Any]:
+async def _group(*parts: WorkloadPlan) -> list[Any]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(follow(part)) for part in parts]
     return [task.result() for task in tasks]
 
 
-async def _race(*parts: Plan) -> list[Any]:
+async def _race(*parts: WorkloadPlan) -> list[Any]:
     tasks = [asyncio.create_task(follow(part)) for part in parts]
     done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in pending:
@@ -199,7 +199,7 @@ async def _race(*parts: Plan) -> list[Any]:
     return [task.result() if task in done else "lost" for task in tasks]
 
 
-async def _timeout(seconds: float, part: Plan) -> Any:
+async def _timeout(seconds: float, part: WorkloadPlan) -> Any:
     try:
         async with asyncio.timeout(seconds):
             return await follow(part)
@@ -219,7 +219,7 @@ async def _signal(name: str, timeout: float | None) -> Any:
         return "no signal"
 
 
-async def _child(policy: str, part: Plan, catch: bool) -> Any:
+async def _child(policy: str, part: WorkloadPlan, catch: bool) -> Any:
     if not catch:
         return await WORKFLOWS[policy](part)
     try:
@@ -235,7 +235,7 @@ async def _value() -> int:
     return side_effect(lambda: _Here.world.value(task.uid))
 
 
-async def _guarded(part: Plan) -> Any:
+async def _guarded(part: WorkloadPlan) -> Any:
     try:
         return await follow(part)
     finally:
@@ -246,7 +246,7 @@ async def _bug() -> None:
     raise ValueError("a bug of the application")
 
 
-async def _flag(name: str, part: Plan, otherwise: Plan) -> Any:
+async def _flag(name: str, part: WorkloadPlan, otherwise: WorkloadPlan) -> Any:
     """Code that reads a flag as it runs, as no workflow may."""
     return await follow(part if _Here.world.flags.get(name, True) else otherwise)
 
@@ -264,7 +264,7 @@ async def _hang() -> None:
         _Here.world.hangs(current_task().uid)
 
 
-async def _endless(part: Plan, seconds: float) -> str:
+async def _endless(part: WorkloadPlan, seconds: float) -> str:
     await follow(part)
     try:
         await wait_for(ENOUGH, timeout=seconds)
@@ -273,7 +273,7 @@ async def _endless(part: Plan, seconds: float) -> str:
     return "enough"
 
 
-async def _again(part: Plan) -> None:
+async def _again(part: WorkloadPlan) -> None:
     continue_as_new(part)
 
 
@@ -318,13 +318,13 @@ POLICIES: dict[str, tuple[str | None, Supervision]] = {
 
 
 def _declared(
-    name: str, complete_by: str | None, supervision: Supervision, understood: Callable[[Plan], Plan]
-) -> Workflow[[Plan], Any]:
+    name: str, complete_by: str | None, supervision: Supervision, understood: Callable[[WorkloadPlan], WorkloadPlan]
+) -> Workflow[[WorkloadPlan], Any]:
     async def body(plan: list[Any]) -> Any:
         return await follow(understood(plan))
 
     declare: Any = workflow(name=name, complete_by=complete_by, supervision=supervision, undo="all runs")
-    declared: Workflow[[Plan], Any] = declare(body)
+    declared: Workflow[[WorkloadPlan], Any] = declare(body)
     return declared
 
 

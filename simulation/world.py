@@ -18,15 +18,15 @@ from simulation.approvals import Approvers, desk
 from simulation.clock import BOOTED_FOR
 from simulation.cut import WHOLE, Cut
 from simulation.history import Mirror, triggers
-from simulation.loop import Lane, SimulationLoop
+from simulation.loop import ProcessLane, SimulationLoop
 from simulation.messages import Network
 from simulation.pipelines import PIPELINES
-from simulation.process import Process, Work
+from simulation.process import ProcessWork, SimulatedProcess
 from simulation.programs import AGENT as LAB
 from simulation.programs import PROGRAM, SETTLING, lab
 from simulation.readers import Readership
 from simulation.rules import Rules
-from simulation.services import Service
+from simulation.services import SimulatedService
 from simulation.trace import HANG, Trace
 from stepward.agent.declaration import Agent
 from stepward.errors import StoreError
@@ -110,8 +110,8 @@ class World:
         self.flags: dict[str, bool] = {}
         self.registry = self.registry_of(RIGHT)
         self._approvers = Approvers(self.aside, self.mirror, self.trace)
-        self.processes: dict[str, Process] = {}
-        self.office = Process(self, "office", None)
+        self.processes: dict[str, SimulatedProcess] = {}
+        self.office = SimulatedProcess(self, "office", None)
         """Where clients and operators sit; it never dies."""
         self._starts: Counter[str] = Counter()
         self._edge = random.Random(f"{seed}/edge")
@@ -147,15 +147,15 @@ class World:
         rows = self._inspector.execute("select key from simulated_booking") if self._inspector else ()
         return [key for (key,) in rows]
 
-    def start(self, name: str, roles: Roles | None, work: Work | None = None) -> Process:
+    def start(self, name: str, roles: Roles | None, work: ProcessWork | None = None) -> SimulatedProcess:
         """Start a process, for the first time or again."""
         self._starts[name] += 1
-        process = self.processes[name] = Process(self, f"{name}.{self._starts[name]}", roles, work)
+        process = self.processes[name] = SimulatedProcess(self, f"{name}.{self._starts[name]}", roles, work)
         self.trace.note("start", process.name)
         process.start()
         return process
 
-    def died(self, process: Process) -> None:
+    def died(self, process: SimulatedProcess) -> None:
         """A process is gone; another start follows after a while."""
         process.kill()
         name = process.name.partition(".")[0]
@@ -203,7 +203,7 @@ class World:
         self.loop.stall(seconds)
         process.die()
 
-    def _check_hangs(self, task: str, process: Process, seconds: float) -> None:
+    def _check_hangs(self, task: str, process: SimulatedProcess, seconds: float) -> None:
         """S34: code that hangs takes few processes down, until an operator has it tried again."""
         self.trace.fault(HANG, process.name, task, seconds)
         self.hung[task] += 1
@@ -213,12 +213,12 @@ class World:
             self.trace.violated("S34", f"{task} hung {self.hung[task]} times")
         self.uncounted[task] += 1
 
-    def _count_hang(self, process: Process, task: str) -> None:
+    def _count_hang(self, process: SimulatedProcess, task: str) -> None:
         self.uncounted[task] -= 1
         if not process.dead:
             self.office.run(self._counted(process, task))
 
-    async def _counted(self, process: Process, task: str) -> None:
+    async def _counted(self, process: SimulatedProcess, task: str) -> None:
         """What the thread does that watches a loop; a hang that it cannot count is none for the task."""
         instances = process.instances
         try:
@@ -229,7 +229,7 @@ class World:
         else:
             self.trace.note("hang counted", process.name, task, count)
 
-    def escaped(self, lane: Lane, error: BaseException) -> None:
+    def escaped(self, lane: ProcessLane, error: BaseException) -> None:
         """What is meant to end a process reached the loop of one."""
         self.trace.violated("S34", f"{type(error).__name__} of the application's code ended {lane.name}")
 
@@ -284,7 +284,7 @@ class World:
         finally:
             self.people_to_come -= 1
 
-    def _restart(self, name: str, process: Process) -> None:
+    def _restart(self, name: str, process: SimulatedProcess) -> None:
         if self.processes.get(name) is process:
             self.start(name, process.roles, process.work)
 
@@ -310,8 +310,8 @@ class World:
             retention=None,
         )
 
-    def _service(self, name: str) -> Service:
-        return Service(
+    def _service(self, name: str) -> SimulatedService:
+        return SimulatedService(
             name,
             dedupes=name != "mail",
             loop=self.loop,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import FROM, SETTLED, TOLD, Verb, judge
+from stepward.model.directives import FROM, SETTLED, TOLD, DirectiveVerb, judge
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TASK_MOVES, TaskState
 
@@ -18,9 +18,9 @@ def task(state: TaskState, owner: str | None = None, **fields: object) -> Task:
     return made
 
 
-@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("verb", DirectiveVerb)
 @pytest.mark.parametrize("state", TaskState)
-def test_a_free_task_goes_only_where_the_model_lets_it(verb: Verb, state: TaskState) -> None:
+def test_a_free_task_goes_only_where_the_model_lets_it(verb: DirectiveVerb, state: TaskState) -> None:
     if state not in FROM[verb] | SETTLED.get(verb, frozenset()):
         with pytest.raises(IllegalTransition, match=f"{verb} of task order-1: expected .*found it {state}"):
             judge(verb, task(state))
@@ -30,9 +30,9 @@ def test_a_free_task_goes_only_where_the_model_lets_it(verb: Verb, state: TaskSt
     assert verdict.after is state or verdict.after in TASK_MOVES[state]
 
 
-@pytest.mark.parametrize("verb", Verb)
+@pytest.mark.parametrize("verb", DirectiveVerb)
 @pytest.mark.parametrize("state", OWNED)
-def test_an_owned_task_is_moved_by_its_owner_alone(verb: Verb, state: TaskState) -> None:
+def test_an_owned_task_is_moved_by_its_owner_alone(verb: DirectiveVerb, state: TaskState) -> None:
     owned = task(state, "s1")
     if state in SETTLED.get(verb, frozenset()):
         assert judge(verb, owned).after is state

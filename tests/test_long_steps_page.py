@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from stepward.model.current import PROGRESS_BYTES, CurrentStep
-from stepward.store.contract import Reason
+from stepward.store.contract import RefusalReason
 
 PAGE = (Path(__file__).parents[1] / "docs" / "long-steps.md").read_text(encoding="utf-8")
 
@@ -22,7 +22,7 @@ def test_its_code_can_be_read() -> None:
 def test_it_names_every_reason_why_a_completion_is_refused() -> None:
     table = PAGE.partition("| `reason` | the token |")[2].partition("\n\n")[0]
     named = {reason for line in table.splitlines() for reason in re.findall(r"`(\w+)`", line.partition(" | ")[0])}
-    assert named == {reason.value for reason in Reason}
+    assert named == {reason.value for reason in RefusalReason}
 
 
 def test_what_it_names_of_the_current_step_is_there() -> None:

@@ -18,7 +18,7 @@ from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.model.messages.tokens import read_token
 from stepward.nesting import is_deeper
 from stepward.observers.webhook import FINAL
-from stepward.outbox.entry import Row, read
+from stepward.outbox.entry import OutboxRow, read
 from stepward.payload import DEPTH, check_size
 from stepward.transport.queues.response_log import unpacked
 from stepward.transport.wire.capacity import decode_capacity
@@ -99,7 +99,7 @@ ENTRANCES: dict[str, tuple[Callable[[bytes], object], float]] = {
     "answer of an HTTP service": (told, LOOKED_AT),
     "Retry-After": (lambda data: retry_after({"Retry-After": data.decode("latin1")}, 0.0), SPLIT),
     "answer to a webhook": (FINAL.match, LOOKED_AT),
-    "outbox row": (lambda data: read(Row(1, b"1", data), limit=2 * SIZE), BUILT),
+    "outbox row": (lambda data: read(OutboxRow(1, b"1", data), limit=2 * SIZE), BUILT),
 }
 
 

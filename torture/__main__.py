@@ -16,7 +16,7 @@ from pathlib import Path
 from torture import report
 from torture.broker import KINDS, chosen
 from torture.cluster import clustered
-from torture.run import Plan, torture
+from torture.run import TorturePlan, torture
 
 MINUTE = 60.0
 LONGEST_SEED = 18
@@ -47,7 +47,7 @@ def main() -> int:
     return 0
 
 
-def _plan() -> Plan:
+def _plan() -> TorturePlan:
     """What the command line asks for; raises ValueError, in words."""
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--minutes", default="10", help="how long faults are brought about; 10 unless given")
@@ -56,7 +56,7 @@ def _plan() -> Plan:
     given = parser.parse_args()
     seed = int(time.time()) if given.seed is None else _seed(given.seed)
     transport = chosen(seed) if given.transport is None else _transport(given.transport)
-    return Plan(seconds=_minutes(given.minutes) * MINUTE, seed=seed, transport=transport)
+    return TorturePlan(seconds=_minutes(given.minutes) * MINUTE, seed=seed, transport=transport)
 
 
 def _transport(text: str) -> str:

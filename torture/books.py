@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from stepward import StatusEvent
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
-from torture.cluster import SCHEMA, Cluster
+from torture.cluster import SCHEMA, PostgresPair
 from torture.intruder import STOLEN, Intrusion
-from torture.ledger import Call, Entry
+from torture.ledger import LedgerCall, LedgerEntry
 from torture.load import Load
 from torture.migrations import Migration, Standing
 from torture.snapshots import Snapshot
@@ -23,7 +23,7 @@ from torture.trespass import Trespass
 T = TypeVar("T", bound=Struct)
 
 
-class TaskRow(Struct):
+class RecordedTask(Struct):
     """A task, as far as it is judged."""
 
     id: str
@@ -39,7 +39,7 @@ class TaskRow(Struct):
     """What nobody has read of its inbox."""
 
 
-class StepRow(Struct):
+class RecordedStep(Struct):
     """A step, as far as it is judged."""
 
     task: str
@@ -56,7 +56,7 @@ class StepRow(Struct):
     """Whether the Agent's answer was recorded; a step in doubt is undone without one."""
 
 
-class AlertRow(Struct):
+class RecordedAlert(Struct):
     """An alert."""
 
     kind: str
@@ -64,7 +64,7 @@ class AlertRow(Struct):
     message: str
 
 
-class Decision(Struct):
+class RecordedDecision(Struct):
     """A decision of a Supervisor on one attempt of a step."""
 
     act: str
@@ -74,7 +74,7 @@ class Decision(Struct):
     attempt: int
 
 
-class Heard(Struct):
+class HeardEvent(Struct):
     """A status event as its reader had it."""
 
     id: str
@@ -84,18 +84,18 @@ class Heard(Struct):
     step: str | None = None
 
 
-class Books(Struct, kw_only=True):
+class Records(Struct, kw_only=True):
     """All of it."""
 
     submitted: dict[str, str]
     posted: dict[str, str]
-    tasks: list[TaskRow]
-    steps: list[StepRow]
-    alerts: list[AlertRow]
-    decisions: list[Decision]
-    entries: list[Entry]
-    calls: list[Call]
-    heard: list[Heard]
+    tasks: list[RecordedTask]
+    steps: list[RecordedStep]
+    alerts: list[RecordedAlert]
+    decisions: list[RecordedDecision]
+    entries: list[LedgerEntry]
+    calls: list[LedgerCall]
+    heard: list[HeardEvent]
     booked: list[str]
     """Tasks for which a row was written in the transaction of a step."""
     placed: list[str]
@@ -119,7 +119,7 @@ class Books(Struct, kw_only=True):
     """How far the store's tables are."""
     stolen: list[str] = []
     """Steps whose result is one that the narrow login made up."""
-    beside: Books | None = None
+    beside: Records | None = None
     """Those of the second application, under the same name at the same broker."""
 
 
@@ -150,24 +150,26 @@ select task || '/' || run || '/' || key from {SCHEMA}.step where convert_from(ou
 NEXT_AT = f"select next_at from {SCHEMA}.schedule"
 
 
-async def next_nominal(cluster: Cluster) -> float:
+async def next_nominal(cluster: PostgresPair) -> float:
     """The next nominal time of the schedule."""
     return float((await cluster.rows(NEXT_AT))[0][0])
 
 
-async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], first: float) -> Books:
+async def gather(cluster: PostgresPair, load: Load, ledger: dict[str, list[Any]], first: float) -> Records:
     """The books of a run that is over; ``first`` is the first nominal time of its schedule."""
-    entry_fields, call_fields = Entry.__struct_fields__, Call.__struct_fields__
-    return Books(
+    entry_fields, call_fields = LedgerEntry.__struct_fields__, LedgerCall.__struct_fields__
+    return Records(
         submitted=load.submitted,
         posted=load.posted,
-        tasks=await _rows(cluster, TASKS, TaskRow),
-        steps=await _rows(cluster, STEPS, StepRow),
-        alerts=await _rows(cluster, ALERTS, AlertRow),
-        decisions=await _rows(cluster, DECISIONS, Decision),
-        entries=msgspec.convert([dict(zip(entry_fields, row, strict=True)) for row in ledger["entries"]], list[Entry]),
+        tasks=await _rows(cluster, TASKS, RecordedTask),
+        steps=await _rows(cluster, STEPS, RecordedStep),
+        alerts=await _rows(cluster, ALERTS, RecordedAlert),
+        decisions=await _rows(cluster, DECISIONS, RecordedDecision),
+        entries=msgspec.convert(
+            [dict(zip(entry_fields, row, strict=True)) for row in ledger["entries"]], list[LedgerEntry]
+        ),
         calls=msgspec.convert(
-            [dict(zip(call_fields, row, strict=True)) for row in ledger["calls"]], list[Call], strict=False
+            [dict(zip(call_fields, row, strict=True)) for row in ledger["calls"]], list[LedgerCall], strict=False
         ),
         heard=[_heard(event) for event in load.heard],
         booked=await _column(cluster, "select task from booked"),
@@ -182,15 +184,15 @@ async def gather(cluster: Cluster, load: Load, ledger: dict[str, list[Any]], fir
     )
 
 
-async def _rows(cluster: Cluster, sql: str, kind: type[T]) -> list[T]:
+async def _rows(cluster: PostgresPair, sql: str, kind: type[T]) -> list[T]:
     return [msgspec.convert(dict(row), kind) for row in await cluster.rows(sql)]
 
 
-async def _column(cluster: Cluster, sql: str) -> list[Any]:
+async def _column(cluster: PostgresPair, sql: str) -> list[Any]:
     return [row[0] for row in await cluster.rows(sql)]
 
 
-async def _unchained(cluster: Cluster) -> int:
+async def _unchained(cluster: PostgresPair) -> int:
     last, broken = FIRST_HASH, 0
     for *values, found in await cluster.rows(CHAIN):
         broken += linked(last, tuple(values)) != found
@@ -198,5 +200,5 @@ async def _unchained(cluster: Cluster) -> int:
     return broken
 
 
-def _heard(event: StatusEvent) -> Heard:
-    return Heard(event.id, event.type, event.subject, event.sequence, event.data.get("step"))
+def _heard(event: StatusEvent) -> HeardEvent:
+    return HeardEvent(event.id, event.type, event.subject, event.sequence, event.data.get("step"))

@@ -28,7 +28,7 @@ PASSWORDS = {NARROW: "SECRET-2", ALL: "SECRET-ALL"}
 SALT = b"salt"
 
 
-class Broker(Protocol):
+class TorturedBroker(Protocol):
     """A broker with two logins."""
 
     kind: str
@@ -42,10 +42,10 @@ class Broker(Protocol):
         ...
 
 
-class NatsBroker:
+class TorturedNats:
     kind = "nats"
 
-    def __init__(self, node: nats.Node) -> None:
+    def __init__(self, node: nats.NatsNode) -> None:
         self._node = node
 
     def address(self, user: str = ALL, prefix: str = "") -> str:
@@ -70,10 +70,10 @@ class NatsBroker:
         return found
 
 
-class RabbitBroker:
+class TorturedRabbit:
     kind = "rabbitmq"
 
-    def __init__(self, server: rabbitmq.Server) -> None:
+    def __init__(self, server: rabbitmq.RabbitServer) -> None:
         self._server = server
 
     def address(self, user: str = ALL, prefix: str = "") -> str:
@@ -103,15 +103,15 @@ def chosen(seed: int) -> str:
 
 
 @contextmanager
-def brokering(kind: str) -> Iterator[Broker | None]:
+def brokering(kind: str) -> Iterator[TorturedBroker | None]:
     """A new broker of that kind, begun and gone with the block; for ``store`` none is needed."""
     if kind == "nats":
         with nats.running(users=_users()) as node:
-            yield NatsBroker(node)
+            yield TorturedNats(node)
     elif kind == "rabbitmq":
         settings = "load_definitions = {folder}/definitions.json\n"
         with rabbitmq.running(settings=settings, files={"definitions.json": _definitions()}) as server:
-            yield RabbitBroker(server)
+            yield TorturedRabbit(server)
     else:
         yield None
 

@@ -10,8 +10,8 @@ import asyncpg
 
 from servers.clocks import LIBRARIES
 from torture.clocks import RATES, STEPS
-from torture.cluster import Cluster
-from torture.faults import Chaos, Faults
+from torture.cluster import PostgresPair
+from torture.faults import Chaos, TortureFaults
 from torture.witness import Witness
 
 ROLES = ("scheduler", "agent", "supervisor", "submission")
@@ -27,7 +27,7 @@ BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 class ClockFaults:
     """Moves clocks. A server's goes ahead for good, or back for some seconds: until then what is due waits."""
 
-    def __init__(self, cluster: Cluster, faults: Faults, witness: Witness, chance: random.Random) -> None:
+    def __init__(self, cluster: PostgresPair, faults: TortureFaults, witness: Witness, chance: random.Random) -> None:
         self._cluster = cluster
         self._faults = faults
         self._witness = witness

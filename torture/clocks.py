@@ -16,7 +16,7 @@ RATES = (0.9, 1.1)
 RIGHT = 1.0
 
 
-class Clock:
+class ShiftedClock:
     """The wall clock of one process and its children; it runs right until it is moved."""
 
     def __init__(self, folder: Path) -> None:

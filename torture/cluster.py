@@ -15,7 +15,7 @@ import asyncpg
 
 from servers.postgres import Pair, paired
 from servers.postgres.server import Server
-from torture.clocks import RIGHT, Clock
+from torture.clocks import RIGHT, ShiftedClock
 
 SETTINGS = {"max_connections": "250"}
 SCHEMA = "stepward_torture"
@@ -29,10 +29,10 @@ SESSIONS = "backend_type = 'client backend' and application_name ~ '^(shared )?s
 BEGAN = "select extract(epoch from pg_postmaster_start_time())"
 
 
-class Cluster:
+class PostgresPair:
     """A pair, a connection to whichever server is the primary, and the clocks of both."""
 
-    def __init__(self, pair: Pair, clocks: dict[int, Clock], database: str = "postgres") -> None:
+    def __init__(self, pair: Pair, clocks: dict[int, ShiftedClock], database: str = "postgres") -> None:
         self.pair = pair
         self.times: list[tuple[float, float, float]] = []
         """How the primary's clock went: from when on, how far ahead, and how fast."""
@@ -46,9 +46,9 @@ class Cluster:
         """Of the database, on whichever server is the primary."""
         return self.pair.address(self._database)
 
-    def other(self, database: str) -> Cluster:
+    def other(self, database: str) -> PostgresPair:
         """Another database on the same servers."""
-        other = Cluster(self.pair, self._clocks, database)
+        other = PostgresPair(self.pair, self._clocks, database)
         other.times = self.times
         return other
 
@@ -93,7 +93,7 @@ class Cluster:
         await self._has_begun(self.pair.standby)
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> ShiftedClock:
         """The primary's."""
         return self._clocks[self.pair.primary.port]
 
@@ -151,13 +151,13 @@ def _children(pid: int) -> list[int]:
 
 
 @contextmanager
-def clustered() -> Iterator[Cluster]:
+def clustered() -> Iterator[PostgresPair]:
     """A new pair whose clocks can be moved, begun and gone with the block."""
-    clocks: dict[int, Clock] = {}
+    clocks: dict[int, ShiftedClock] = {}
 
     def give(server: Server) -> None:
-        clocks[server.port] = Clock(server.folder.parent / f"{server.folder.name}-clock")
+        clocks[server.port] = ShiftedClock(server.folder.parent / f"{server.folder.name}-clock")
         server.environment = clocks[server.port].environment
 
     with paired(settings=SETTINGS, prepare=give) as pair:
-        yield Cluster(pair, clocks)
+        yield PostgresPair(pair, clocks)

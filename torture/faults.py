@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from torture.cluster import Cluster
-from torture.keeper import Actor
+from torture.cluster import PostgresPair
+from torture.keeper import KeptActor
 from torture.witness import PAST_LEASE, Witness
 
 PAUSE_SECONDS = (0.3, 2.0)
@@ -40,10 +40,12 @@ class Chaos(NamedTuple):
     """Whether others strike meanwhile; one of the kind at a time."""
 
 
-class Faults:
+class TortureFaults:
     """Strikes, one or two at a time, until told to stop."""
 
-    def __init__(self, cluster: Cluster, actors: Sequence[Actor], witness: Witness, chance: random.Random) -> None:
+    def __init__(
+        self, cluster: PostgresPair, actors: Sequence[KeptActor], witness: Witness, chance: random.Random
+    ) -> None:
         self._cluster = cluster
         self._actors = actors
         self._witness = witness
@@ -51,7 +53,7 @@ class Faults:
         self._taken: set[str] = set()
         self._striking: asyncio.Future[list[None]] | None = None
         self._chaos: dict[str, Chaos] = {}
-        self._lasting: dict[str, asyncio.Task[None]] = {}
+        self._reconnecting: dict[str, asyncio.Task[None]] = {}
         self.weights: dict[str, int] = dict(WEIGHTS)
         self.alone = asyncio.Lock()
         """Held by what is done to both servers."""
@@ -90,8 +92,8 @@ class Faults:
     async def strike(self, name: str) -> None:
         """Bring one fault about, or begin one that lasts."""
         if name in self._chaos and self._chaos[name].lasts:
-            if name not in self._lasting or self._lasting[name].done():
-                self._lasting[name] = asyncio.create_task(self._bring_about(name))
+            if name not in self._reconnecting or self._reconnecting[name].done():
+                self._reconnecting[name] = asyncio.create_task(self._bring_about(name))
             return
         await self._bring_about(name)
 
@@ -99,11 +101,11 @@ class Faults:
         """Wait until whatever still goes on is over."""
         if self._striking is not None:
             await self._striking
-        await asyncio.gather(*self._lasting.values())
+        await asyncio.gather(*self._reconnecting.values())
 
-    async def victim(self, role: str) -> tuple[Actor | None, bool]:
+    async def victim(self, role: str) -> tuple[KeptActor | None, bool]:
         """A process of that role, one at work if one is found in time."""
-        able: Sequence[Actor] = []
+        able: Sequence[KeptActor] = []
         for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
             able = [a for a in self._actors if a.role == role and a.is_ready and a.name not in self._taken]
             for actor in self._chance.sample(able, len(able)):
@@ -149,13 +151,13 @@ class Faults:
         finally:
             self._taken.discard(victim.name)
 
-    async def _on(self, verb: str, victim: Actor) -> bool:
+    async def _on(self, verb: str, victim: KeptActor) -> bool:
         if verb == "pause":
             return await self._pause(victim)
         victim.signal(signal.SIGKILL if verb == "kill" else signal.SIGTERM)
         return True
 
-    async def _pause(self, victim: Actor) -> bool:
+    async def _pause(self, victim: KeptActor) -> bool:
         """Stop it until its lease is over; nothing is delivered if others still take it for alive."""
         pid = victim.pid
         victim.signal(signal.SIGSTOP)

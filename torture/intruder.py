@@ -11,10 +11,10 @@ from functools import partial
 import asyncpg
 from msgspec import Struct
 
-from torture.broker import APPLICATION, NARROW, Broker
-from torture.cluster import SCHEMA, Cluster
-from torture.faults import Chaos, Faults
-from torture.narrow import BROKEN, OWN, Event, Narrow, narrow
+from torture.broker import APPLICATION, NARROW, TorturedBroker
+from torture.cluster import SCHEMA, PostgresPair
+from torture.faults import Chaos, TortureFaults
+from torture.narrow import BROKEN, OWN, Narrow, WireEventFields, narrow
 
 STOLEN = "stolen"
 """What its replies say was done."""
@@ -33,7 +33,7 @@ ENDED = f"select count(*) from {SCHEMA}.step where key like 'service.%' and stat
 OVER = f"""
 select count(*) from {SCHEMA}.step where task = $1 and run = $2 and key = $3 and finished_at is not null
 """
-REQUEST: Event = {
+REQUEST: WireEventFields = {
     "type": "stepward.request",
     "source": f"/stepward/{APPLICATION}",
     "subject": "nobody",
@@ -49,7 +49,7 @@ REQUEST: Event = {
 NO_PROOF, WRONG_PROOF = None, "0" * 32
 BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, *BROKEN)
 
-Act = Callable[[Narrow], Awaitable[bool]]
+Misdeed = Callable[[Narrow], Awaitable[bool]]
 
 
 class Intrusion(Struct):
@@ -63,12 +63,14 @@ class Intrusion(Struct):
 class Intruder:
     """Misbehaves while nothing is done to the servers, so that what stops has stopped by it."""
 
-    def __init__(self, cluster: Cluster, broker: Broker, faults: Faults, chance: random.Random) -> None:
+    def __init__(
+        self, cluster: PostgresPair, broker: TorturedBroker, faults: TortureFaults, chance: random.Random
+    ) -> None:
         self._cluster = cluster
         self._broker = broker
         self._faults = faults
         self._chance = chance
-        self._kept: list[Event] = []
+        self._kept: list[WireEventFields] = []
         """Genuine requests that it took and never answered."""
         self.done: list[Intrusion] = []
 
@@ -77,7 +79,7 @@ class Intruder:
         acts = {"takes": self._take, "floods": self._flood, "forges": self._forge, "replays": self._replay}
         return {f"narrow login {name}": Chaos(2, partial(self._misbehave, name, act)) for name, act in acts.items()}
 
-    async def _misbehave(self, kind: str, act: Act) -> bool:
+    async def _misbehave(self, kind: str, act: Misdeed) -> bool:
         """Delivered if it did what it wanted, and others worked on."""
         async with self._faults.alone:
             try:
@@ -101,7 +103,7 @@ class Intruder:
         return int((await self._cluster.rows(ENDED))[0][0])
 
     async def _take(self, login: Narrow) -> bool:
-        taken: list[Event] = []
+        taken: list[WireEventFields] = []
         for _ in range(ROUNDS):
             taken += await login.take(TAKEN)
         self._kept += taken
@@ -145,7 +147,9 @@ class Intruder:
                     await login.put(event["replyto"], forged)
         return over > 0
 
-    def _forged(self, task: str, run: int, key: str, attempt: int, proof: str | None, *, own: bool = False) -> Event:
+    def _forged(
+        self, task: str, run: int, key: str, attempt: int, proof: str | None, *, own: bool = False
+    ) -> WireEventFields:
         agent = NARROW if own else self._chance.choice([NARROW, "service"])
         known = {"store": self._kept[-1]["store"]} if self._kept else {}
         if proof is not None:

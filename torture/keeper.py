@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from servers.ports import free_port
-from torture.clocks import Clock
+from torture.clocks import ShiftedClock
 
 ROOT = Path(__file__).parents[1]
 READY = b"Ready"
@@ -23,7 +23,7 @@ OURS = frozenset({-signal.SIGKILL, -signal.SIGTERM, 0, 128 + signal.SIGTERM})
 """How a process ends that was told to."""
 
 
-class Actor:
+class KeptActor:
     """A place for one process, and the process that holds it now."""
 
     def __init__(self, role: str, number: int, folder: Path, variables: Mapping[str, str]) -> None:
@@ -33,7 +33,7 @@ class Actor:
         self.lives = 0
         self._folder = folder
         self._variables = variables
-        self.clock = Clock(folder / f"{self.name}-clock")
+        self.clock = ShiftedClock(folder / f"{self.name}-clock")
         """That of its host: others come after it dies, and find the clock as it was."""
         self._process: asyncio.subprocess.Process | None = None
         self._told_to_end = False
@@ -106,7 +106,7 @@ class Actor:
         return self._folder / f"{self.name}.{self.lives}.log"
 
 
-class Keeper:
+class ProcessKeeper:
     """All processes of the application, and the ledger's."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str], counts: Mapping[str, int]) -> None:
@@ -118,7 +118,7 @@ class Keeper:
         self._keeping: asyncio.Task[None] | None = None
         variables = {**variables, "TORTURE_LEDGER": self.ledger_url}
         places = [(role, number) for role, count in counts.items() for number in range(1, count + 1)]
-        self.actors: Sequence[Actor] = [Actor(role, number, folder, variables) for role, number in places]
+        self.actors: Sequence[KeptActor] = [KeptActor(role, number, folder, variables) for role, number in places]
 
     async def start(self) -> None:
         """Start everything and wait until all are at work."""

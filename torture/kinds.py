@@ -11,7 +11,7 @@ Stages = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FaultKind:
     """What is asked of the tasks of one workflow."""
 
     end: TaskState
@@ -27,21 +27,21 @@ class Kind:
 
 
 KINDS = {
-    "plain": Kind(TaskState.PROCESSED, (("a",), ("b",), ("c",)), 4, posted=True),
-    "parallel": Kind(TaskState.PROCESSED, (("a",), ("b", "c", "d"), ("e",)), 3, posted=True),
-    "refused": Kind(TaskState.UNDONE, (("a",), ("b",), ("c",)), 3, posted=True),
-    "broken": Kind(TaskState.UNDONE, (("a",), ("b", "c")), 2, posted=True),
-    "slow": Kind(TaskState.PROCESSED, (("a",), ("hang",), ("c",)), 2, posted=True),
-    "unanswered": Kind(TaskState.PROCESSED, (("a",), ("lose",), ("c",)), 2, posted=True),
-    "parent": Kind(TaskState.PROCESSED, (("a",), ("b",)), 2, posted=True),
-    "child": Kind(TaskState.PROCESSED, (("d",), ("e",))),
-    "booking": Kind(TaskState.PROCESSED, (("a",), ("b",)), 4, posted=True, booked=True),
-    "timed": Kind(TaskState.PROCESSED, (("a",), ("b",)), 2, posted=True),
-    "asked": Kind(TaskState.PROCESSED, (("a",), ("b",)), 2),
-    "withdrawn": Kind(TaskState.CANCELLED, (("a",), ("b",), ("c",)), 2, is_whole=False),
-    "returned": Kind(TaskState.UNDONE, (("a",), ("b",), ("c",)), 2),
-    "stuck": Kind(TaskState.ERROR, (("a",),), 1, posted=True),
-    "visiting": Kind(TaskState.PROCESSED, (("a",), ("v",), ("b",)), 4, posted=True),
-    "tick": Kind(TaskState.PROCESSED, (("a",),)),
+    "plain": FaultKind(TaskState.PROCESSED, (("a",), ("b",), ("c",)), 4, posted=True),
+    "parallel": FaultKind(TaskState.PROCESSED, (("a",), ("b", "c", "d"), ("e",)), 3, posted=True),
+    "refused": FaultKind(TaskState.UNDONE, (("a",), ("b",), ("c",)), 3, posted=True),
+    "broken": FaultKind(TaskState.UNDONE, (("a",), ("b", "c")), 2, posted=True),
+    "slow": FaultKind(TaskState.PROCESSED, (("a",), ("hang",), ("c",)), 2, posted=True),
+    "unanswered": FaultKind(TaskState.PROCESSED, (("a",), ("lose",), ("c",)), 2, posted=True),
+    "parent": FaultKind(TaskState.PROCESSED, (("a",), ("b",)), 2, posted=True),
+    "child": FaultKind(TaskState.PROCESSED, (("d",), ("e",))),
+    "booking": FaultKind(TaskState.PROCESSED, (("a",), ("b",)), 4, posted=True, booked=True),
+    "timed": FaultKind(TaskState.PROCESSED, (("a",), ("b",)), 2, posted=True),
+    "asked": FaultKind(TaskState.PROCESSED, (("a",), ("b",)), 2),
+    "withdrawn": FaultKind(TaskState.CANCELLED, (("a",), ("b",), ("c",)), 2, is_whole=False),
+    "returned": FaultKind(TaskState.UNDONE, (("a",), ("b",), ("c",)), 2),
+    "stuck": FaultKind(TaskState.ERROR, (("a",),), 1, posted=True),
+    "visiting": FaultKind(TaskState.PROCESSED, (("a",), ("v",), ("b",)), 4, posted=True),
+    "tick": FaultKind(TaskState.PROCESSED, (("a",),)),
 }
 """By the name of the workflow."""

@@ -26,7 +26,7 @@ create index call_pid on call (pid, at);
 """
 
 
-class Entry(Struct):
+class LedgerEntry(Struct):
     """One effect, in the order of all; ``calls`` counts how often it was asked for under its key."""
 
     number: int
@@ -37,7 +37,7 @@ class Entry(Struct):
     calls: int
 
 
-class Call(Struct):
+class LedgerCall(Struct):
     """A request as it came, with the instant by which its attempt was to be over."""
 
     at: float
@@ -48,7 +48,7 @@ class Call(Struct):
     """Whether its effect stands; False: its undo had come before."""
 
 
-class Ledger:
+class EffectLedger:
     """The service's book, durable with every answer."""
 
     def __init__(self, path: str) -> None:
@@ -98,7 +98,7 @@ class Ledger:
         return self._connection
 
 
-def application(ledger: Ledger) -> Starlette:
+def application(ledger: EffectLedger) -> Starlette:
     """The service over a book."""
 
     async def do(request: Request) -> JSONResponse:
@@ -134,7 +134,9 @@ def _call(request: Request, body: dict[str, Any]) -> tuple[float, int]:
 
 def main(path: str, port: str) -> None:
     """Serve until ended."""
-    uvicorn.run(application(Ledger(path)), host="127.0.0.1", port=int(port), log_level="warning", access_log=False)
+    uvicorn.run(
+        application(EffectLedger(path)), host="127.0.0.1", port=int(port), log_level="warning", access_log=False
+    )
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from pathlib import Path
 import asyncpg
 from msgspec import Struct
 
-from torture.cluster import SCHEMA, Cluster
-from torture.faults import Chaos, Faults
+from torture.cluster import SCHEMA, PostgresPair
+from torture.faults import Chaos, TortureFaults
 from torture.keeper import ROOT
 from torture.snapshots import Snapshots
 from torture.versions import Known
@@ -65,8 +65,8 @@ class Migrations:
 
     def __init__(
         self,
-        cluster: Cluster,
-        faults: Faults,
+        cluster: PostgresPair,
+        faults: TortureFaults,
         snapshots: Snapshots,
         known: Known,
         variables: Mapping[str, str],
@@ -198,7 +198,7 @@ class Migrations:
         return self._count
 
 
-async def standing(cluster: Cluster, known: Known) -> Standing:
+async def standing(cluster: PostgresPair, known: Known) -> Standing:
     """How far the tables are."""
     version, parts, unfinished = (await cluster.rows(STANDING))[0]
     return Standing(known.version, version, parts, unfinished)

@@ -16,7 +16,7 @@ from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from torture.broker import APPLICATION, NARROW, Broker
+from torture.broker import APPLICATION, NARROW, TorturedBroker
 
 ROOT = f"stepward.{APPLICATION}"
 STREAM = f"STEPWARD_{APPLICATION}"
@@ -33,21 +33,21 @@ FORBIDDEN = (
 )
 """Where it may not write at NATS."""
 
-Event = dict[str, Any]
+WireEventFields = dict[str, Any]
 
 
 class Narrow(Protocol):
     """One connection with that login."""
 
-    async def put(self, queue: str, event: Event) -> None:
+    async def put(self, queue: str, event: WireEventFields) -> None:
         """Write to a queue that it may write to."""
         ...
 
-    async def take(self, count: int) -> list[Event]:
+    async def take(self, count: int) -> list[WireEventFields]:
         """Up to so many requests of its Agent; they are never acknowledged."""
         ...
 
-    async def trespass(self, event: Event) -> None:
+    async def trespass(self, event: WireEventFields) -> None:
         """Write where the broker lets nobody write with that login."""
         ...
 
@@ -56,16 +56,16 @@ class NatsNarrow:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def put(self, queue: str, event: Event) -> None:
+    async def put(self, queue: str, event: WireEventFields) -> None:
         await self._client.publish(f"{ROOT}.queue.{queue}", _body(event))
 
-    async def take(self, count: int) -> list[Event]:
+    async def take(self, count: int) -> list[WireEventFields]:
         inbox = self._client.new_inbox()
         heard = await self._client.subscribe(inbox)
         asked = {"batch": count, "expires": int(TAKE_SECONDS * 1e9)}
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.agents_{NARROW}"
         await self._client.publish(subject, json.dumps(asked).encode(), reply=inbox)
-        found: list[Event] = []
+        found: list[WireEventFields] = []
         try:
             while len(found) < count:
                 found += _events((await heard.next_msg(TAKE_SECONDS)).data)
@@ -73,7 +73,7 @@ class NatsNarrow:
             pass
         return found
 
-    async def trespass(self, event: Event) -> None:
+    async def trespass(self, event: WireEventFields) -> None:
         for subject in FORBIDDEN:
             await self._client.publish(subject, _body(event))
 
@@ -83,14 +83,14 @@ class RabbitNarrow:
         self._connection = connection
         self._channel = channel
 
-    async def put(self, queue: str, event: Event) -> None:
+    async def put(self, queue: str, event: WireEventFields) -> None:
         # To a queue that is gone there is no way.
         exchange = await self._channel.get_exchange(f"{ROOT}.queues", ensure=False)
         await exchange.publish(aio_pika.Message(_body(event)), queue, mandatory=False)
 
-    async def take(self, count: int) -> list[Event]:
+    async def take(self, count: int) -> list[WireEventFields]:
         queue = await self._channel.get_queue(f"{ROOT}.{OWN}", ensure=False)
-        found: list[Event] = []
+        found: list[WireEventFields] = []
 
         async def take(message: AbstractIncomingMessage) -> None:
             found.extend(_events(message.body))
@@ -103,7 +103,7 @@ class RabbitNarrow:
         await queue.cancel(consumer)
         return found
 
-    async def trespass(self, event: Event) -> None:
+    async def trespass(self, event: WireEventFields) -> None:
         for queue in ("agents.service", "submissions.orders", "responses.torture.web"):
             channel = await self._connection.channel()
             exchange = await channel.get_exchange(f"{ROOT}.queues", ensure=False)
@@ -113,7 +113,7 @@ class RabbitNarrow:
 
 
 @asynccontextmanager
-async def narrow(broker: Broker) -> AsyncIterator[Narrow]:
+async def narrow(broker: TorturedBroker) -> AsyncIterator[Narrow]:
     """A connection; what was taken over it goes back when it ends."""
     address = broker.address(NARROW)
     if broker.kind == "rabbitmq":
@@ -137,11 +137,11 @@ async def narrow(broker: Broker) -> AsyncIterator[Narrow]:
         await client.close()
 
 
-def _body(event: Event) -> bytes:
+def _body(event: WireEventFields) -> bytes:
     return json.dumps([event]).encode()
 
 
-def _events(body: bytes) -> list[Event]:
+def _events(body: bytes) -> list[WireEventFields]:
     try:
         found = json.loads(body)
     except ValueError:

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
 
-from torture.books import Books
-from torture.faults import Faults
+from torture.books import Records
+from torture.faults import TortureFaults
 
 MOST_SHOWN = 30
 LONG_SECONDS = 180.0
 """A run of this length has time for every kind of fault."""
 
 
-def live(elapsed: float, open_tasks: int, ended: int, faults: Faults) -> str:
+def live(elapsed: float, open_tasks: int, ended: int, faults: TortureFaults) -> str:
     """How it stands."""
     delivered, attempted = faults.delivered.total(), faults.attempted.total()
     return (
@@ -23,7 +23,7 @@ def live(elapsed: float, open_tasks: int, ended: int, faults: Faults) -> str:
     )
 
 
-def table(books: Books, faults: Faults, lives: Mapping[str, int], seconds: float) -> str:
+def table(books: Records, faults: TortureFaults, lives: Mapping[str, int], seconds: float) -> str:
     """What was done, and what became of it."""
     rows = [("fault", "attempted", "delivered")]
     rows += [(name, str(faults.attempted[name]), str(faults.delivered[name])) for name in faults.weights]
@@ -51,14 +51,14 @@ def table(books: Books, faults: Faults, lives: Mapping[str, int], seconds: float
     return "\n".join(lines)
 
 
-def _beside(books: Books) -> list[str]:
+def _beside(books: Records) -> list[str]:
     if books.beside is None:
         return []
     done = f"{len(books.beside.tasks):,} tasks, {len(books.beside.entries):,} effects"
     return [f"second     {done} of the second application under the name; {len(books.trespasses):,} were to be refused"]
 
 
-def _migrations(books: Books) -> list[str]:
+def _migrations(books: Records) -> list[str]:
     if books.standing is None:
         return []
     times = [each.longest for each in books.migrations if each.longest is not None]
@@ -69,7 +69,7 @@ def _migrations(books: Books) -> list[str]:
     ]
 
 
-def _moves(books: Books) -> int:
+def _moves(books: Records) -> int:
     return sum(before[1:] != after[1:] for before, after in pairwise(books.times))
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 
 from torture import report
-from torture.books import Books
-from torture.broker import Broker, brokering
+from torture.books import Records
+from torture.broker import TorturedBroker, brokering
 from torture.clock_faults import ClockFaults
-from torture.cluster import Cluster
-from torture.faults import Faults
+from torture.cluster import PostgresPair
+from torture.faults import TortureFaults
 from torture.intruder import Intruder
 from torture.load import Load
 from torture.migrations import Migrations
-from torture.side import Place, Side
+from torture.side import ApplicationSide, Side
 from torture.snapshots import Snapshots
 from torture.trespass import Trespassers
 from torture.versions import BEFORE, NEWEST, Known
@@ -36,7 +36,7 @@ LINE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class TorturePlan:
     """How hard it is to be."""
 
     seconds: float
@@ -53,32 +53,32 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class TortureVerdict:
     """What a run came to."""
 
-    books: Books
-    faults: Faults
+    books: Records
+    faults: TortureFaults
     broken: list[str]
     table: str
 
 
-async def torture(plan: Plan, cluster: Cluster, folder: Path) -> Verdict:
+async def torture(plan: TorturePlan, cluster: PostgresPair, folder: Path) -> TortureVerdict:
     """Run it on a pair that was just made; what is written stays in the folder."""
     with brokering(plan.transport) as broker:
         async with AsyncExitStack() as stack:
-            return await Run(plan, cluster, broker, folder).verdict(stack)
+            return await TortureRun(plan, cluster, broker, folder).verdict(stack)
 
 
-class Run:
+class TortureRun:
     """The parts of one run."""
 
-    def __init__(self, plan: Plan, cluster: Cluster, broker: Broker | None, folder: Path) -> None:
+    def __init__(self, plan: TorturePlan, cluster: PostgresPair, broker: TorturedBroker | None, folder: Path) -> None:
         self._plan = plan
         self._folder = folder
         self._cluster = cluster
         seed = str(plan.seed)
         self._known = Known(folder / "schema", BEFORE, plan.spoilt)
-        place = Place(
+        place = ApplicationSide(
             cluster=cluster,
             broker=broker,
             counts=plan.counts,
@@ -90,7 +90,7 @@ class Run:
         self._side = Side(place=place)
         self._second = None if broker is None else Side(place=_beside(place))
         chance = self._chance("faults")
-        self._faults = Faults(cluster, self._side.keeper.actors, self._side.witness, chance)
+        self._faults = TortureFaults(cluster, self._side.keeper.actors, self._side.witness, chance)
         self._snapshots = Snapshots(cluster, self._faults, self._chance("snapshots"), folder)
         self._migrations = Migrations(
             cluster,
@@ -106,7 +106,7 @@ class Run:
         self._intruder = None if broker is None else Intruder(cluster, broker, self._faults, chance)
         self._began = time.monotonic()
 
-    async def verdict(self, stack: AsyncExitStack) -> Verdict:
+    async def verdict(self, stack: AsyncExitStack) -> TortureVerdict:
         """All of it, from the first process to the last word."""
         await self._cluster.begin()
         sides = [side for side in (self._side, self._second) if side is not None]
@@ -126,7 +126,7 @@ class Run:
             broken += self._second.judge(books.beside)
         if not (self._faults.delivered.total() and books.heard):
             broken.append("the run is void: expected faults delivered and events heard, found none; run it for longer")
-        return Verdict(books=books, faults=self._faults, broken=broken, table=self._table(books))
+        return TortureVerdict(books=books, faults=self._faults, broken=broken, table=self._table(books))
 
     def _chance(self, what: str) -> random.Random:
         return random.Random(f"{self._plan.seed}/{what}")
@@ -159,7 +159,7 @@ class Run:
         for stream in streaming:
             stream.cancel()
 
-    async def _books(self) -> Books:
+    async def _books(self) -> Records:
         books = await self._side.end()
         books.snapshots = self._snapshots.taken
         books.migrations = self._migrations.done
@@ -180,18 +180,18 @@ class Run:
     def _say(self, line: str) -> None:
         print(line, flush=True)
 
-    def _table(self, books: Books) -> str:
+    def _table(self, books: Records) -> str:
         lives: Counter[str] = Counter()
         for actor in self._side.keeper.actors:
             lives[actor.role] += actor.lives
         return report.table(books, self._faults, lives, self._plan.seconds)
 
 
-def _beside(place: Place) -> Place:
+def _beside(place: ApplicationSide) -> ApplicationSide:
     """Where the second application is: a database of its own on the same servers, and a prefix at the same broker."""
     folder = place.folder / SECOND
     folder.mkdir()
-    return Place(
+    return ApplicationSide(
         cluster=place.cluster.other(SECOND),
         broker=place.broker,
         counts=FEW,

@@ -13,10 +13,10 @@ import asyncpg
 
 from stepward import Client, Queues
 from torture.application import NAME, SCHEDULE
-from torture.books import Books, gather, next_nominal
-from torture.broker import Broker
-from torture.cluster import SCHEMA, Cluster
-from torture.keeper import Keeper
+from torture.books import Records, gather, next_nominal
+from torture.broker import TorturedBroker
+from torture.cluster import SCHEMA, PostgresPair
+from torture.keeper import ProcessKeeper
 from torture.load import Load
 from torture.migrations import standing
 from torture.oracle import judge
@@ -35,11 +35,11 @@ BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ApplicationSide:
     """Where an application is, and how much of it there is."""
 
-    cluster: Cluster
-    broker: Broker | None
+    cluster: PostgresPair
+    broker: TorturedBroker | None
     counts: Mapping[str, int]
     folder: Path
     known: Known
@@ -68,13 +68,13 @@ class Place:
 class Side:
     """One of them; ``start`` before anything else."""
 
-    place: Place
+    place: ApplicationSide
     open: int = 0
     ended: int = 0
     broken: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.keeper = Keeper(self.place.folder, self.place.variables, self.place.counts)
+        self.keeper = ProcessKeeper(self.place.folder, self.place.variables, self.place.counts)
         self.witness = Witness(self.place.cluster, self.keeper.ledger_url)
         self._first = 0.0
         self._watching: list[asyncio.Task[None]] = []
@@ -107,7 +107,7 @@ class Side:
             found = ", ".join([f"{self.open} tasks under way", *left])
             self.broken.append(f"expected everything to come to rest within {REST_SECONDS:g} s, found {found}")
 
-    async def end(self) -> Books:
+    async def end(self) -> Records:
         """End its processes, and gather its books."""
         await self.keeper.stop()
         for task in self._watching:
@@ -121,7 +121,7 @@ class Side:
         books.standing = await standing(self.place.cluster, self.place.known)
         return books
 
-    def judge(self, books: Books) -> list[str]:
+    def judge(self, books: Records) -> list[str]:
         """What is broken of it."""
         name = f"{self.place.prefix}: " if self.place.prefix else ""
         return [name + line for line in (*self.broken, *judge(books))]

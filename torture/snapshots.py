@@ -13,8 +13,8 @@ from pathlib import Path
 import asyncpg
 from msgspec import Struct
 
-from torture.cluster import SCHEMA, Cluster
-from torture.faults import Chaos, Faults, Strike
+from torture.cluster import SCHEMA, PostgresPair
+from torture.faults import Chaos, Strike, TortureFaults
 
 HOLD_SECONDS = (5.0, 15.0)
 SLOW_SECONDS = (5.0, 12.0)
@@ -43,7 +43,7 @@ class Snapshot(Struct):
 class Snapshots:
     """Holds them."""
 
-    def __init__(self, cluster: Cluster, faults: Faults, chance: random.Random, folder: Path) -> None:
+    def __init__(self, cluster: PostgresPair, faults: TortureFaults, chance: random.Random, folder: Path) -> None:
         self._cluster = cluster
         self._faults = faults
         self._chance = chance

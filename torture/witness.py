@@ -8,8 +8,8 @@ import asyncpg
 import httpx
 
 from torture.application import LEASE
-from torture.cluster import SCHEMA, Cluster
-from torture.keeper import Actor
+from torture.cluster import SCHEMA, PostgresPair
+from torture.keeper import KeptActor
 
 RECENT_SECONDS = 1.0
 HELD = f"""
@@ -39,11 +39,11 @@ BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, h
 class Witness:
     """Looks into the store and the ledger, beside everybody."""
 
-    def __init__(self, cluster: Cluster, ledger_url: str) -> None:
+    def __init__(self, cluster: PostgresPair, ledger_url: str) -> None:
         self._cluster = cluster
         self._ledger = httpx.AsyncClient(base_url=ledger_url, timeout=5)
 
-    async def is_working(self, actor: Actor) -> bool:
+    async def is_working(self, actor: KeptActor) -> bool:
         """Whether it holds tasks, has just asked the service for something, leads, or has just accepted messages."""
         if not actor.is_ready or actor.is_stopped:
             return False
@@ -54,7 +54,7 @@ class Witness:
         except BLIND:
             return False
 
-    async def is_fenced(self, actor: Actor) -> bool:
+    async def is_fenced(self, actor: KeptActor) -> bool:
         """Whether none of its instances passes for alive any more."""
         try:
             return await self._count(ALIVE, actor.pid) == 0

@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from benchmarks.floor.loop import Floor
+from benchmarks.floor.loop import FloorEngine
 from benchmarks.floor.postgres import PostgresFloor
 from benchmarks.floor.sqlite import SqliteFloor
 from stepward.clock import Environment
 from stepward.store.address import is_postgres
 from stepward.store.opening import open_store
 
-__all__ = ["Floor", "floor"]
+__all__ = ["FloorEngine", "floor"]
 
 
 @asynccontextmanager
-async def floor(address: str, *, app: str = "floor") -> AsyncIterator[Floor]:
+async def floor(address: str, *, app: str = "floor") -> AsyncIterator[FloorEngine]:
     """The tables of an application's store, made if need be, and a connection tuned like the store's own."""
     store = open_store(address, app=app, environment=Environment())
     await store.open()

@@ -15,15 +15,15 @@ from stepward.clock import Environment
 STEPS = 10
 FILLED_AT_ONCE = 1_000
 
-Row = tuple[Any, ...]
+FloorRow = tuple[Any, ...]
 
 
-class Rows(NamedTuple):
+class FloorRows(NamedTuple):
     """What one query of the store writes for each of some tasks."""
 
     query: str
     uids: Sequence[str]
-    row_of: Callable[[str], Row]
+    row_of: Callable[[str], FloorRow]
 
 
 class Statement(NamedTuple):
@@ -37,7 +37,7 @@ Commit = Sequence[Statement]
 """What one transaction executes."""
 
 
-class Floor(ABC):
+class FloorEngine(ABC):
     """Hand-written batches on one connection."""
 
     def __init__(self) -> None:
@@ -63,15 +63,15 @@ class Floor(ABC):
     async def live_tasks(self, count: int, *, complete_by: float = LATER) -> None:
         """Fill the store with tasks of which each has a step that runs, and that the Supervisor watches."""
 
-        def watched(uid: str) -> Row:
+        def watched(uid: str) -> FloorRow:
             return astuple(step_row(uid, 1, complete_by=complete_by, watched=True))
 
         for first in range(0, count, FILLED_AT_ONCE):
             uids = self._uids(min(FILLED_AT_ONCE, count - first))
-            await self.write(self.prepared([_tasks(uids), Rows("insert_step", uids, watched)]))
+            await self.write(self.prepared([_tasks(uids), FloorRows("insert_step", uids, watched)]))
 
     @abstractmethod
-    def prepared(self, batch: Sequence[Rows]) -> Commit:
+    def prepared(self, batch: Sequence[FloorRows]) -> Commit:
         """Make the rows of one transaction, so that writing them is all that remains."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class Floor(ABC):
         """Let go of the connection."""
 
     @abstractmethod
-    def _end(self, uid: str) -> Row:
+    def _end(self, uid: str) -> FloorRow:
         """What the query ``move_task`` is given for a task that is processed."""
 
     async def _seconds(self, commits: Sequence[Commit]) -> float:
@@ -98,24 +98,24 @@ class Floor(ABC):
         turns = [[_finished(uids, number - 1), _begun(uids, number)] for number in range(2, STEPS + 1)]
         return [self.prepared(batch) for batch in (_born(uids), *turns, [_finished(uids, STEPS), self._ended(uids)])]
 
-    def _ended(self, uids: Sequence[str]) -> Rows:
-        return Rows("move_task", uids, self._end)
+    def _ended(self, uids: Sequence[str]) -> FloorRows:
+        return FloorRows("move_task", uids, self._end)
 
     def _uids(self, count: int) -> list[str]:
         return [self._environment.new_uid() for _ in range(count)]
 
 
-def _born(uids: Sequence[str]) -> list[Rows]:
+def _born(uids: Sequence[str]) -> list[FloorRows]:
     return [_tasks(uids), _begun(uids, 1)]
 
 
-def _tasks(uids: Sequence[str]) -> Rows:
-    return Rows("insert_task", uids, lambda uid: astuple(task_row(uid)))
+def _tasks(uids: Sequence[str]) -> FloorRows:
+    return FloorRows("insert_task", uids, lambda uid: astuple(task_row(uid)))
 
 
-def _begun(uids: Sequence[str], number: int) -> Rows:
-    return Rows("insert_step", uids, lambda uid: astuple(step_row(uid, number)))
+def _begun(uids: Sequence[str], number: int) -> FloorRows:
+    return FloorRows("insert_step", uids, lambda uid: astuple(step_row(uid, number)))
 
 
-def _finished(uids: Sequence[str], number: int) -> Rows:
-    return Rows("finish", uids, lambda uid: astuple(finish_row(uid, number)))
+def _finished(uids: Sequence[str], number: int) -> FloorRows:
+    return FloorRows("finish", uids, lambda uid: astuple(finish_row(uid, number)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from benchmarks.floor.loop import Commit, Floor, Row, Rows, Statement
+from benchmarks.floor.loop import Commit, FloorEngine, FloorRow, FloorRows, Statement
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
@@ -23,7 +23,7 @@ UID = "the task's"
 """Stands in a row for what differs from task to task; everything else is the same in all of a batch."""
 
 
-class PostgresFloor(Floor):
+class PostgresFloor(FloorEngine):
     """The raw limit of a schema."""
 
     def __init__(self, connection: Connection) -> None:
@@ -36,7 +36,7 @@ class PostgresFloor(Floor):
         schema = schema_of(app)
         return cls(await Connector(postgres_place(address), schema).connect(PINNED))
 
-    def prepared(self, batch: Sequence[Rows]) -> Commit:
+    def prepared(self, batch: Sequence[FloorRows]) -> Commit:
         """One statement for all queries."""
         queries, values = [], list[Any]()
         for rows in batch:
@@ -46,20 +46,20 @@ class PostgresFloor(Floor):
         return [Statement(_statement(self._connection.schema, tuple(queries)), values)]
 
     async def write(self, commit: Commit) -> None:
-        """See ``Floor.write``."""
+        """See ``FloorEngine.write``."""
         for statement in commit:
             await self._connection.raw.fetch(statement.sql, *statement.values)
 
     async def close(self) -> None:
-        """See ``Floor.close``."""
+        """See ``FloorEngine.close``."""
         await self._connection.close()
 
-    def _end(self, uid: str) -> Row:
+    def _end(self, uid: str) -> FloorRow:
         moved = (uid, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT)
         return (*moved, *NOTHING, 3.0, True, None, None, None)
 
 
-def _columns(rows: Rows) -> tuple[str, list[Any]]:
+def _columns(rows: FloorRows) -> tuple[str, list[Any]]:
     """The query that fits the rows, and its arrays: hand-written, so no row is made that is like the others."""
     row, count = rows.row_of(UID), len(rows.uids)
     columns: list[Any] = [rows.uids if value is UID else [value] * count for value in row]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.floor.loop import Commit, Floor, Row, Rows, Statement
+from benchmarks.floor.loop import Commit, FloorEngine, FloorRow, FloorRows, Statement
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import sqlite_path
@@ -16,7 +16,7 @@ Q = load_queries("stepward.store.sqlite", "turn.sql", FRAGMENTS)
 NOTHING = (None,) * 6
 
 
-class SqliteFloor(Floor):
+class SqliteFloor(FloorEngine):
     """The raw limit of a SQLite file."""
 
     def __init__(self, address: str) -> None:
@@ -24,12 +24,12 @@ class SqliteFloor(Floor):
         self._connection = Connection(sqlite_path(address))
         self._connection.tune("full")
 
-    def prepared(self, batch: Sequence[Rows]) -> Commit:
+    def prepared(self, batch: Sequence[FloorRows]) -> Commit:
         """One statement for each query, executed once for each row."""
         return [Statement(Q[rows.query], [rows.row_of(uid) for uid in rows.uids]) for rows in batch]
 
     async def write(self, commit: Commit) -> None:
-        """See ``Floor.write``."""
+        """See ``FloorEngine.write``."""
         raw = self._connection.raw
         raw.execute("begin immediate")
         for statement in commit:
@@ -37,8 +37,8 @@ class SqliteFloor(Floor):
         raw.execute("commit")
 
     async def close(self) -> None:
-        """See ``Floor.close``."""
+        """See ``FloorEngine.close``."""
         self._connection.close()
 
-    def _end(self, uid: str) -> Row:
+    def _end(self, uid: str) -> FloorRow:
         return (uid, INSTANCE, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT, *NOTHING, 3.0, True, None)

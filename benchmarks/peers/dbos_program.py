@@ -25,7 +25,7 @@ select count(*), min(started_at_epoch_ms), max(completed_at) from dbos.workflow_
 where queue_name = :queue and status = 'SUCCESS'
 """
 
-Answer = dict[str, float]
+Figures = dict[str, float]
 
 
 async def act(text: str, n: int) -> dict[str, object]:
@@ -78,14 +78,14 @@ def main(address: str) -> None:
         }
     )
     DBOS.launch()
-    works: dict[str, Callable[..., Answer]] = {"ten": _ten, "alone": _alone, "queued": Queued(address)}
+    works: dict[str, Callable[..., Figures]] = {"ten": _ten, "alone": _alone, "queued": Queued(address)}
     for line in sys.stdin:
         work, *amounts = json.loads(line)
         print(json.dumps(works[work](*amounts)), flush=True)
     DBOS.destroy()
 
 
-def _ten(tasks: int, at_once: int) -> Answer:
+def _ten(tasks: int, at_once: int) -> Figures:
     return {
         "coroutines": tasks * STEPS / asyncio.run(_together(WORKFLOWS["ten"], tasks, at_once)),
         "threads": tasks * STEPS / _on_threads(WORKFLOWS["ten_on_thread"], tasks, at_once),
@@ -111,7 +111,7 @@ def _on_threads(work: Callable[[str], object], tasks: int, at_once: int) -> floa
         return time.perf_counter() - began
 
 
-def _alone(repeats: int) -> Answer:
+def _alone(repeats: int) -> Figures:
     async def coroutines() -> list[float]:
         return [await _together(WORKFLOWS["ten"], 1, 1) for _ in range(repeats)]
 
@@ -131,7 +131,7 @@ class Queued:
         self._engine = sqlalchemy.create_engine(address.replace("postgresql:", "postgresql+psycopg:"))
         self._made = 0
 
-    def __call__(self, tasks: int) -> Answer:
+    def __call__(self, tasks: int) -> Figures:
         """Tasks a second, of each kind."""
         return {"coroutines": self._drain("one", tasks), "threads": self._drain("one_on_thread", tasks)}
 

@@ -10,7 +10,7 @@ from examples.orders.services.faults import StandingFault
 from examples.orders.services.ledger import Effect
 
 
-class Book(msgspec.Struct, frozen=True, kw_only=True):
+class OrderBook(msgspec.Struct, frozen=True, kw_only=True):
     """One service's book: its effects, the calls that each key came with, the faults that it had."""
 
     effects: list[Effect]
@@ -31,14 +31,14 @@ class Book(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.deliveries.get(effect.key, 0) for effect in effects)
 
 
-class Books(msgspec.Struct, frozen=True, kw_only=True):
+class OrderBooks(msgspec.Struct, frozen=True, kw_only=True):
     """The books of all four services."""
 
-    stock: Book
-    payment: Book
-    parcel: Book
-    mail: Book
+    stock: OrderBook
+    payment: OrderBook
+    parcel: OrderBook
+    mail: OrderBook
 
-    def by_service(self) -> Mapping[str, Book]:
+    def by_service(self) -> Mapping[str, OrderBook]:
         """Each book by the name of its service."""
         return {name: getattr(self, name) for name in self.__struct_fields__}

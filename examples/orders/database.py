@@ -29,7 +29,7 @@ class OrderState(StrEnum):
     ERROR = "Error"
 
 
-class Care(StrEnum):
+class OrderCare(StrEnum):
     """What the shop does for an order that will not go through; each has a workflow of its own."""
 
     NORMAL = "normal"  # take everything back
@@ -37,22 +37,22 @@ class Care(StrEnum):
     PERSONAL = "personal"  # ask an operator
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OrderLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """So many of one product."""
 
     product: str
     quantity: Annotated[int, msgspec.Meta(ge=1, le=MOST_OF_ONE)]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class OrderRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the table; its lines stand in it as JSON."""
 
     id: str
     customer: str
-    lines: tuple[Line, ...]
+    lines: tuple[OrderLine, ...]
     amount_cents: int
     address: str
-    care: Care = Care.NORMAL
+    care: OrderCare = OrderCare.NORMAL
     state: OrderState = OrderState.PENDING
     tracking: str | None = None
 
@@ -65,8 +65,8 @@ class OpenOrder(msgspec.Struct, frozen=True):
     closed: bool = False
 
 
-COLUMNS = ", ".join(Order.__struct_fields__)
-PLACES = ", ".join(f"${number}" for number, _ in enumerate(Order.__struct_fields__, start=1))
+COLUMNS = ", ".join(OrderRecord.__struct_fields__)
+PLACES = ", ".join(f"${number}" for number, _ in enumerate(OrderRecord.__struct_fields__, start=1))
 
 
 async def create_table(transaction: StepTransaction) -> None:
@@ -74,7 +74,7 @@ async def create_table(transaction: StepTransaction) -> None:
     await transaction.execute(SCHEMA)
 
 
-async def insert_order(transaction: StepTransaction, order: Order) -> bool:
+async def insert_order(transaction: StepTransaction, order: OrderRecord) -> bool:
     """Insert an order; False if there is one of its id, which stays as it is."""
     inserted = await transaction.execute(
         f"INSERT INTO customer_order ({COLUMNS}) VALUES ({PLACES}) ON CONFLICT DO NOTHING RETURNING id",
@@ -83,7 +83,7 @@ async def insert_order(transaction: StepTransaction, order: Order) -> bool:
     return bool(inserted)
 
 
-async def read_order(transaction: StepTransaction, order_id: str) -> Order:
+async def read_order(transaction: StepTransaction, order_id: str) -> OrderRecord:
     """The order of that id; raises `LookupError`."""
     rows = await transaction.execute(f"SELECT {COLUMNS} FROM customer_order WHERE id = $1", (order_id,))
     if not rows:
@@ -91,7 +91,7 @@ async def read_order(transaction: StepTransaction, order_id: str) -> Order:
     return _order(rows[0])
 
 
-async def read_orders(transaction: StepTransaction) -> list[Order]:
+async def read_orders(transaction: StepTransaction) -> list[OrderRecord]:
     """Every order."""
     return [_order(row) for row in await transaction.execute(f"SELECT {COLUMNS} FROM customer_order ORDER BY id")]
 
@@ -130,6 +130,6 @@ def _value(field: object) -> object:
     return msgspec.json.encode(field).decode() if isinstance(field, tuple) else field
 
 
-def _order(row: tuple[Any, ...]) -> Order:
-    fields = dict(zip(Order.__struct_fields__, row, strict=True))
-    return msgspec.convert(fields | {"lines": msgspec.json.decode(fields["lines"])}, Order)
+def _order(row: tuple[Any, ...]) -> OrderRecord:
+    fields = dict(zip(OrderRecord.__struct_fields__, row, strict=True))
+    return msgspec.convert(fields | {"lines": msgspec.json.decode(fields["lines"])}, OrderRecord)

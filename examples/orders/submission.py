@@ -12,7 +12,7 @@ import msgspec
 
 from examples.orders import database
 from examples.orders.catalogue import LONGEST_ADDRESS, LONGEST_NAME, MOST_LINES, PRODUCTS
-from examples.orders.database import Care, Line, Order
+from examples.orders.database import OrderCare, OrderLine, OrderRecord
 from examples.orders.workflows import WORKFLOWS
 from stepward import Accepted, Message, Unacceptable
 from stepward.store.contract import StepTransaction
@@ -24,15 +24,15 @@ class OrderBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """What a message says of an order; what it costs is not for the customer to say."""
 
     customer: Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAME)]
-    lines: Annotated[tuple[Line, ...], msgspec.Meta(min_length=1, max_length=MOST_LINES)]
+    lines: Annotated[tuple[OrderLine, ...], msgspec.Meta(min_length=1, max_length=MOST_LINES)]
     address: Annotated[str, msgspec.Meta(max_length=LONGEST_ADDRESS)]
-    care: Care = Care.NORMAL
+    care: OrderCare = OrderCare.NORMAL
 
 
 async def accept(message: Message, transaction: StepTransaction) -> Accepted:
     """Insert the order that the message describes, and ask for the workflow that its care has."""
     body = message.read(OrderBody)
-    order = Order(
+    order = OrderRecord(
         id=message.id,
         customer=body.customer,
         lines=body.lines,
@@ -47,7 +47,7 @@ async def accept(message: Message, transaction: StepTransaction) -> Accepted:
     return Accepted(WORKFLOWS[order.care], order.id, labels={"customer": order.customer})
 
 
-def price_cents(lines: Sequence[Line]) -> int:
+def price_cents(lines: Sequence[OrderLine]) -> int:
     """What the lines cost by the catalogue. Raises Unacceptable for a product that it does not have."""
     return sum(_product_cents(line.product) * line.quantity for line in lines)
 

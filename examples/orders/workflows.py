@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from examples.orders import agents, database
-from examples.orders.database import Care, Order, OrderState
+from examples.orders.database import OrderCare, OrderRecord, OrderState
 from stepward import Backoff, LongWait, Supervision, step, workflow
 from stepward.store.contract import StepTransaction
 
@@ -11,7 +11,7 @@ SOON = Backoff("200ms", maximum="1s")
 
 
 @step(transaction=True)
-async def begin(connection: StepTransaction, order_id: str) -> Order:
+async def begin(connection: StepTransaction, order_id: str) -> OrderRecord:
     """Read the order, and note that work on it has begun."""
     await database.set_state(connection, order_id, OrderState.PROCESSING)
     return await database.read_order(connection, order_id)
@@ -47,9 +47,9 @@ async def fulfil_personally(order_id: str) -> str:
 
 
 WORKFLOWS = {
-    Care.NORMAL: fulfil_order,
-    Care.PATIENT: fulfil_patiently,
-    Care.PERSONAL: fulfil_personally,
+    OrderCare.NORMAL: fulfil_order,
+    OrderCare.PATIENT: fulfil_patiently,
+    OrderCare.PERSONAL: fulfil_personally,
 }
 
 

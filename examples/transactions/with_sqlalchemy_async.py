@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 
 from examples.transactions.shop import fulfil
 from examples.transactions.with_sqlalchemy import orders
-from examples.transactions.with_sqlalchemy_session import Order
+from examples.transactions.with_sqlalchemy_session import OrderEntity
 from stepward import Client, TaskHandle
 
 
@@ -22,7 +22,7 @@ async def place(engine: AsyncEngine, client: Client, order: str, product: str, q
 
 async def place_object(engine: AsyncEngine, client: Client, order: str, product: str, quantity: int) -> TaskHandle[str]:
     async with AsyncSession(engine) as session, session.begin():
-        session.add(Order(id=order, product=product, quantity=quantity))
+        session.add(OrderEntity(id=order, product=product, quantity=quantity))
         handle = await client.submit(fulfil, order, product, id=order, transaction=session)
         if quantity < 1:
             raise ValueError("quantity: expected 1 or more")  # neither the row nor the task

@@ -14,7 +14,7 @@ class Base(DeclarativeBase):
     pass
 
 
-class Order(Base):
+class OrderEntity(Base):
     __tablename__ = "shop_order"
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -24,7 +24,7 @@ class Order(Base):
 
 def place(engine: Engine, client: SyncClient, order: str, product: str, quantity: int) -> SyncTaskHandle[str]:
     with Session(engine) as session, session.begin():
-        session.add(Order(id=order, product=product, quantity=quantity))
+        session.add(OrderEntity(id=order, product=product, quantity=quantity))
         handle = client.submit(fulfil, order, product, id=order, transaction=session)
         if quantity < 1:
             raise ValueError("quantity: expected 1 or more")  # neither the row nor the task

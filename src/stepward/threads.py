@@ -13,7 +13,7 @@ from typing import Any
 
 from stepward.errors import RaisedInstead
 
-Work = tuple["Future[Any]", Callable[[], Any]]
+ThreadWork = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Threads:
@@ -26,7 +26,7 @@ class Threads:
     def __init__(self, count: int, name: str) -> None:
         self._count = self._most = count
         self._name = name
-        self._work: SimpleQueue[Work | None] = SimpleQueue()
+        self._work: SimpleQueue[ThreadWork | None] = SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._started = 0
 

@@ -13,7 +13,7 @@ from stepward.agent.declaration import Agent
 from stepward.errors import TransportError, Unrecoverable
 from stepward.model.messages.requests import Outcome, Reply, request_queue
 from stepward.policies import Retry
-from stepward.transport.contract import Delivery, Message
+from stepward.transport.contract import AgentMessage, Delivery
 from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import REPLIES
@@ -222,7 +222,7 @@ async def test_replies_that_end_together_leave_together(start: Start) -> None:
     batches: list[int] = []
 
     class Counting(MemoryTransport):
-        async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
             if queue == REPLIES:
                 batches.append(len(messages))
             await super().publish(queue, messages)
@@ -243,7 +243,7 @@ async def test_a_request_is_settled_only_after_its_reply_left(start: Start) -> N
     order: list[str] = []
 
     class Watching(MemoryTransport):
-        async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
             order.append(f"publish {queue}")
             await super().publish(queue, messages)
 
@@ -273,7 +273,7 @@ async def test_a_reply_that_cannot_leave_is_kept_until_it_can(start: Start) -> N
     class Flaky(MemoryTransport):
         failures = 3
 
-        async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
             if queue == REPLIES and self.failures:
                 self.failures -= 1
                 raise TransportError("down")
@@ -304,7 +304,7 @@ async def test_a_reply_that_cannot_leave_is_kept_until_it_can(start: Start) -> N
 
 async def test_a_reply_past_its_complete_by_is_dropped_and_its_slot_given_back(start: Start) -> None:
     class Down(MemoryTransport):
-        async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
             if queue == REPLIES:
                 raise TransportError("down")
             await super().publish(queue, messages)

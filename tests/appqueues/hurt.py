@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from servers import nats, rabbitmq
 
-Server = nats.Node | rabbitmq.Server
+Server = nats.NatsNode | rabbitmq.RabbitServer
 
 
 @contextmanager

@@ -132,7 +132,7 @@ async def test_what_the_broker_confirmed_outlives_its_crash(shop: Shop, server: 
 
 async def _written(shop: Shop, server: Server) -> None:
     """RabbitMQ knows of a queue after a crash only a moment after it was made."""
-    if isinstance(server, rabbitmq.Server):
+    if isinstance(server, rabbitmq.RabbitServer):
         for queue in ("submissions.orders", "responses.web"):
             await asyncio.to_thread(server.await_written, f"stepward.{shop.name}.{queue}")
 

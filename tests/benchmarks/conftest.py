@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.places import Place, PostgresPlace, SqlitePlace
+from benchmarks.places import Place, PostgresBench, SqlitePlace
 from servers.postgres import UNSYNCED, Server, running
 from tests.tiers import sampled
 
@@ -22,13 +22,13 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def postgres(server: Server, tmp_path: Path) -> PostgresPlace:
-    return PostgresPlace(server, tmp_path, [sys.executable, str(PEER)])
+def postgres(server: Server, tmp_path: Path) -> PostgresBench:
+    return PostgresBench(server, tmp_path, [sys.executable, str(PEER)])
 
 
 @pytest.fixture(params=sampled(("sqlite", "postgresql"), "sqlite"))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "sqlite":
         return SqlitePlace(tmp_path)
-    chosen: PostgresPlace = request.getfixturevalue("postgres")
+    chosen: PostgresBench = request.getfixturevalue("postgres")
     return chosen

@@ -7,7 +7,7 @@ import pytest
 from benchmarks import brokers, measures, processes, queues
 from benchmarks.costs import costs
 from benchmarks.draining import draining
-from benchmarks.places import Place, PostgresPlace
+from benchmarks.places import Place, PostgresBench
 from benchmarks.supervising import supervising
 from benchmarks.takeover import takeover
 from tests.tiers import nightly
@@ -22,7 +22,7 @@ async def test_throughput_is_compared_round_by_round(place: Place) -> None:
     assert figures["share_of_raw_limit"] == figures["steps_per_s"] / figures["raw_limit_steps_per_s"]
 
 
-async def test_the_peers_better_way_counts(postgres: PostgresPlace) -> None:
+async def test_the_peers_better_way_counts(postgres: PostgresBench) -> None:
     figures = await measures.throughput(postgres, rounds=1, tasks=20, peer_tasks=4)
     assert figures["dbos_steps_per_s"] == PEERS_RATE
     assert figures["times_dbos"] == figures["steps_per_s"] / PEERS_RATE
@@ -34,7 +34,7 @@ async def test_latency_counts_a_commit_for_each_step_and_one_to_begin(place: Pla
     assert figures["times_floor"] == pytest.approx(figures["ten_steps_alone_ms"] / figures["floor_ms"])
 
 
-async def test_the_peers_lower_latency_counts(postgres: PostgresPlace) -> None:
+async def test_the_peers_lower_latency_counts(postgres: PostgresBench) -> None:
     figures = await measures.latency(postgres, rounds=1, repeats=8, peer_repeats=1)
     assert figures["dbos_ms"] == 250.0
 
@@ -44,20 +44,20 @@ async def test_a_pile_is_drained(place: Place) -> None:
     assert figures["tasks_per_s"] > 0
 
 
-async def test_a_two_step_task_alone_costs_three_commits_of_its_own(postgres: PostgresPlace) -> None:
+async def test_a_two_step_task_alone_costs_three_commits_of_its_own(postgres: PostgresBench) -> None:
     figures = await costs(postgres, tasks=50, rest=0.5)
     assert 2.5 < figures["commits"] < 4.5
     assert 1_000 < figures["wal_bytes"] < 20_000
 
 
 @pytest.mark.faults
-async def test_two_schedulers_are_measured_beside_one(postgres: PostgresPlace) -> None:
+async def test_two_schedulers_are_measured_beside_one(postgres: PostgresBench) -> None:
     figures = await processes.two_schedulers(postgres, rounds=1, tasks=20)
     assert figures["two_to_one_cpu"] == figures["two_cpu_us_per_step"] / figures["one_cpu_us_per_step"]
 
 
 @pytest.mark.parametrize("queues", [brokers.in_the_store, nightly(brokers.over_nats)])
-async def test_messages_go_through_queues_between_two_processes(place: Place, queues: brokers.Queues) -> None:
+async def test_messages_go_through_queues_between_two_processes(place: Place, queues: brokers.BenchQueues) -> None:
     figures = await brokers.transport(place, queues=queues, rounds=1, tasks=20, alone=4)
     assert figures["steps_per_s"] > 0
     assert figures["one_step_alone_ms"] > 0

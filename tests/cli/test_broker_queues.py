@@ -68,10 +68,10 @@ def test_a_broker_that_is_not_there_is_one_line(tmp_path: Path, address: str, ar
 def test_a_refused_order_lies_with_the_others_and_goes_back_where_it_came_from(tmp_path: Path, transport: str) -> None:
     with running(tmp_path, "submission", OFFICE), running(tmp_path, "scheduler", OFFICE):
         done(tmp_path, "post", OFFICE, "orders", '"nothing"', "--id", "bad")
-        (first,) = _letters(tmp_path, 1)
+        (first,) = _dead_letters(tmp_path, 1)
         assert first["queue"] == "submissions.office.orders"
         assert done(tmp_path, "dead-letters", "put-back", str(first["number"])).returncode == 0
-        (again,) = _letters(tmp_path, 1, after=first["number"])
+        (again,) = _dead_letters(tmp_path, 1, after=first["number"])
     assert again["reason"] == first["reason"]
 
 
@@ -89,7 +89,7 @@ def test_a_broker_out_of_reach_is_one_line(
     assert result.exit_code == 3
 
 
-def _letters(folder: Path, count: int, after: int = 0) -> list[dict[str, Any]]:
+def _dead_letters(folder: Path, count: int, after: int = 0) -> list[dict[str, Any]]:
     """The dead letters with higher numbers, once there are so many."""
     for _ in range(200):
         listed = json.loads(done(folder, "dead-letters", "--json").stdout)

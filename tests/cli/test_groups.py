@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stepward.cli.processes.slots import FIRST_PAUSE, LONGEST_PAUSE, STARTS, STEADY_SECONDS, End, Place
+from stepward.cli.processes.slots import FIRST_PAUSE, LONGEST_PAUSE, STARTS, STEADY_SECONDS, Slot, SlotEnd
 from tests.tiers import sampled
 
 from .conftest import SHOP, Stepward, one_line
@@ -246,16 +246,16 @@ def test_an_application_that_is_none_is_told_before_anything_begins(empty: Path,
 
 
 def test_pauses_grow_up_to_a_bound_and_begin_anew_after_steady_work() -> None:
-    place = Place(1)
-    pauses = [place.pause_after(End(1, worked=1.0)) for _ in range(9)]
+    place = Slot(1)
+    pauses = [place.pause_after(SlotEnd(1, worked=1.0)) for _ in range(9)]
     assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
     assert pauses[-1] == LONGEST_PAUSE
-    assert place.pause_after(End(1, worked=STEADY_SECONDS)) == FIRST_PAUSE
+    assert place.pause_after(SlotEnd(1, worked=STEADY_SECONDS)) == FIRST_PAUSE
 
 
 def test_a_start_that_succeeds_forgives_those_that_failed() -> None:
-    place = Place(1)
-    place.pause_after(End(3))
+    place = Slot(1)
+    place.pause_after(SlotEnd(3))
     assert place.failed_starts == 1
     place.began()
     assert place.failed_starts == 0
@@ -264,11 +264,11 @@ def test_a_start_that_succeeds_forgives_those_that_failed() -> None:
 @pytest.mark.parametrize(
     ("end", "how"),
     [
-        (End(0, worked=1.0), "ended in good order"),
-        (End(2), "ended with code 2 before it was at work"),
-        (End(-9, worked=1.0), "was killed by SIGKILL"),
-        (End(-70, worked=1.0), "was killed by signal 70"),
+        (SlotEnd(0, worked=1.0), "ended in good order"),
+        (SlotEnd(2), "ended with code 2 before it was at work"),
+        (SlotEnd(-9, worked=1.0), "was killed by SIGKILL"),
+        (SlotEnd(-70, worked=1.0), "was killed by signal 70"),
     ],
 )
-def test_an_end_in_words(end: End, how: str) -> None:
+def test_an_end_in_words(end: SlotEnd, how: str) -> None:
     assert end.how == how

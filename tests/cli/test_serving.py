@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepward.cli.processes.logs import OneLine
-from stepward.host.leases import Leases
+from stepward.host.leases import InstanceLeases
 
 from .conftest import SHOP, Stepward
 
@@ -17,10 +17,10 @@ from .conftest import SHOP, Stepward
 def test_an_actor_that_ends_by_a_bug_ends_the_process(
     empty: Path, stepward: Stepward, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_: Leases) -> None:
+    async def broken(_: InstanceLeases) -> None:
         raise RuntimeError("surprise")
 
-    monkeypatch.setattr(Leases, "keep", broken)
+    monkeypatch.setattr(InstanceLeases, "keep", broken)
     result = stepward("run", SHOP)
     assert result.exit_code == 1
     assert result.stderr.startswith("stepward: this is a bug: RuntimeError: surprise")

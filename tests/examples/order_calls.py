@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from examples.orders import agents, database, submission
-from examples.orders.database import Order
+from examples.orders.database import OrderRecord
 from examples.orders.demo.waiting import Waits
 from examples.orders.workflows import WORKFLOWS
 from stepward import App, Client, Queues, StatusEvent
@@ -48,7 +48,7 @@ class Desk:
         """What `look` finds, once it finds something."""
         return await self._waits.until("what the test looks for", look)
 
-    async def orders(self) -> list[Order]:
+    async def orders(self) -> list[OrderRecord]:
         """The orders database."""
         async with self.client.transaction() as transaction:
             await database.create_table(transaction)

@@ -9,7 +9,7 @@ import pytest
 
 from examples.orders import bookkeeper, database
 from examples.orders.bookkeeper import correct_address, keep, note_ends
-from examples.orders.database import Line, Order, OrderState
+from examples.orders.database import OrderLine, OrderRecord, OrderState
 from examples.orders.services.process import ServiceProcess
 from stepward import Client
 from stepward.errors import StoreUnavailable
@@ -121,7 +121,9 @@ async def test_a_store_that_is_away_for_a_moment_is_looked_at_again(
 
 
 async def test_an_order_without_a_task_holds_up_no_other(desk: Desk) -> None:
-    lost = Order(id="lost", customer="Ada", lines=(Line(product="bell", quantity=1),), amount_cents=3250, address="")
+    lost = OrderRecord(
+        id="lost", customer="Ada", lines=(OrderLine(product="bell", quantity=1),), amount_cents=3250, address=""
+    )
     async with desk.client.transaction() as transaction:
         await database.insert_order(transaction, lost)
     await _post_and_accept(desk, "order-1")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.orders.database import Care, OrderState
+from examples.orders.database import OrderCare, OrderState
 from examples.orders.services.process import ServiceProcess
 from examples.orders.workflows import WORKFLOWS
 from tests.examples.order_calls import ENDS, open_desk
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.servers
 async def test_a_personal_order_past_its_deadline_is_repeated_and_fulfilled_once(
     tmp_path: Path, services: dict[str, ServiceProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(WORKFLOWS[Care.PERSONAL], "complete_seconds", 3.0)
+    monkeypatch.setattr(WORKFLOWS[OrderCare.PERSONAL], "complete_seconds", 3.0)
     await services["payment"].put_faults([{"kind": "down"}])
     async with open_desk(f"sqlite:///{tmp_path / 'orders.db'}") as desk, desk.app.running():
-        await desk.post("order-1", care=Care.PERSONAL)
+        await desk.post("order-1", care=OrderCare.PERSONAL)
 
         async def is_repeated() -> bool:
             return any(audit.act == "repeat" and audit.step is None for audit in await desk.client.audits("order-1"))

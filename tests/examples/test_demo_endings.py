@@ -22,14 +22,14 @@ from examples.orders.demo.telling import WIDTH, Teller
 from examples.orders.demo.waiting import Waits
 from examples.orders.processes.crews import Member
 from examples.orders.processes.process import ProcessDied
-from examples.orders.processes.stage import Stage
+from examples.orders.processes.stage import DemoStage
 from examples.orders.proof import Finding
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
 
 pytestmark = pytest.mark.servers
 
-PLOT = plot_of(Stage())
+PLOT = plot_of(DemoStage())
 LONG = "order-07: payment still holds a charge that nobody can explain, " * 3
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from examples.orders.app import app
-from examples.orders.database import Care, OrderState
+from examples.orders.database import OrderCare, OrderState
 from examples.orders.services.process import ServiceProcess
 from examples.orders.workflows import WORKFLOWS
 from tests.examples.order_calls import ENDS, Desk, open_desk
@@ -28,7 +28,7 @@ async def desk(tmp_path: Path, services: dict[str, ServiceProcess]) -> AsyncIter
 
 def test_the_application_is_complete() -> None:
     assert app.name == "orders"
-    assert set(WORKFLOWS) == set(Care)
+    assert set(WORKFLOWS) == set(OrderCare)
     assert [agent.name for agent in app.agents] == ["stock", "payment", "parcel", "mail"]
     assert [each.queue for each in app.submissions] == ["orders"]
     undone = [name for agent in app.agents for name, each in agent.operations.items() if each.has_undo]

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from examples.orders import database
-from examples.orders.database import Care, Line, OpenOrder, Order, OrderState
+from examples.orders.database import OpenOrder, OrderCare, OrderLine, OrderRecord, OrderState
 from examples.orders.processes.stores import StoreKind
 from servers.postgres import UNSYNCED, running
 from stepward import Client
@@ -18,9 +18,14 @@ from tests.examples.order_calls import ENDS, open_desk
 
 pytestmark = pytest.mark.servers
 
-LINES = (Line(product="teapot", quantity=2), Line(product="kettle", quantity=1))
-ORDER = Order(
-    id="order-1", customer="Ada", lines=LINES, amount_cents=5_000_000_000, address="Harbour Street 5", care=Care.PATIENT
+LINES = (OrderLine(product="teapot", quantity=2), OrderLine(product="kettle", quantity=1))
+ORDER = OrderRecord(
+    id="order-1",
+    customer="Ada",
+    lines=LINES,
+    amount_cents=5_000_000_000,
+    address="Harbour Street 5",
+    care=OrderCare.PATIENT,
 )
 OTHER = replace(ORDER, id="order-2", address="")
 

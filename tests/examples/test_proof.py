@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from examples.orders.books import Book, Books
+from examples.orders.books import OrderBook, OrderBooks
 from examples.orders.database import OrderState
-from examples.orders.proof import Evidence, Expected, Failover, Heard, Outage, Takeover, Transit, prove
+from examples.orders.proof import Evidence, Expected, Failover, HeardOrder, Outage, Takeover, Transit, prove
 from examples.orders.services.faults import FaultKind, StandingFault
 from examples.orders.services.ledger import Effect
 
@@ -52,8 +52,8 @@ def fault(hits: int) -> StandingFault:
     )
 
 
-def book(*effects: Effect, faults: int | None = None) -> Book:
-    return Book(
+def book(*effects: Effect, faults: int | None = None) -> OrderBook:
+    return OrderBook(
         effects=list(effects),
         deliveries={each.key: 1 for each in effects},
         faults=[] if faults is None else [fault(faults)],
@@ -65,11 +65,11 @@ def undone(action: str, undo: str) -> tuple[Effect, Effect]:
     return done, effect(undo, "bad", undoes=done.key)
 
 
-def heard(*types: str) -> list[Heard]:
-    return [Heard(sequence=n, type=f"stepward.{each}") for n, each in enumerate(types, start=1)]
+def heard(*types: str) -> list[HeardOrder]:
+    return [HeardOrder(sequence=n, type=f"stepward.{each}") for n, each in enumerate(types, start=1)]
 
 
-def hear(order_id: str, *events: Heard) -> Callable[[Evidence], Evidence]:
+def hear(order_id: str, *events: HeardOrder) -> Callable[[Evidence], Evidence]:
     return lambda evidence: replace(heard={**evidence.heard, order_id: list(events)})(evidence)
 
 
@@ -85,7 +85,7 @@ def honest() -> Evidence:
     stock = book(*lines, *undone("reserve", "release"))
     stock.deliveries["good/reserve"] = 2
     return Evidence(
-        books=Books(
+        books=OrderBooks(
             stock=stock,
             payment=payment,
             parcel=book(effect("create", "good")),
@@ -295,4 +295,4 @@ def test_books_count_calls_by_key() -> None:
     kept = book(effect("charge", "good"))
     kept.deliveries["good/charge"] = 3
     assert kept.calls(kept.kept("charge", "good")) == 3
-    assert msgspec.convert(msgspec.to_builtins(kept), Book) == kept
+    assert msgspec.convert(msgspec.to_builtins(kept), OrderBook) == kept

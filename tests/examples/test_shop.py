@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from examples.orders.database import Care, Line, Order
+from examples.orders.database import OrderCare, OrderLine, OrderRecord
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.processes.ports import Ports
 from tests.programs import program
@@ -26,13 +26,13 @@ pytestmark = pytest.mark.servers
 ROOT = Path(__file__).parents[2]
 BOUND_SECONDS = 60
 COMPLETED = "stepward.task.completed"
-TEAPOT = Order(
+TEAPOT = OrderRecord(
     id="order-1",
     customer="Ada",
-    lines=(Line(product="teapot", quantity=1),),
+    lines=(OrderLine(product="teapot", quantity=1),),
     amount_cents=4200,
     address="Harbour Street 5",
-    care=Care.NORMAL,
+    care=OrderCare.NORMAL,
 )
 
 

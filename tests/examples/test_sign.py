@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from examples.orders.brokers.standing import BrokerStanding, Server
-from examples.orders.postgres.standing import Member, Standing
+from examples.orders.brokers.standing import BrokerServer, BrokerStanding
+from examples.orders.postgres.standing import ClusterMember, Standing
 from examples.orders.shop.sign import word_of
 
-FIRST, SECOND, RABBIT = Server("node1", 1, 11), Server("node2", 2, 12), Server("RabbitMQ", 3, 13)
+FIRST, SECOND, RABBIT = BrokerServer("node1", 1, 11), BrokerServer("node2", 2, 12), BrokerServer("RabbitMQ", 3, 13)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ FIRST, SECOND, RABBIT = Server("node1", 1, 11), Server("node2", 2, 12), Server("
         (BrokerStanding("RabbitMQ", (RABBIT,), 1), "RabbitMQ at 127.0.0.1:3 (pid 13)"),
         (BrokerStanding("RabbitMQ", (), 1), "RabbitMQ ended, and is started again ..."),
         (
-            Standing(Member(1, 11)),
+            Standing(ClusterMember(1, 11)),
             "PostgreSQL: 127.0.0.1:1 (pid 11) is the primary, and alone; it is given a standby ...",
         ),
     ],

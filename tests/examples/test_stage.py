@@ -12,34 +12,34 @@ from examples.orders.brokers import programs
 from examples.orders.brokers.programs import ProgramMissing, check_programs
 from examples.orders.demo.plots import plot_of
 from examples.orders.processes.crews import Crew
-from examples.orders.processes.stage import Stage, stage_of
+from examples.orders.processes.stage import DemoStage, stage_of
 from examples.orders.processes.stores import StoreKind
 from examples.orders.processes.transports import TransportKind
 from examples.orders.shop.crew import crew_of
 
 SQLITE, POSTGRESQL = StoreKind.SQLITE, StoreKind.POSTGRESQL
 LOCAL, STORE, NATS, RABBITMQ = TransportKind
-STAGES = [Stage(store, transport) for store in StoreKind for transport in TransportKind]
+STAGES = [DemoStage(store, transport) for store in StoreKind for transport in TransportKind]
 AGENTS = {"stock", "payment", "parcel", "mail"}
 
 
 @pytest.mark.parametrize(
     ("store", "transport", "expected"),
     [
-        ("", "", Stage(SQLITE, STORE)),
-        ("postgresql", "", Stage(POSTGRESQL, STORE)),
-        ("", "local", Stage(SQLITE, LOCAL)),
-        ("", "nats", Stage(POSTGRESQL, NATS)),
-        ("", "rabbitmq", Stage(POSTGRESQL, RABBITMQ)),
-        ("sqlite", "nats", Stage(SQLITE, NATS)),
+        ("", "", DemoStage(SQLITE, STORE)),
+        ("postgresql", "", DemoStage(POSTGRESQL, STORE)),
+        ("", "local", DemoStage(SQLITE, LOCAL)),
+        ("", "nats", DemoStage(POSTGRESQL, NATS)),
+        ("", "rabbitmq", DemoStage(POSTGRESQL, RABBITMQ)),
+        ("sqlite", "nats", DemoStage(SQLITE, NATS)),
     ],
 )
-def test_what_is_not_given_goes_with_what_is(store: str, transport: str, expected: Stage) -> None:
+def test_what_is_not_given_goes_with_what_is(store: str, transport: str, expected: DemoStage) -> None:
     assert stage_of(store, transport) == expected
 
 
 def test_only_what_stands_on_servers_goes_with_them() -> None:
-    assert [stage for stage in STAGES if not stage.has_servers] == [Stage(SQLITE, LOCAL), Stage(SQLITE, STORE)]
+    assert [stage for stage in STAGES if not stage.has_servers] == [DemoStage(SQLITE, LOCAL), DemoStage(SQLITE, STORE)]
 
 
 @pytest.mark.parametrize(("store", "transport"), [("mysql", ""), ("", "kafka"), ("mysql", "nats"), ("SQLITE", "")])
@@ -52,7 +52,7 @@ def test_what_is_none_is_told_in_a_line(store: str, transport: str) -> None:
 
 @pytest.mark.parametrize("stage", STAGES, ids=str)
 @pytest.mark.parametrize("crew_at", [lambda stage: plot_of(stage).crew, crew_of], ids=["demo", "shop"])
-def test_every_agent_is_served_everywhere(stage: Stage, crew_at: Callable[[Stage], Crew]) -> None:
+def test_every_agent_is_served_everywhere(stage: DemoStage, crew_at: Callable[[DemoStage], Crew]) -> None:
     members = list(crew_at(stage).members())
     assert len({member.name for member in members}) == len(members)
     served = {agent for member in members if member.arguments[0] == "agents" for agent in member.arguments[2:]}
@@ -62,13 +62,13 @@ def test_every_agent_is_served_everywhere(stage: Stage, crew_at: Callable[[Stage
 
 @pytest.mark.parametrize("transport", [NATS, RABBITMQ])
 def test_over_a_broker_each_agent_has_processes_of_its_own(transport: TransportKind) -> None:
-    served = plot_of(Stage(POSTGRESQL, transport)).crew.agents
+    served = plot_of(DemoStage(POSTGRESQL, transport)).crew.agents
     assert sorted(map(tuple, served)) == [("mail",), ("parcel",), ("payment",), ("payment",), ("stock",)]
 
 
 @pytest.mark.parametrize("transport", TransportKind)
 def test_a_plot_says_who_works_and_what_is_started(transport: TransportKind) -> None:
-    plot = plot_of(Stage(POSTGRESQL, transport))
+    plot = plot_of(DemoStage(POSTGRESQL, transport))
     assert re.fullmatch(r"the storefront, .* four Schedulers.* Agents, two Supervisors and a bookkeeper", plot.company)
     assert len(plot.servers) == (2 if transport.is_broker else 1)
 

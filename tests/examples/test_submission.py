@@ -10,7 +10,7 @@ import pytest
 
 from examples.orders import database
 from examples.orders.catalogue import LONGEST_ADDRESS, LONGEST_NAME, MOST_LINES, MOST_OF_ONE, PRODUCTS
-from examples.orders.database import Care, Line, Order
+from examples.orders.database import OrderCare, OrderLine, OrderRecord
 from examples.orders.workflows import WORKFLOWS
 from stepward.model.records import DeadLetter
 from tests.examples.order_calls import REPLIES, Desk, open_desk
@@ -42,10 +42,10 @@ async def _dead_letters(desk: Desk) -> list[DeadLetter]:
 async def test_an_order_and_its_task_come_of_a_message(desk: Desk) -> None:
     await desk.post("order-1")
     assert (await desk.heard(RECEIVED)).subject == "order-1"
-    lines = (Line(product="teapot", quantity=2), Line(product="kettle", quantity=1))
+    lines = (OrderLine(product="teapot", quantity=2), OrderLine(product="kettle", quantity=1))
     [order] = await desk.orders()
-    assert order == Order(
-        id="order-1", customer="Ada", lines=lines, amount_cents=15250, address="Harbour Street 5", care=Care.NORMAL
+    assert order == OrderRecord(
+        id="order-1", customer="Ada", lines=lines, amount_cents=15250, address="Harbour Street 5", care=OrderCare.NORMAL
     )
     record = await desk.client.record("order-1")
     assert (record.workflow, record.input, record.reply_to) == ("fulfil_order", b'["order-1"]', REPLIES)
@@ -53,8 +53,8 @@ async def test_an_order_and_its_task_come_of_a_message(desk: Desk) -> None:
     assert (task.id, task.process_state) == ("order-1", "Pending")
 
 
-@pytest.mark.parametrize("care", Care)
-async def test_care_chooses_the_workflow(desk: Desk, care: Care) -> None:
+@pytest.mark.parametrize("care", OrderCare)
+async def test_care_chooses_the_workflow(desk: Desk, care: OrderCare) -> None:
     await desk.post("order-1", care=care.value)
     await desk.heard(RECEIVED)
     [order] = await desk.orders()
@@ -131,8 +131,8 @@ async def test_a_dead_letter_keeps_nothing_from_its_neighbours(desk: Desk) -> No
 
 async def test_an_order_whose_task_is_long_gone_is_not_charged_again(desk: Desk) -> None:
     await desk.orders()
-    line = Line(product="teapot", quantity=1)
-    order = Order(id="order-1", customer="Ada", lines=(line,), amount_cents=4200, address="")
+    line = OrderLine(product="teapot", quantity=1)
+    order = OrderRecord(id="order-1", customer="Ada", lines=(line,), amount_cents=4200, address="")
     async with desk.client.transaction() as transaction:
         assert await database.insert_order(transaction, order)
     await desk.post("order-1")

@@ -33,21 +33,21 @@ async def broker(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def own_node() -> Iterator[nats.Node]:
+def own_node() -> Iterator[nats.NatsNode]:
     """A NATS server that may be hurt."""
     with nats.running() as node:
         yield node
 
 
 @pytest.fixture
-def cluster() -> Iterator[nats.Cluster]:
+def cluster() -> Iterator[nats.NatsCluster]:
     """Three NATS servers that may be hurt."""
     with nats.clustered() as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def rabbit() -> Iterator[rabbitmq.Server]:
+def rabbit() -> Iterator[rabbitmq.RabbitServer]:
     """A RabbitMQ server that may be hurt; whoever hurts it starts it again."""
     program("rabbitmq-server", "rabbitmq-server")
     with rabbitmq.running() as server:

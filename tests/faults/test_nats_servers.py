@@ -12,7 +12,7 @@ import pytest
 from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, RetentionPolicy, StreamConfig
 
-from servers.nats import Cluster, Node
+from servers.nats import NatsCluster, NatsNode
 from tests.crash.scene import until
 from tests.faults.losses import WELL_BEFORE, lost_while_they_stand
 from tests.faults.world import World
@@ -40,7 +40,7 @@ async def beside(address: str) -> AsyncIterator[JetStreamContext]:
 
 
 async def test_what_starts_while_the_server_is_down_is_asked_for_when_it_is_back(
-    own_node: Node, tmp_path: Path
+    own_node: NatsNode, tmp_path: Path
 ) -> None:
     """Rows 25, 32: the Scheduler turns on meanwhile, and no attempt is lost with the wait."""
     async with at_work(tmp_path, own_node.address, complete_by=60.0) as world:
@@ -55,7 +55,7 @@ async def test_what_starts_while_the_server_is_down_is_asked_for_when_it_is_back
         assert [await world.attempts(id) for id in ids] == [[1, 1, 1, 1]] * len(ids)
 
 
-async def test_a_server_that_crashes_under_load_costs_time_alone(own_node: Node, tmp_path: Path) -> None:
+async def test_a_server_that_crashes_under_load_costs_time_alone(own_node: NatsNode, tmp_path: Path) -> None:
     """Row 25."""
     async with at_work(tmp_path, own_node.address, complete_by=3.0) as world:
         async with world.load():
@@ -66,7 +66,7 @@ async def test_a_server_that_crashes_under_load_costs_time_alone(own_node: Node,
         await world.settled()
 
 
-async def test_a_server_that_lost_everything_is_told_again(own_node: Node, tmp_path: Path) -> None:
+async def test_a_server_that_lost_everything_is_told_again(own_node: NatsNode, tmp_path: Path) -> None:
     """Row 27: what it had confirmed is asked for again long before anybody's complete-by."""
     await lost_while_they_stand(tmp_path, own_node.address, lambda _: asyncio.to_thread(own_node.wipe))
 
@@ -133,7 +133,7 @@ async def test_a_queue_that_takes_no_more_lets_steps_wait(
 
 
 @pytest.mark.timeout(180)
-async def test_each_node_of_a_cluster_may_die_and_sleep(cluster: Cluster, tmp_path: Path) -> None:
+async def test_each_node_of_a_cluster_may_die_and_sleep(cluster: NatsCluster, tmp_path: Path) -> None:
     """Row 26: each is killed in turn, and one stands still; the others go on."""
     async with at_work(tmp_path, cluster.address, complete_by=5.0) as world:
         async with world.load():

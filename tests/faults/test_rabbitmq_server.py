@@ -8,14 +8,14 @@ from pathlib import Path
 import aio_pika
 import pytest
 
-from servers.rabbitmq import Server
+from servers.rabbitmq import RabbitServer
 from tests.faults.losses import lost_while_they_stand
 from tests.faults.world import World
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 
 
-async def test_a_queue_that_was_deleted_is_filled_again(rabbit: Server, tmp_path: Path) -> None:
+async def test_a_queue_that_was_deleted_is_filled_again(rabbit: RabbitServer, tmp_path: Path) -> None:
     """Row 27: what stood in it is asked for again long before anybody's complete-by."""
 
     async def delete(world: World) -> None:
@@ -27,7 +27,7 @@ async def test_a_queue_that_was_deleted_is_filled_again(rabbit: Server, tmp_path
     assert {each["queue"] for each in world.told("transport.messages_lost")} == {"agents.bank"}
 
 
-async def test_a_server_that_crashes_under_load_costs_time_alone(rabbit: Server, tmp_path: Path) -> None:
+async def test_a_server_that_crashes_under_load_costs_time_alone(rabbit: RabbitServer, tmp_path: Path) -> None:
     """Rows 25, 32."""
     async with World(tmp_path, rabbit.address, complete_by=3.0) as world:
         for role in ("scheduler", "supervisor", "agent", "agent"):
@@ -41,7 +41,7 @@ async def test_a_server_that_crashes_under_load_costs_time_alone(rabbit: Server,
         await world.settled()
 
 
-async def test_a_server_that_lost_everything_is_told_again(rabbit: Server, tmp_path: Path) -> None:
+async def test_a_server_that_lost_everything_is_told_again(rabbit: RabbitServer, tmp_path: Path) -> None:
     """Row 27."""
     world = await lost_while_they_stand(tmp_path, rabbit.address, lambda _: asyncio.to_thread(rabbit.wipe))
     assert None in {each["queue"] for each in world.told("transport.messages_lost")}

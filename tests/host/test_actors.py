@@ -9,14 +9,14 @@ import pytest
 
 from stepward import App
 from stepward.events import Event
-from stepward.host.leases import Leases
+from stepward.host.leases import InstanceLeases
 
 
 async def test_an_actor_that_ends_by_a_bug_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(self: Leases) -> None:
+    async def broken(self: InstanceLeases) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Leases, "keep", broken)
+    monkeypatch.setattr(InstanceLeases, "keep", broken)
     app = App("actors", store=f"sqlite:///{tmp_path}/store.db")
     told: asyncio.Queue[Event] = asyncio.Queue()
     app.observers.add(told.put_nowait)

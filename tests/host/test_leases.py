@@ -14,7 +14,7 @@ from stepward.clock import Environment, SystemClock
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints, Observers
 from stepward.host import Parts
-from stepward.host.leases import Leases
+from stepward.host.leases import InstanceLeases
 from stepward.model.agents import NO_REPORTS, AgentHealth, Report
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
@@ -80,7 +80,7 @@ async def test_a_lease_counts_from_before_it_was_asked_for(tmp_path: Path) -> No
     clock = HandClock()
     store = await opened(tmp_path, clock)
     store.delay(clock)
-    leases = Leases(parts_on(store), nobody, silence)
+    leases = InstanceLeases(parts_on(store), nobody, silence)
     sent_at = store.now()
     instance = await leases.register(Role.AGENT, [], 1)
     assert store.now() == sent_at + SLOW
@@ -101,7 +101,7 @@ async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_
 ) -> None:
     """Else whoever would take over its tasks waits for its lease."""
     store = await opened(tmp_path, HandClock())
-    leases = Leases(parts_on(store), nobody, silence)
+    leases = InstanceLeases(parts_on(store), nobody, silence)
     first, second = [await leases.register(Role.AGENT, [], 1) for _ in range(2)]
     with monkeypatch.context() as outage:
         outage.setattr(store, "retire", away)
@@ -116,7 +116,7 @@ async def test_what_changes_is_reported_at_once_and_not_at_the_next_beat(
 ) -> None:
     store = await opened(tmp_path, HandClock())
     said: dict[str, Report] = {}
-    leases = Leases(parts_on(store), nobody, lambda: said)
+    leases = InstanceLeases(parts_on(store), nobody, lambda: said)
     instance = await leases.register(Role.AGENT, ["bank"], 1)
     renewed, renew = asyncio.Event(), store.renew
 

@@ -10,7 +10,7 @@ import pytest
 from stepward import App, running
 from stepward.events import Event
 from stepward.host import host
-from stepward.host.queues.reply_rerouting import Adoption
+from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.transport.memory.memory_transport import MemoryTransport
 
 WITHIN = 30.0
@@ -40,14 +40,14 @@ async def stopped(app: App) -> None:
 async def test_an_actor_whose_client_swallows_a_cancellation_is_cancelled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def swallows_one(self: Adoption) -> None:
+    async def swallows_one(self: ReplyRerouting) -> None:
         for _ in range(2):
             try:
                 await asyncio.get_running_loop().create_future()
             except asyncio.CancelledError:
                 continue
 
-    monkeypatch.setattr(Adoption, "keep", swallows_one)
+    monkeypatch.setattr(ReplyRerouting, "keep", swallows_one)
     monkeypatch.setattr(host, "CANCEL_AGAIN_SECONDS", 0.05)
     told: list[Event] = []
     await stopped(app_of(tmp_path, told))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from mutants import report
-from mutants.campaign import Plan, run
+from mutants.campaign import CampaignPlan, run
 from mutants.mutant import Mutant
-from mutants.trial import Tree, Verdict
+from mutants.trial import Tree, TrialVerdict
 
 CODE = """
 def price(count):
@@ -59,7 +59,7 @@ def test_each_mutant_gets_the_verdict_that_its_tests_give(tree: Path) -> None:
     told = list[str]()
     mutants = [FOUND, LIVES, RED, UNREADABLE]
     verdicts, red = run(
-        Plan(tree, mutants, package="shop"), lambda mutant, verdict: told.append(f"{mutant.id} {verdict}")
+        CampaignPlan(tree, mutants, package="shop"), lambda mutant, verdict: told.append(f"{mutant.id} {verdict}")
     )
     assert told == ["found found", "lives lived", "red unjudged", "unreadable broken"]
     assert list(verdicts) == [each.name for each in mutants]
@@ -69,36 +69,36 @@ def test_each_mutant_gets_the_verdict_that_its_tests_give(tree: Path) -> None:
 
 def test_a_mutant_whose_tests_do_not_end_has_hung_and_the_next_one_begins_with_sound_code(tree: Path) -> None:
     copy = Tree.copied(tree, tree.parent / "copy")
-    assert copy.judge(HANGS, 2.0) is Verdict.HUNG
+    assert copy.judge(HANGS, 2.0) is TrialVerdict.HUNG
     assert (copy.folder / "src/shop.py").read_text(encoding="utf-8") == CODE
     assert copy.red(LIVES.tests, 60.0)[0] == set()
 
 
 def test_a_tree_whose_package_is_not_the_one_that_is_imported_is_refused(tree: Path) -> None:
     with pytest.raises(ValueError, match=r"expected tests to import stepward from .*, found "):
-        run(Plan(tree, [FOUND]), lambda *_: None)
+        run(CampaignPlan(tree, [FOUND]), lambda *_: None)
 
 
 def test_mutants_that_do_not_fit_are_named_before_anything_is_tried(tree: Path) -> None:
     with pytest.raises(ValueError, match=r"shop/gone: expected its old text once in src/shop\.py, found it 0 times"):
-        run(Plan(tree, [FOUND, mutant("gone", "+= 5", "+= 6", "")], package="shop"), lambda *_: None)
+        run(CampaignPlan(tree, [FOUND, mutant("gone", "+= 5", "+= 6", "")], package="shop"), lambda *_: None)
 
 
 @pytest.mark.parametrize(
     ("verdicts", "is_whole", "broken"),
     [
-        ([Verdict.FOUND] * 150, True, []),
-        ([Verdict.FOUND] * 149, True, ["expected at least 150 mutants judged, found 149"]),
-        ([Verdict.FOUND] * 3, False, []),
-        ([Verdict.FOUND] * 190 + [Verdict.LIVED] * 10, True, []),
-        ([Verdict.FOUND] * 189 + [Verdict.HUNG] * 11, True, ["expected at least 95% found, found 94.5%"]),
-        ([Verdict.FOUND] * 150 + [Verdict.BROKEN] * 10, True, ["expected at least 95% found, found 93.8%"]),
+        ([TrialVerdict.FOUND] * 150, True, []),
+        ([TrialVerdict.FOUND] * 149, True, ["expected at least 150 mutants judged, found 149"]),
+        ([TrialVerdict.FOUND] * 3, False, []),
+        ([TrialVerdict.FOUND] * 190 + [TrialVerdict.LIVED] * 10, True, []),
+        ([TrialVerdict.FOUND] * 189 + [TrialVerdict.HUNG] * 11, True, ["expected at least 95% found, found 94.5%"]),
+        ([TrialVerdict.FOUND] * 150 + [TrialVerdict.BROKEN] * 10, True, ["expected at least 95% found, found 93.8%"]),
         (
-            [Verdict.FOUND] * 150 + [Verdict.UNJUDGED],
+            [TrialVerdict.FOUND] * 150 + [TrialVerdict.UNJUDGED],
             True,
             ["expected tests that pass without a mutant, found 1 mutants whose do not"],
         ),
     ],
 )
-def test_what_of_the_promise_does_not_hold(verdicts: list[Verdict], is_whole: bool, broken: list[str]) -> None:
+def test_what_of_the_promise_does_not_hold(verdicts: list[TrialVerdict], is_whole: bool, broken: list[str]) -> None:
     assert report.broken({str(number): each for number, each in enumerate(verdicts)}, is_whole=is_whole) == broken

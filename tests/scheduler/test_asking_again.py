@@ -14,7 +14,7 @@ from stepward.model.messages.requests import Request
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.running import Running
-from stepward.transport.contract import Lost, Message
+from stepward.transport.contract import AgentMessage, Lost
 from tests.scheduler.test_instances import declare_dead
 from tests.scheduler.world import Service, World, in_state, take, until
 
@@ -29,7 +29,7 @@ class Queue:
         self._publish = running.transport.publish
         monkeypatch.setattr(running.transport, "publish", self.publish)
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         if self.is_shut:
             raise TransportError("expected it open, found it shut")
         self.asked += [message for message in messages if isinstance(message, Request)]
@@ -113,7 +113,7 @@ async def test_while_a_queue_takes_its_time_the_scheduler_goes_on(
     client = await world.client(app)
     publish, gate = running.transport.publish, asyncio.Event()
 
-    async def dawdle(queue: str, messages: Sequence[Message]) -> None:
+    async def dawdle(queue: str, messages: Sequence[AgentMessage]) -> None:
         if queue == "agents.slow":
             await gate.wait()
         await publish(queue, messages)

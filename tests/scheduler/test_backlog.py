@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepward.scheduler.admission.backlog import Backlog, Key, Place
+from stepward.scheduler.admission.backlog import Backlog, BacklogKey, Key
 
 KEYS = [None, "a", "b", "c"]
 ACTS = st.lists(
@@ -18,7 +18,7 @@ ACTS = st.lists(
 )
 
 
-def place(number: int) -> Place:
+def place(number: int) -> BacklogKey:
     return (f"t{number}", 1, "x/1")
 
 
@@ -26,10 +26,10 @@ class Plain:
     """The same, said plainly: everybody in order of coming, and the keys in the order of their next turn."""
 
     def __init__(self) -> None:
-        self.waiting: dict[Place, tuple[int, Key]] = {}
+        self.waiting: dict[BacklogKey, tuple[int, Key]] = {}
         self.turns: dict[int, list[Key]] = {}
 
-    def push(self, where: Place, priority: int, key: Key) -> None:
+    def push(self, where: BacklogKey, priority: int, key: Key) -> None:
         if where in self.waiting:
             return
         self.waiting[where] = priority, key
@@ -37,7 +37,7 @@ class Plain:
         if key not in turns:
             turns.append(key)
 
-    def pop(self) -> Place:
+    def pop(self) -> BacklogKey:
         priority = max(priority for priority, _ in self.waiting.values())
         key = self.turns[priority].pop(0)
         self.turns[priority].append(key)
@@ -45,7 +45,7 @@ class Plain:
         self.discard(found)
         return found
 
-    def discard(self, where: Place) -> None:
+    def discard(self, where: BacklogKey) -> None:
         line = self.waiting.pop(where, None)
         if line is not None and line not in self.waiting.values():
             self.turns[line[0]].remove(line[1])

@@ -23,7 +23,7 @@ from stepward import (
     workflow,
 )
 from stepward.client.handle import StepRecord
-from stepward.client.progress import Progress
+from stepward.client.progress import TaskProgress
 from stepward.clock import Environment
 from stepward.model.plan import Plans
 from stepward.model.records import Role, Step, Task
@@ -323,7 +323,7 @@ async def test_what_was_undone_is_no_progress(world: World, service: Service) ->
     client = await world.start([order], [service.agent])
     handle = await client.submit(order)
     await in_state(handle, TaskState.UNDONE)
-    assert (await handle.status()).progress == Progress(0, None)
+    assert (await handle.status()).progress == TaskProgress(0, None)
 
 
 async def test_code_that_takes_the_place_of_a_pipeline_is_planned_no_more(world: World, service: Service) -> None:

@@ -12,7 +12,7 @@ from stepward.errors import StoreUnavailable
 from stepward.events import Observers
 from stepward.model.current import PROGRESS_BYTES
 from stepward.model.messages.requests import Progress
-from stepward.scheduler.progress import Words
+from stepward.scheduler.progress import ProgressUpdates
 from stepward.store.contract import SchedulerStore
 from tests.scheduler.world import World, until
 
@@ -109,7 +109,7 @@ class Desk:
         self.store = Noted()
         self.told: list[str] = []
         observers = Observers(lambda event: self.told.append(event.name))
-        self.words = Words(cast("SchedulerStore", self.store), observers)
+        self.words = ProgressUpdates(cast("SchedulerStore", self.store), observers)
 
     async def written(self) -> list[list[Progress]]:
         await asyncio.sleep(1)

@@ -14,7 +14,7 @@ from stepward.model.states import TaskState
 from stepward.policies import CircuitBreaker
 from stepward.running import Running
 from stepward.scheduler.admission.windows import Window
-from tests.scheduler.test_routing import orders, state_of
+from tests.scheduler.test_agent_capacity import orders, state_of
 from tests.scheduler.world import Service, World, fault, in_state, take, until
 
 
@@ -32,7 +32,7 @@ def breaker(running: Running) -> BreakerState:
 def window(running: Running) -> Window:
     scheduler = running.host.scheduler
     assert scheduler is not None
-    return scheduler._desk._windows["svc"]
+    return scheduler._windows._windows["svc"]
 
 
 async def test_what_was_read_before_says_nothing_of_what_was_found_out_since(

@@ -14,7 +14,7 @@ from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.model.states import TaskState
 from stepward.running import Running
 from stepward.scheduler.reply_checks import checked
-from stepward.transport.contract import Message
+from stepward.transport.contract import AgentMessage
 from tests.scheduler.world import Service, World, details, hang, in_state, take, until
 
 LIMIT = 2048
@@ -44,10 +44,10 @@ class Foreign:
         self._given: dict[str, Any] = {"outcome": Outcome.COMPLETED, **fields}
         running.transport.publish = self.publish  # type: ignore[method-assign]
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         await self._publish(queue, [self._garbled(each) for each in messages])
 
-    def _garbled(self, message: Message) -> Message:
+    def _garbled(self, message: AgentMessage) -> AgentMessage:
         if not isinstance(message, Reply) or message.key.endswith("~undo"):
             return message
         place: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.fair_share import Room
-from stepward.scheduler.admission.windows import STARVED_AFTER, Desk
+from stepward.scheduler.admission.windows import STARVED_AFTER, Windows
 
 NONE = Room(0)
 
@@ -23,7 +23,7 @@ def step(number: int) -> Step:
     )
 
 
-def filled(desk: Desk, first: int = 0) -> int:
+def filled(desk: Windows, first: int = 0) -> int:
     """Take places until there is none; how many there were."""
     number = first
     while desk.take(step(number), 5):
@@ -32,14 +32,14 @@ def filled(desk: Desk, first: int = 0) -> int:
 
 
 def test_what_is_there_at_the_start_is_open_at_once() -> None:
-    assert filled(Desk({"bank": Room(10)})) == 10
-    desk = Desk({})
+    assert filled(Windows({"bank": Room(10)})) == 10
+    desk = Windows({})
     desk.set_rooms({"bank": Room(10)})
     assert (filled(desk), desk.is_opening) == (10, False)
 
 
 def test_after_an_outage_a_window_opens_from_one_and_doubles_with_each_step() -> None:
-    desk = Desk({"bank": Room(10)})
+    desk = Windows({"bank": Room(10)})
     desk.set_rooms({"bank": NONE})
     assert (filled(desk), desk.is_opening) == (0, False)
     opened, found = [], 0
@@ -54,7 +54,7 @@ def test_after_an_outage_a_window_opens_from_one_and_doubles_with_each_step() ->
 
 
 def test_each_answer_lets_one_more_out_while_it_opens() -> None:
-    desk = Desk({"bank": Room(10)})
+    desk = Windows({"bank": Room(10)})
     desk.set_rooms({"bank": NONE})
     desk.set_rooms({"bank": Room(4)})
     assert filled(desk) == 1
@@ -69,7 +69,7 @@ def test_each_answer_lets_one_more_out_while_it_opens() -> None:
 
 
 def test_a_smaller_share_holds_at_once() -> None:
-    desk = Desk({"bank": Room(10)})
+    desk = Windows({"bank": Room(10)})
     assert filled(desk) == 10
     desk.set_rooms({"bank": Room(3)})
     for number in range(7):
@@ -80,7 +80,7 @@ def test_a_smaller_share_holds_at_once() -> None:
 
 
 def test_behind_an_open_breaker_the_next_waits_for_word_of_what_the_last_one_found_out() -> None:
-    desk = Desk({"bank": Room(10)})
+    desk = Windows({"bank": Room(10)})
     desk.set_rooms({"bank": Room(1, is_barred=True)})
     assert filled(desk) == 1
     desk.free(step(0))
@@ -94,14 +94,14 @@ def test_behind_an_open_breaker_the_next_waits_for_word_of_what_the_last_one_fou
 
 
 def test_demand_is_what_is_out_and_what_waits() -> None:
-    desk = Desk({"bank": Room(2), "post": Room(2)})
+    desk = Windows({"bank": Room(2), "post": Room(2)})
     filled(desk)
     desk.wait(step(7), 5, None)
     assert desk.demand() == {"bank": 3}
 
 
 def test_steps_behind_what_an_operator_or_a_breaker_closed_starve_nobody() -> None:
-    desk = Desk({"bank": Room(0, is_barred=True)})
+    desk = Windows({"bank": Room(0, is_barred=True)})
     desk.wait(step(1), 5, None)
     assert list(desk.starved(0.0)) == []
     assert list(desk.starved(STARVED_AFTER)) == []

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from simulation.conservation import Conservation
-from simulation.history import Entry, LetterRow, MessageRow, Mirror, OrderRow
+from simulation.history import Change, LetterRow, MessageRow, Mirror, OrderRow
 
 QUEUE = "submissions.simulated.orders"
 BODY = b'{"specversion":"1.0","id":"queued-m","source":"/tests","type":"order","data":{}}'
 FRESH = MessageRow(1, QUEUE, BODY, 0)
 TAKEN = FRESH._replace(tries=1)
-ORDER = Entry("order", None, OrderRow("queued-m"))
-TASK = Entry("task", None, OrderRow("queued-m"))
+ORDER = Change("order", None, OrderRow("queued-m"))
+TASK = Change("task", None, OrderRow("queued-m"))
 """Of a task's row the checker looks at the id alone."""
-TAKE = Entry("message", FRESH, TAKEN)
-GONE = Entry("message", TAKEN, None)
-LETTER = Entry("dead_letter", None, LetterRow(1, QUEUE, BODY, "failed 5 times: no"))
+TAKE = Change("message", FRESH, TAKEN)
+GONE = Change("message", TAKEN, None)
+LETTER = Change("dead_letter", None, LetterRow(1, QUEUE, BODY, "failed 5 times: no"))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ LETTER = Entry("dead_letter", None, LetterRow(1, QUEUE, BODY, "failed 5 times: n
     ],
     ids=["last try before the task", "last try after the task", "settled", "lost", "half"],
 )
-def test_every_message_is_accounted_for(commits: list[list[Entry]], finding: str | None) -> None:
+def test_every_message_is_accounted_for(commits: list[list[Change]], finding: str | None) -> None:
     found: list[str] = []
     mirror = Mirror()
     conservation = Conservation(mirror, lambda invariant, text: found.append(text))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
-from simulation.history import Entry, OrderRow, Verb, triggers, watched
+from simulation.history import Act, Change, OrderRow, triggers, watched
 from stepward.store.sqlite.connection import Connection
 
 
@@ -16,7 +16,7 @@ def seen() -> Iterator[list[list[str]]]:
     """The orders of each committed transaction, as they are told."""
     found: list[list[str]] = []
 
-    def committed(entries: list[Entry], verb: Verb) -> None:
+    def committed(entries: list[Change], verb: Act) -> None:
         found.append([entry.after.id for entry in entries])
 
     with watched(committed):

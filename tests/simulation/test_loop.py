@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from simulation.loop import LANE, Lane, SimulationLoop, Stalled
+from simulation.loop import LANE, ProcessLane, SimulationLoop, Stalled
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def loop() -> Iterator[SimulationLoop]:
     loop.close()
 
 
-def inside(lane: Lane) -> Context:
+def inside(lane: ProcessLane) -> Context:
     context = Context()
     context.run(LANE.set, lane)
     return context

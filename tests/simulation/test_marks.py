@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulation.history import Entry, Mirror, StepRow, Verb
+from simulation.history import Act, Change, Mirror, StepRow
 from simulation.rules import Rules
 from simulation.trace import Trace
 
@@ -12,21 +12,21 @@ DONE = STEP._replace(state="completed", kind="transaction", output=b"1")
 ASIDE = DONE._replace(key="booked/1~1", set_aside_at=5.0)
 
 
-def marked(verb: str, *entries: Entry) -> set[str]:
+def marked(verb: str, *entries: Change) -> set[str]:
     trace = Trace(lambda: 0.0, lambda: None)
     rules = Rules(Mirror(), trace, lambda: 0.0)
-    rules.committed(list(entries), Verb(verb, None))
+    rules.committed(list(entries), Act(verb, None))
     assert trace.violations == []
     return rules.marked
 
 
 def test_a_result_given_by_hand_is_known_by_its_key() -> None:
-    assert marked("direct", Entry("step", FAILED, None), Entry("step", None, DONE)) == {"t/1/booked/1#1"}
+    assert marked("direct", Change("step", FAILED, None), Change("step", None, DONE)) == {"t/1/booked/1#1"}
 
 
 def test_what_a_program_completed_is_not() -> None:
-    assert marked("transaction", Entry("step", STEP._replace(state="running"), DONE)) == set()
+    assert marked("transaction", Change("step", STEP._replace(state="running"), DONE)) == set()
 
 
 def test_what_a_repair_sets_aside_is_not() -> None:
-    assert marked("direct", Entry("step", DONE, None), Entry("step", None, ASIDE)) == set()
+    assert marked("direct", Change("step", DONE, None), Change("step", None, ASIDE)) == set()

@@ -8,7 +8,7 @@ import pytest
 
 from simulation.approvals import AGENT
 from simulation.faults import Rates
-from simulation.history import Entry, Mirror, StepRow, TaskRow
+from simulation.history import Change, Mirror, StepRow, TaskRow
 from simulation.loop import SimulationLoop
 from simulation.messages import Network
 from simulation.rules import Rules
@@ -49,7 +49,7 @@ def test_only_the_owner_of_a_task_may_not_ask_again_what_is_deferred(
 ) -> None:
     mirror, trace = Mirror(), Trace(lambda: 6.0, lambda: None)
     mirror.tasks["t"] = TASK._replace(locked_by=locked_by)
-    mirror.apply(Entry("step", None, STEP))
+    mirror.apply(Change("step", None, STEP))
     loop = SimulationLoop(random.Random(1))
     request = asked(by)
     network = Network(loop, Rates, random.Random(1), trace, Rules(mirror, trace, lambda: 6.0), mirror)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.history import Entry, InboxEntry, Mirror, StepRow, TaskRow
+from simulation.history import Change, InboxEntry, Mirror, StepRow, TaskRow
 from simulation.signals import SignalConservation
 
 FIRST = InboxEntry(1, "t", "signal", "go", b"1")
@@ -12,13 +12,13 @@ SECOND = InboxEntry(2, "t", "signal", "go", b"2")
 TASK = TaskRow._make([None] * len(TaskRow._fields))._replace(uid="t", state="processing")
 
 
-def gone(row: InboxEntry) -> Entry:
-    return Entry("inbox", row, None)
+def gone(row: InboxEntry) -> Change:
+    return Change("inbox", row, None)
 
 
-def took(body: bytes, *, set_aside_at: float | None = None) -> Entry:
+def took(body: bytes, *, set_aside_at: float | None = None) -> Change:
     step = StepRow._make([None] * len(StepRow._fields))._replace(task="t", run=1, kind="signal", name="go", output=body)
-    return Entry("step", None, step._replace(set_aside_at=set_aside_at))
+    return Change("step", None, step._replace(set_aside_at=set_aside_at))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def took(body: bytes, *, set_aside_at: float | None = None) -> Entry:
         ([gone(SECOND), took(b"2")], [FIRST], "processing", "t took a later signal go before b'1'"),
     ],
 )
-def test_what_may_become_of_signals(entries: list[Entry], left: list[InboxEntry], state: str, broken: str) -> None:
+def test_what_may_become_of_signals(entries: list[Change], left: list[InboxEntry], state: str, broken: str) -> None:
     mirror, told = Mirror(), list[str]()
     mirror.tasks["t"] = TASK._replace(state=state)
     mirror.inbox = {row.number: row for row in left}

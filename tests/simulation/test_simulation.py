@@ -13,7 +13,7 @@ from simulation.__main__ import Summary, main, results
 from simulation.bugs import BUGS
 from simulation.cut import CALM
 from simulation.run import run_seed
-from stepward.scheduler.tasks.advance import Forward
+from stepward.scheduler.tasks.advance import Advance
 
 FEW = range(18)
 FINGERPRINTS = "from simulation.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
@@ -148,12 +148,12 @@ def test_where_no_fault_strikes_nothing_is_tried_or_called_twice() -> None:
 
 def test_a_call_that_no_fault_explains_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Scheduler that forgets too early what it has asked for asks again, when a change misses."""
-    original = Forward.resolve
+    original = Advance.resolve
 
-    def resolve(self: Any, resident: Any, step: Any, reply: Any, now: float) -> None:
-        resident.sent.pop((step.run, step.key), None)
-        original(self, resident, step, reply, now)
+    def resolve(self: Any, active: Any, step: Any, reply: Any, now: float) -> None:
+        active.sent.pop((step.run, step.key), None)
+        original(self, active, step, reply, now)
 
-    monkeypatch.setattr(Forward, "resolve", resolve)
+    monkeypatch.setattr(Advance, "resolve", resolve)
     (violation, *_) = run_seed(15, cut=CALM).violations
     assert violation.startswith("S36: mail was called 2 times under ")

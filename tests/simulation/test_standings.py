@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.history import AgentRow, Entry, Mirror
+from simulation.history import AgentRow, Change, Mirror
 from simulation.standings import Standings
 from simulation.trace import Trace
 
@@ -30,5 +30,5 @@ def test_what_a_breaker_may_do(before: AgentRow, after: AgentRow, now: float, me
     told: list[str] = []
     trace = Trace(lambda: now, lambda: None)
     standings = Standings(Mirror(), lambda invariant, text: told.append(text), lambda: now, trace)
-    standings.committed([Entry("agent", before, after)])
+    standings.committed([Change("agent", before, after)])
     assert told == ([] if message is None else [message])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.history import Entry, Mirror, StepRow, TaskRow, Verb
+from simulation.history import Act, Change, Mirror, StepRow, TaskRow
 from simulation.rules import Rules
 from simulation.trace import Trace
 
@@ -22,7 +22,7 @@ SEND = STEP._replace(key="send")
 SENT = SEND._replace(state="completed", ordinal=2)
 UNDONE = SENT._replace(state="undone")
 UNDO = STEP._replace(key="ask~undo", kind="undo", has_undo=0)
-OUTSIDE = Verb("complete", None)
+OUTSIDE = Act("complete", None)
 
 Course = list[list[StepRow]]
 
@@ -32,9 +32,9 @@ def broken(course: Course) -> list[str]:
     mirror, trace = Mirror(), Trace(lambda: 1.0, lambda: None)
     rules = Rules(mirror, trace, lambda: 1.0)
     for rows in course:
-        rules.committed([Entry("step", mirror.steps.get(row[:3]), row) for row in rows], OUTSIDE)
+        rules.committed([Change("step", mirror.steps.get(row[:3]), row) for row in rows], OUTSIDE)
     mirror.tasks["t"] = TASK
-    rules.committed([Entry("step", None, UNDO)], OUTSIDE)
+    rules.committed([Change("step", None, UNDO)], OUTSIDE)
     return trace.violations
 
 

@@ -10,7 +10,7 @@ from stepward.errors import StoreUnavailable
 from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Schedule, Step, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import (
-    Act,
+    AuditedAct,
     Decision,
     Due,
     ExpiredStep,
@@ -46,7 +46,7 @@ class FakeStore:
         self.alerts: dict[int, Alert] = {}
         self.next_tries: dict[int, float] = {}
         self.ended_at: list[float] = []
-        self.acts: list[Act] = []
+        self.acts: list[AuditedAct] = []
         self.left = 0
         """How many deletions it takes to be done with what was deleted."""
         self.decisions: list[Decision] = []

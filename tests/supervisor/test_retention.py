@@ -10,7 +10,7 @@ import pytest
 from stepward.clock import SystemClock
 from stepward.errors import ArchiveUnavailable
 from stepward.model.records import Audit
-from stepward.store.contract import Act, OldRecords, Outlived, RetentionStore
+from stepward.store.contract import AuditedAct, OldRecords, Outlived, RetentionStore
 from stepward.supervisor import Supervisor
 from stepward.supervisor.retention import BATCH
 from tests.supervisor.conftest import Bench, FakeSink, beside
@@ -56,8 +56,8 @@ class FakeArchive:
         assert self._bench.store.acts[: len(records.acts)] == records.acts
 
 
-def act(number: int, at: float) -> Act:
-    return Act(Audit(number=number, at=at, actor="supervisor", act="repeat"), b"")
+def act(number: int, at: float) -> AuditedAct:
+    return AuditedAct(Audit(number=number, at=at, actor="supervisor", act="repeat"), b"")
 
 
 class TestAudit:

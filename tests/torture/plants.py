@@ -7,238 +7,240 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from torture.books import AlertRow, Books, Decision, Heard, StepRow, TaskRow
-from torture.ledger import Entry
+from torture.books import HeardEvent, RecordedAlert, RecordedDecision, RecordedStep, RecordedTask, Records
+from torture.ledger import LedgerEntry
 from torture.trespass import Trespass
 
 T = TypeVar("T")
-Plant = Callable[[Books], None]
+Plant = Callable[[Records], None]
 LATE_SECONDS = 5.0
 
 
-def a_task_deleted(books: Books) -> None:
+def a_task_deleted(books: Records) -> None:
     books.tasks.remove(_task(books, "plain"))
 
 
-def a_task_nobody_asked_for(books: Books) -> None:
+def a_task_nobody_asked_for(books: Records) -> None:
     books.tasks.append(replace(_task(books, "plain"), id="plain-0", uid="0"))
 
 
-def a_task_left_half_way(books: Books) -> None:
+def a_task_left_half_way(books: Records) -> None:
     _task(books, "plain").state = "pending"
 
 
-def a_task_undone_that_was_to_be_done(books: Books) -> None:
+def a_task_undone_that_was_to_be_done(books: Records) -> None:
     _task(books, "booking").state = "undone"
 
 
-def a_task_still_held(books: Books) -> None:
+def a_task_still_held(books: Records) -> None:
     _task(books, "plain").locked_by = "scheduler-1"
 
 
-def a_child_lost(books: Books) -> None:
+def a_child_lost(books: Records) -> None:
     books.tasks.remove(_task(books, "child"))
 
 
-def an_error_without_an_alert(books: Books) -> None:
+def an_error_without_an_alert(books: Records) -> None:
     books.alerts.clear()
 
 
-def an_alert_for_nothing(books: Books) -> None:
-    books.alerts.append(AlertRow("internal", None, "a bug"))
+def an_alert_for_nothing(books: Records) -> None:
+    books.alerts.append(RecordedAlert("internal", None, "a bug"))
 
 
-def a_refusal_of_the_broker_that_nobody_caused(books: Books) -> None:
-    books.alerts.append(AlertRow("queue_refused", None, "queue agents.service: expected RabbitMQ to take its messages"))
+def a_refusal_of_the_broker_that_nobody_caused(books: Records) -> None:
+    books.alerts.append(
+        RecordedAlert("queue_refused", None, "queue agents.service: expected RabbitMQ to take its messages")
+    )
 
 
-def a_nominal_time_missed(books: Books) -> None:
+def a_nominal_time_missed(books: Records) -> None:
     books.tasks.remove(_task(books, "tick"))
 
 
-def a_nominal_time_fired_twice(books: Books) -> None:
+def a_nominal_time_fired_twice(books: Records) -> None:
     books.tasks.append(replace(_task(books, "tick"), uid="0", id="minutely@2026-01-01T00:00:00Z"))
 
 
-def a_booked_row_lost(books: Books) -> None:
+def a_booked_row_lost(books: Records) -> None:
     books.booked.pop()
 
 
-def a_booked_row_doubled(books: Books) -> None:
+def a_booked_row_doubled(books: Records) -> None:
     books.booked.append(books.booked[0])
 
 
-def an_accepted_row_lost(books: Books) -> None:
+def an_accepted_row_lost(books: Records) -> None:
     books.placed.pop()
 
 
-def an_accepted_row_doubled(books: Books) -> None:
+def an_accepted_row_doubled(books: Records) -> None:
     books.placed.append(books.placed[0])
 
 
-def a_ledger_that_does_not_deduplicate(books: Books) -> None:
+def a_ledger_that_does_not_deduplicate(books: Records) -> None:
     entry = _entry(books, "plain", "do", "a")
     books.entries.append(replace(entry, number=_next(books)))
 
 
-def a_second_key_for_one_step(books: Books) -> None:
+def a_second_key_for_one_step(books: Records) -> None:
     entry = _entry(books, "plain", "do", "a")
     books.entries.append(replace(entry, number=_next(books), key=_entry(books, "plain", "do", "b").key))
 
 
-def a_key_of_no_step(books: Books) -> None:
+def a_key_of_no_step(books: Records) -> None:
     _entry(books, "plain", "do", "a").key = "nobody/1/service.act/1"
 
 
-def an_effect_lost(books: Books) -> None:
+def an_effect_lost(books: Records) -> None:
     books.entries.remove(_entry(books, "plain", "do", "b"))
 
 
-def effects_out_of_order(books: Books) -> None:
+def effects_out_of_order(books: Records) -> None:
     _swap(_entry(books, "parallel", "do", "a"), _entry(books, "parallel", "do", "e"))
 
 
-def an_undo_lost(books: Books) -> None:
+def an_undo_lost(books: Records) -> None:
     books.entries.remove(_entry(books, "refused", "undo", "b"))
 
 
-def undos_swapped(books: Books) -> None:
+def undos_swapped(books: Records) -> None:
     _swap(_entry(books, "refused", "undo", "a"), _entry(books, "refused", "undo", "c"))
 
 
-def an_effect_after_its_undo(books: Books) -> None:
+def an_effect_after_its_undo(books: Records) -> None:
     _entry(books, "refused", "do", "c").number = _next(books)
 
 
-def something_undone_that_was_to_stand(books: Books) -> None:
+def something_undone_that_was_to_stand(books: Records) -> None:
     entry = _entry(books, "plain", "do", "c")
     books.entries.append(replace(entry, number=_next(books), key=f"{entry.key}~undo", verb="undo"))
 
 
-def an_effect_of_nobody(books: Books) -> None:
+def an_effect_of_nobody(books: Records) -> None:
     books.entries.append(replace(_entry(books, "plain", "do", "a"), number=_next(books), task="nobody"))
 
 
-def a_step_answered_past_its_time(books: Books) -> None:
+def a_step_answered_past_its_time(books: Records) -> None:
     key = _entry(books, "plain", "do", "a").key
     for call in books.calls:
         if call.key == key:
             call.at = call.complete_by + LATE_SECONDS
 
 
-def a_step_answered_past_its_time_on_a_clock_that_was_moved(books: Books) -> None:
+def a_step_answered_past_its_time_on_a_clock_that_was_moved(books: Records) -> None:
     """By the right time it was early enough; the server's clock had been ahead for long."""
     books.times = [(0.0, 3600.0, 1.0)]
 
 
-def a_dump_without_what_was_acknowledged(books: Books) -> None:
+def a_dump_without_what_was_acknowledged(books: Records) -> None:
     books.snapshots[0].seen.remove(books.snapshots[0].acknowledged[0])
 
 
-def a_snapshot_that_changed(books: Books) -> None:
+def a_snapshot_that_changed(books: Records) -> None:
     books.snapshots[0].again.append("plain-0")
 
 
-def an_effect_by_an_agent_of_the_second_application(books: Books) -> None:
+def an_effect_by_an_agent_of_the_second_application(books: Records) -> None:
     books.beside = replace(books, steps=[], calls=books.calls[:1])
 
 
-def an_effect_of_the_second_application_by_our_agent(books: Books) -> None:
+def an_effect_of_the_second_application_by_our_agent(books: Records) -> None:
     books.beside = replace(books, calls=[])
     books.steps = []
 
 
-def another_stores_process_that_began(books: Books) -> None:
+def another_stores_process_that_began(books: Records) -> None:
     books.trespasses.append(Trespass("agent", True, ""))
 
 
-def a_step_finished_by_the_narrow_login(books: Books) -> None:
+def a_step_finished_by_the_narrow_login(books: Records) -> None:
     books.stolen.append("nobody/1/visits.visit/1")
 
 
-def a_flood_that_stopped_another_queue(books: Books) -> None:
+def a_flood_that_stopped_another_queue(books: Records) -> None:
     books.intrusions[0].others = 0
 
 
-def a_migration_that_stopped_everything(books: Books) -> None:
+def a_migration_that_stopped_everything(books: Records) -> None:
     books.migrations[0].longest = 90.0
 
 
-def a_migration_in_which_nothing_was_done(books: Books) -> None:
+def a_migration_in_which_nothing_was_done(books: Records) -> None:
     books.migrations[-1].ended = 0
 
 
-def a_migration_left_half_way(books: Books) -> None:
+def a_migration_left_half_way(books: Records) -> None:
     assert books.standing is not None
     books.standing.parts = 1
 
 
-def a_migration_lost(books: Books) -> None:
+def a_migration_lost(books: Records) -> None:
     assert books.standing is not None
     books.standing.version -= 1
 
 
-def an_index_left_unfinished(books: Books) -> None:
+def an_index_left_unfinished(books: Records) -> None:
     assert books.standing is not None
     books.standing.unfinished = 1
 
 
-def a_step_deleted(books: Books) -> None:
+def a_step_deleted(books: Records) -> None:
     books.steps.remove(_steps(books, "plain")[1])
 
 
-def an_outcome_delivered_twice(books: Books) -> None:
+def an_outcome_delivered_twice(books: Records) -> None:
     first, second, *_ = _steps(books, "plain")
     second.ordinal = first.ordinal
 
 
-def a_step_left_running(books: Books) -> None:
+def a_step_left_running(books: Records) -> None:
     _steps(books, "plain")[2].state = "running"
 
 
-def an_attempt_decided_twice(books: Books) -> None:
+def an_attempt_decided_twice(books: Records) -> None:
     step = _steps(books, "plain")[0]
-    books.decisions += [Decision("repeat", step.task, step.key, step.run, 1)] * 2
+    books.decisions += [RecordedDecision("repeat", step.task, step.key, step.run, 1)] * 2
 
 
-def an_audit_rewritten(books: Books) -> None:
+def an_audit_rewritten(books: Records) -> None:
     books.unchained = 1
 
 
-def an_event_lost(books: Books) -> None:
+def an_event_lost(books: Records) -> None:
     books.heard.remove(_heard(books)[1])
 
 
-def the_last_event_lost(books: Books) -> None:
+def the_last_event_lost(books: Records) -> None:
     books.heard.remove(_heard(books)[-1])
 
 
-def events_out_of_order(books: Books) -> None:
+def events_out_of_order(books: Records) -> None:
     first, second, *_ = (books.heard.index(event) for event in _heard(books))
     books.heard[first], books.heard[second] = books.heard[second], books.heard[first]
 
 
-def an_event_that_comes_again_as_another(books: Books) -> None:
+def an_event_that_comes_again_as_another(books: Records) -> None:
     books.heard.append(replace(_heard(books)[0], type="stepward.task.undone"))
 
 
-def an_event_of_nobody(books: Books) -> None:
-    books.heard.append(Heard("x/1", "stepward.request.received", "nobody", 1))
+def an_event_of_nobody(books: Records) -> None:
+    books.heard.append(HeardEvent("x/1", "stepward.request.received", "nobody", 1))
 
 
-def a_message_left_over(books: Books) -> None:
+def a_message_left_over(books: Records) -> None:
     books.queued["submissions.torture.orders"] = 1
 
 
-def a_dead_letter(books: Books) -> None:
+def a_dead_letter(books: Records) -> None:
     books.letters.append("taken 5 times")
 
 
-def somebody_alive_after_the_end(books: Books) -> None:
+def somebody_alive_after_the_end(books: Records) -> None:
     books.alive.append("scheduler-1")
 
 
-def an_inbox_unread(books: Books) -> None:
+def an_inbox_unread(books: Records) -> None:
     _task(books, "asked").unread = ["signal", "cancel"]
 
 
@@ -300,27 +302,27 @@ PLANTS: dict[Plant, str] = {
 """Each with what is said of it."""
 
 
-def _task(books: Books, workflow: str) -> TaskRow:
+def _task(books: Records, workflow: str) -> RecordedTask:
     return next(task for task in books.tasks if task.workflow == workflow)
 
 
-def _steps(books: Books, workflow: str) -> Sequence[StepRow]:
+def _steps(books: Records, workflow: str) -> Sequence[RecordedStep]:
     uid = _task(books, workflow).uid
     return [step for step in books.steps if step.task == uid]
 
 
-def _entry(books: Books, workflow: str, verb: str, what: str) -> Entry:
+def _entry(books: Records, workflow: str, verb: str, what: str) -> LedgerEntry:
     id = _task(books, workflow).id
     return next(each for each in books.entries if (each.task, each.verb, each.what) == (id, verb, what))
 
 
-def _heard(books: Books) -> Sequence[Heard]:
+def _heard(books: Records) -> Sequence[HeardEvent]:
     return [event for event in books.heard if event.subject == books.heard[0].subject]
 
 
-def _next(books: Books) -> int:
+def _next(books: Records) -> int:
     return max(entry.number for entry in books.entries) + 1
 
 
-def _swap(one: Entry, other: Entry) -> None:
+def _swap(one: LedgerEntry, other: LedgerEntry) -> None:
     one.number, other.number = other.number, one.number

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from servers.clocks import LIBRARIES
-from torture.clocks import Clock
+from torture.clocks import ShiftedClock
 
 ASK = "import sys, time\nfor line in sys.stdin: print(time.time(), flush=True)"
 NEAR = 0.5
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not LIBRARIES, reason="expected libfaketime, fou
 
 
 async def test_a_process_reads_the_clock_as_it_was_moved(tmp_path: Path) -> None:
-    clock = Clock(tmp_path)
+    clock = ShiftedClock(tmp_path)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", ASK),
         stdin=asyncio.subprocess.PIPE,

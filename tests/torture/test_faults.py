@@ -11,14 +11,14 @@ import pytest
 
 from tests.torture.test_oracle import RECORDED
 from torture import faults, report
-from torture.books import Books
-from torture.cluster import Cluster
-from torture.faults import Chaos, Faults
-from torture.keeper import Actor
+from torture.books import Records
+from torture.cluster import PostgresPair
+from torture.faults import Chaos, TortureFaults
+from torture.keeper import KeptActor
 from torture.witness import Witness
 
 
-class StandIn(Actor):
+class StandIn(KeptActor):
     """A process that only notes what it is told."""
 
     pid = 1
@@ -42,17 +42,17 @@ class Says(Witness):
         self._fenced = is_fenced
         self._committing = are_committing
 
-    async def is_working(self, actor: Actor) -> bool:
+    async def is_working(self, actor: KeptActor) -> bool:
         return actor.name in self._working
 
-    async def is_fenced(self, actor: Actor) -> bool:
+    async def is_fenced(self, actor: KeptActor) -> bool:
         return self._fenced
 
     async def are_committing(self) -> bool:
         return self._committing
 
 
-class Servers(Cluster):
+class Servers(PostgresPair):
     """Servers to which nothing is done."""
 
     def __init__(self, *, cut: int = 3, waiting: int = 1) -> None:
@@ -81,8 +81,8 @@ def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "WORK_SECONDS", faults.LOOK_SECONDS)
 
 
-def _faults(witness: Witness, actors: list[StandIn], cluster: Cluster | None = None) -> Faults:
-    return Faults(cluster or Servers(), actors, witness, random.Random(7))
+def _faults(witness: Witness, actors: list[StandIn], cluster: PostgresPair | None = None) -> TortureFaults:
+    return TortureFaults(cluster or Servers(), actors, witness, random.Random(7))
 
 
 async def test_one_that_lasts_keeps_no_other_from_striking() -> None:
@@ -111,7 +111,7 @@ async def test_every_kind_is_drawn_once_before_any_is_drawn_again(monkeypatch: p
 
 @pytest.mark.parametrize(("seconds", "is_said"), [(179.0, False), (180.0, True)])
 def test_what_a_long_run_never_delivered_is_said(seconds: float, is_said: bool) -> None:
-    books = msgspec.json.decode(RECORDED.read_bytes(), type=Books)
+    books = msgspec.json.decode(RECORDED.read_bytes(), type=Records)
     table = report.table(books, _faults(Says(working=set()), []), {}, seconds)
     assert ("NOT ONCE DELIVERED: kill scheduler," in table) == is_said
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.torture.plants import PLANTS, Plant
-from torture.books import Books
+from torture.books import Records
 from torture.kinds import KINDS
 from torture.oracle import judge
 
@@ -17,17 +17,17 @@ RECORDED = Path(__file__).with_name("books.json")
 
 
 @pytest.fixture
-def books() -> Books:
-    return msgspec.json.decode(RECORDED.read_bytes(), type=Books)
+def books() -> Records:
+    return msgspec.json.decode(RECORDED.read_bytes(), type=Records)
 
 
-def test_the_books_of_a_good_run_hold(books: Books) -> None:
+def test_the_books_of_a_good_run_hold(books: Records) -> None:
     assert judge(books) == []
     assert {task.workflow for task in books.tasks} == KINDS.keys()
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
-def test_what_is_planted_is_found(books: Books, plant: Plant) -> None:
+def test_what_is_planted_is_found(books: Records, plant: Plant) -> None:
     plant(books)
     found = judge(books)
     assert any(PLANTS[plant] in line for line in found), found

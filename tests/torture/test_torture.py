@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torture.cluster import clustered
-from torture.run import Plan, torture
+from torture.run import TorturePlan, torture
 
 pytestmark = pytest.mark.servers
 
@@ -21,7 +21,7 @@ COUNTS = {"scheduler": 2, "supervisor": 2, "agent": 2, "submission": 1}
 def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
     """Rows 2-5, 11, 12, 34, 52: everything ends whole, and every fault hit somebody at work."""
     with clustered() as cluster:
-        plan = Plan(seconds=10, seed=7, counts=COUNTS, pace=4, script=SCRIPT)
+        plan = TorturePlan(seconds=10, seed=7, counts=COUNTS, pace=4, script=SCRIPT)
         verdict = asyncio.run(torture(plan, cluster, tmp_path))
     assert verdict.broken == []
     assert verdict.faults.delivered.total() == len(SCRIPT)
@@ -39,7 +39,7 @@ LOSES = "delete from {schema}.task where finished_at is not null and parent is n
 def test_a_short_torture_with_migrations(tmp_path: Path, spoilt: str) -> None:
     """Row 54: the product's last migration under a dump, and once more by processes of which the first is killed."""
     with clustered() as cluster:
-        plan = Plan(seconds=6, seed=7, counts=COUNTS, pace=4, script=MIGRATED, spoilt=spoilt)
+        plan = TorturePlan(seconds=6, seed=7, counts=COUNTS, pace=4, script=MIGRATED, spoilt=spoilt)
         verdict = asyncio.run(torture(plan, cluster, tmp_path))
     assert any("there is no such task: lost" in line for line in verdict.broken) is bool(spoilt)
     if not spoilt:
@@ -59,7 +59,7 @@ BESIDE = [
 def test_a_short_torture_with_two_applications_at_one_broker(tmp_path: Path, transport: str) -> None:
     """Rows 37, 41: under one name, with clocks that are stepped and a snapshot that is held."""
     with clustered() as cluster:
-        plan = Plan(seconds=10, seed=7, counts=COUNTS, pace=4, script=BESIDE, transport=transport)
+        plan = TorturePlan(seconds=10, seed=7, counts=COUNTS, pace=4, script=BESIDE, transport=transport)
         verdict = asyncio.run(torture(plan, cluster, tmp_path))
     assert verdict.broken == []
     # Whether a request is there to be taken is chance.

@@ -18,7 +18,7 @@ from stepward.clock import Environment
 from stepward.events import Event, Observers
 from stepward.model.messages.seal import Seal
 from stepward.transport.broker.broker_transport import BrokerTransport
-from stepward.transport.broker.dead_letters import Letter
+from stepward.transport.broker.dead_letters import DeadLetter
 from stepward.transport.opening import open_broker
 from tests.transport.messages import SEAL
 
@@ -30,9 +30,9 @@ class Servers:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._node: nats.Node | None = None
-        self._cluster: nats.Cluster | None = None
-        self._rabbitmq: rabbitmq.Server | None = None
+        self._node: nats.NatsNode | None = None
+        self._cluster: nats.NatsCluster | None = None
+        self._rabbitmq: rabbitmq.RabbitServer | None = None
         atexit.register(self._stack.close)
 
     def nats(self) -> str:
@@ -61,10 +61,10 @@ class Buried:
     """What was buried, in place of the store's dead letters."""
 
     def __init__(self) -> None:
-        self.letters: list[tuple[str, Letter]] = []
+        self.letters: list[tuple[str, DeadLetter]] = []
         self.is_down = False
 
-    async def bury(self, queue: str, letters: Sequence[Letter]) -> None:
+    async def bury(self, queue: str, letters: Sequence[DeadLetter]) -> None:
         self.letters += [(queue, letter) for letter in letters]
 
 

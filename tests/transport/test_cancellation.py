@@ -11,14 +11,14 @@ import pytest
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.broker.cancellation import heed_cancellation
-from stepward.transport.broker.reconnecting import Lasting
+from stepward.transport.broker.reconnecting import Reconnecting
 
 
-def lasting(connect: object = None) -> Lasting[object]:
+def lasting(connect: object = None) -> Reconnecting[object]:
     async def connected() -> object:
         return await gives_up() if connect is None else object()
 
-    return Lasting(
+    return Reconnecting(
         connected,
         broker="NATS",
         shown="one:4222",

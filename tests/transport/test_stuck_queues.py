@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from stepward.clock import Environment
-from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.names import BrokerNames
-from stepward.transport.rabbitmq.requests.queues import Queues
+from stepward.transport.rabbitmq.requests.queues import RequestQueues
 
 HOUR = 3600.0
 
@@ -66,10 +66,12 @@ class Stage:
     def __init__(self) -> None:
         self.server = Channel()
         link: Any = self.server
-        self.queues = Queues(link, BrokerNames("shop"), asyncio.get_running_loop().time, Environment(), self._tell_loss)
+        self.queues = RequestQueues(
+            link, BrokerNames("shop"), asyncio.get_running_loop().time, Environment(), self._tell_loss
+        )
 
     async def append(self) -> None:
-        await self.queues.append("agents.x", [Parcel(b"[]", float("inf"))])
+        await self.queues.append("agents.x", [MessageBatch(b"[]", float("inf"))])
 
     async def time_out(self, times: int) -> None:
         self.server.answers = False

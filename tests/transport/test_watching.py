@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from stepward.events import Observers
 from stepward.transport.queues.over_broker import BrokerQueues, Posted, ResponseQueue, WorkQueue
-from stepward.transport.queues.queues import Given
+from stepward.transport.queues.queues import QueuedMessage
 
 REPLIES = "replies.shop.web"
 
@@ -18,10 +18,10 @@ class Part:
     def __init__(self) -> None:
         self.closed = asyncio.Event()
 
-    async def read(self, after: int, limit: int) -> Sequence[Given]:
-        return [Given(after + 1, b"1")]
+    async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
+        return [QueuedMessage(after + 1, b"1")]
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         return None
 
     async def settle(self, tokens: Sequence[int]) -> None: ...

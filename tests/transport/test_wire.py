@@ -7,8 +7,8 @@ import pytest
 
 from stepward.model.messages.requests import Outcome, Reply, traceparent
 from stepward.model.messages.seal import Seal, StoreIdentity
-from stepward.transport.broker.rejections import Reason
-from stepward.transport.contract import Message
+from stepward.transport.broker.rejections import RejectionReason
+from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import MOST_APART, Wire, decode_revocation, encode_revocation, join
 from tests.transport.messages import IDENTITY, SEAL, reply, request
 from tests.virtual import START
@@ -16,7 +16,7 @@ from tests.virtual import START
 WIRE = Wire("shop", SEAL)
 
 
-def told(message: Message) -> dict[str, Any]:
+def told(message: AgentMessage) -> dict[str, Any]:
     event: dict[str, Any] = json.loads(WIRE.encode(message, START))
     return event
 
@@ -129,13 +129,13 @@ def test_a_batch_of_too_many_odd_events_is_one_dead_letter() -> None:
 
 def test_a_reply_of_another_applications_agent_is_none_of_ours() -> None:
     read = WIRE.decode(join([Wire("other", SEAL).encode(reply(), START)]))
-    assert (read.messages, [each.reason for each in read.rejected]) == ([], [Reason.UNPROVEN])
+    assert (read.messages, [each.reason for each in read.rejected]) == ([], [RejectionReason.UNPROVEN])
 
 
 def test_a_message_that_names_another_store_is_rejected_whatever_it_proves() -> None:
     copied = Seal(StoreIdentity("0f1e2d3c4b5a69788796", IDENTITY.key))
     read = WIRE.decode(join([Wire("shop", copied).encode(request(), START)]))
-    assert (read.messages, [each.reason for each in read.rejected]) == ([], [Reason.FOREIGN_STORE])
+    assert (read.messages, [each.reason for each in read.rejected]) == ([], [RejectionReason.FOREIGN_STORE])
 
 
 def test_attributes_of_others_are_let_pass() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from stepward.model.current import PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
-from stepward.transport.contract import Message
+from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
 from tests.transport.messages import SEAL, progress, reply, request
 from tests.virtual import START
@@ -39,7 +39,7 @@ def test_progress_is_a_cloud_event_of_when_it_was_told() -> None:
 
 
 def test_it_travels_with_replies_and_comes_as_it_went() -> None:
-    messages: list[Message] = [
+    messages: list[AgentMessage] = [
         progress(b"[1]"),
         reply(outcome=Outcome.DEFERRED, output=None),
         progress(b'"\xc3\xa9"', attempt=2),

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.workflow.decisions import Completed, Continued, Decisions, End, Failed
+from stepward.workflow.decisions import Completed, Continued, Decisions, Failed, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
 from stepward.workflow.replay.rerun import verify
@@ -27,7 +27,7 @@ class Play:
         self.now = START
         self.rows: dict[str, Step] = {}
         self.signals: dict[int, tuple[str, bytes, float]] = {}
-        self.end: End | None = None
+        self.end: RunEnd | None = None
         self.task = Task(
             uid=uid,
             id=f"id of {uid}",

@@ -14,10 +14,10 @@ from stepward.model.states import StepKind, StepState
 from stepward.workflow.undo import (
     Barred,
     Finished,
-    Plan,
     StartUndo,
     Stuck,
     UndoOrder,
+    UndoPlan,
     WaitFor,
     has_begun,
     plan,
@@ -27,7 +27,7 @@ from stepward.workflow.undo import (
 
 NOW = 1000.0
 LATER, SOONER = NOW + 9, NOW + 3
-Planner = Callable[[Sequence[Step], float], Plan]
+Planner = Callable[[Sequence[Step], float], UndoPlan]
 
 
 def step(key: str, number: int, state: StepState = StepState.COMPLETED, **fields: Any) -> Step:
@@ -192,7 +192,7 @@ def test_what_is_undone_and_in_which_order(case: str, is_turned: bool) -> None:
 
 UNDER_WAY, PAID = running("lost", 2), step("paid", 1, ordinal=1)
 ANSWERED_LATE = abandoned("late", 1, complete_by=LATER, finished_at=NOW - 1, output=b"1")
-DECISIONS: dict[str, tuple[list[Step], Plan]] = {
+DECISIONS: dict[str, tuple[list[Step], UndoPlan]] = {
     "an attempt that may still act is waited for": ([PAID, UNDER_WAY], WaitFor(LATER)),
     "at its complete-by it is over": (
         [PAID, expired := running("x", 2, complete_by=NOW)],
@@ -320,7 +320,7 @@ OF_RUN_1 = step("a~1", 1, StepState.UNDONE, ordinal=1)
     ],
     ids=["nothing set aside", "wanted in another run", "undone in another run", "under way", "failed"],
 )
-def test_what_comes_next_before_a_task_goes_on_from_a_repair(steps: list[Step], decision: Plan) -> None:
+def test_what_comes_next_before_a_task_goes_on_from_a_repair(steps: list[Step], decision: UndoPlan) -> None:
     assert plan_set_aside(steps, NOW) == decision
 
 

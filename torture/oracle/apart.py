@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torture.books import Books
+from torture.books import Records
 
 
-def apart(books: Books) -> Iterator[str]:
+def apart(books: Records) -> Iterator[str]:
     """No effect of one by an Agent of the other, and no process of another store that began under the name."""
     for trespass in books.trespasses:
         if trespass.began:

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from stepward.model.states import TaskState
-from torture.books import Books, TaskRow
+from torture.books import RecordedTask, Records
 from torture.kinds import KINDS, Stages
-from torture.ledger import Entry
+from torture.ledger import LedgerEntry
 
 SLACK_SECONDS = 0.25
 """What lies between an Agent's last look at the clock and the service's own."""
@@ -16,9 +16,9 @@ OLD_SECONDS = 30.0
 """How long after the server's clock was moved an attempt may be under way that began before."""
 
 
-def effects(books: Books) -> Iterator[str]:
+def effects(books: Records) -> Iterator[str]:
     """No effect lost, doubled, out of order, or left where it was to be undone."""
-    entries: defaultdict[str, list[Entry]] = defaultdict(list)
+    entries: defaultdict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in books.entries:
         entries[entry.task].append(entry)
     yield from _keys(books)
@@ -30,7 +30,7 @@ def effects(books: Books) -> Iterator[str]:
         yield from _task(task, sorted(entries[task.id], key=lambda entry: entry.number))
 
 
-def _keys(books: Books) -> Iterator[str]:
+def _keys(books: Records) -> Iterator[str]:
     known = {_key(step.task, step.run, step.key, step.generation) for step in books.steps}
     for key, count in Counter(entry.key for entry in books.entries).items():
         if count > 1:
@@ -39,7 +39,7 @@ def _keys(books: Books) -> Iterator[str]:
             yield f"{key}: took effect, and is the key of no step"
 
 
-def _in_time(books: Books) -> Iterator[str]:
+def _in_time(books: Records) -> Iterator[str]:
     """A step that was acknowledged was asked for before its time was over."""
     asked = {call.key for call in books.calls if call.at + _ahead(books, call.at) <= call.complete_by + SLACK_SECONDS}
     for step in books.steps:
@@ -48,7 +48,7 @@ def _in_time(books: Books) -> Iterator[str]:
             yield f"{key}: was answered, and no attempt reached the service within its complete-by"
 
 
-def _ahead(books: Books, at: float) -> float:
+def _ahead(books: Records, at: float) -> float:
     """How far the server's clock was ahead at least, since an attempt that was made then can have begun."""
     found, last = [], (0.0, 0.0, 1.0)
     for since, ahead, rate in books.times:
@@ -61,7 +61,7 @@ def _ahead(books: Books, at: float) -> float:
     return min([*found, ahead, ahead + (rate - 1) * (at - since)])
 
 
-def _task(task: TaskRow, entries: Sequence[Entry]) -> Iterator[str]:
+def _task(task: RecordedTask, entries: Sequence[LedgerEntry]) -> Iterator[str]:
     kind = KINDS[task.workflow]
     done = [entry for entry in entries if entry.verb == "do"]
     undone = [entry for entry in entries if entry.verb == "undo"]
@@ -78,7 +78,7 @@ def _task(task: TaskRow, entries: Sequence[Entry]) -> Iterator[str]:
     yield from _undone(task, done, undone)
 
 
-def _undone(task: TaskRow, done: Sequence[Entry], undone: Sequence[Entry]) -> Iterator[str]:
+def _undone(task: RecordedTask, done: Sequence[LedgerEntry], undone: Sequence[LedgerEntry]) -> Iterator[str]:
     kind = KINDS[task.workflow]
     if kind.end not in (TaskState.UNDONE, TaskState.CANCELLED):
         if undone:
@@ -94,7 +94,7 @@ def _undone(task: TaskRow, done: Sequence[Entry], undone: Sequence[Entry]) -> It
         yield f"{task.id}: expected undos in the order {kind.stages[::-1]}, found {[entry.what for entry in undone]}"
 
 
-def _is_out_of_order(entries: Sequence[Entry], stages: Stages) -> bool:
+def _is_out_of_order(entries: Sequence[LedgerEntry], stages: Stages) -> bool:
     places = {what: place for place, stage in enumerate(stages) for what in stage}
     found = [places.get(entry.what, 0) for entry in entries]
     return found != sorted(found)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from stepward.model.states import TaskState
 from torture.application import SCHEDULE
-from torture.books import Books
+from torture.books import Records
 from torture.kinds import KINDS
 
 MINUTE = 60.0
@@ -20,7 +20,7 @@ REFUSED = frozenset({"old_wire", "unproven_message", "foreign_store"})
 the narrow login fills no queue."""
 
 
-def ends(books: Books) -> Iterator[str]:
+def ends(books: Records) -> Iterator[str]:
     """No task lost, invented or left over; alerts where they are due and nowhere else."""
     yield from _roots(books)
     for task in books.tasks:
@@ -33,7 +33,7 @@ def ends(books: Books) -> Iterator[str]:
     yield from _rows(books)
 
 
-def _roots(books: Books) -> Iterator[str]:
+def _roots(books: Records) -> Iterator[str]:
     expected = {**books.submitted, **books.posted, **dict.fromkeys(_nominal(books), "tick")}
     found = {task.id: task.workflow for task in books.tasks if task.parent is None}
     for id in expected.keys() - found.keys():
@@ -49,14 +49,14 @@ def _roots(books: Books) -> Iterator[str]:
         yield f"{uid}: expected {parents[uid]} child, found {children[uid]}"
 
 
-def _nominal(books: Books) -> list[str]:
+def _nominal(books: Records) -> list[str]:
     """The tasks of the schedule: one for each nominal time that has come."""
     first, until = books.schedule
     times = [first + n * MINUTE for n in range(round((until - first) / MINUTE))]
     return [f"{SCHEDULE}@{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%SZ}" for at in times]
 
 
-def _alerts(books: Books) -> Iterator[str]:
+def _alerts(books: Records) -> Iterator[str]:
     due = Counter(task.uid for task in books.tasks if KINDS[task.workflow].end is TaskState.ERROR)
     found = Counter(alert.task for alert in books.alerts if alert.kind == "task_error" and alert.task is not None)
     for uid in (due - found) | (found - due):
@@ -69,7 +69,7 @@ def _alerts(books: Books) -> Iterator[str]:
             yield f"alert that no fault explains: {alert.kind}: {alert.message}"
 
 
-def _rows(books: Books) -> Iterator[str]:
+def _rows(books: Records) -> Iterator[str]:
     due = Counter(task.id for task in books.tasks if KINDS[task.workflow].booked)
     found = Counter(books.booked)
     for id in (due - found) | (found - due):

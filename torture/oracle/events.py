@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepward.model.states import TaskState
-from torture.books import Books, Heard, StepRow, TaskRow
+from torture.books import HeardEvent, RecordedStep, RecordedTask, Records
 from torture.kinds import KINDS
 
 FIRST = ["stepward.request.received", "stepward.task.started"]
@@ -15,9 +15,9 @@ AWAITED = frozenset({"operation", "local", "transaction", "child"})
 """Kinds of steps whose outcomes are told."""
 
 
-def events(books: Books) -> Iterator[str]:
+def events(books: Records) -> Iterator[str]:
     """Gapless and in order, and doubles are alike."""
-    heard: dict[str, list[Heard]] = {}
+    heard: dict[str, list[HeardEvent]] = {}
     for event in books.heard:
         known = heard.setdefault(event.subject, [])
         if event.sequence <= len(known):
@@ -27,7 +27,7 @@ def events(books: Books) -> Iterator[str]:
             yield f"{event.subject}: event {event.sequence} was heard after {len(known)}"
         else:
             known.append(event)
-    steps: dict[str, list[StepRow]] = {}
+    steps: dict[str, list[RecordedStep]] = {}
     for step in books.steps:
         steps.setdefault(step.task, []).append(step)
     for task in books.tasks:
@@ -36,7 +36,7 @@ def events(books: Books) -> Iterator[str]:
         yield f"{subject}: was told of, and is no task"
 
 
-def _told(task: TaskRow, heard: list[Heard], steps: list[StepRow]) -> Iterator[str]:
+def _told(task: RecordedTask, heard: list[HeardEvent], steps: list[RecordedStep]) -> Iterator[str]:
     if [event.id for event in heard] != [f"{task.uid}/{n}" for n in range(1, task.events + 1)]:
         yield f"{task.id}: told {task.events} events, and {len(heard)} were heard"
     if task.reply_to is None or not heard:

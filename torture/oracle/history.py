@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from torture.books import Books, StepRow
+from torture.books import RecordedStep, Records
 
 RESTS = frozenset({"completed", "undone", "failed"})
 NEVER_BEGUN = "skipped"
 
 
-def history(books: Books) -> Iterator[str]:
+def history(books: Records) -> Iterator[str]:
     """Every task's steps tell one story."""
-    steps: defaultdict[tuple[str, int], list[StepRow]] = defaultdict(list)
+    steps: defaultdict[tuple[str, int], list[RecordedStep]] = defaultdict(list)
     for step in books.steps:
         steps[step.task, step.run].append(step)
     known = {task.uid for task in books.tasks}
@@ -28,7 +28,7 @@ def history(books: Books) -> Iterator[str]:
         yield f"the audit's chain is broken at {books.unchained} places"
 
 
-def _run(name: str, steps: list[StepRow]) -> Iterator[str]:
+def _run(name: str, steps: list[RecordedStep]) -> Iterator[str]:
     own = sorted(step.number for step in steps if step.kind != "undo")
     if own != list(range(1, len(own) + 1)):
         yield f"{name}: expected steps numbered without a gap, found {own}"

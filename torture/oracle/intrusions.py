@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torture.books import Books
+from torture.books import Records
 
 
-def intrusions(books: Books) -> Iterator[str]:
+def intrusions(books: Records) -> Iterator[str]:
     """Its replies are nobody's outcome, and the steps of others end meanwhile."""
     for step in books.stolen:
         yield f"{step}: was finished by a reply that the narrow login made up"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torture.books import Books
+from torture.books import Records
 from torture.oracle.apart import apart
 from torture.oracle.effects import effects
 from torture.oracle.ends import ends
@@ -16,11 +16,11 @@ from torture.oracle.rest import rest
 from torture.oracle.snapshots import snapshots
 
 
-def judge(books: Books) -> list[str]:
+def judge(books: Records) -> list[str]:
     """What is broken, a line each."""
     return list(_broken(books))
 
 
-def _broken(books: Books) -> Iterator[str]:
+def _broken(books: Records) -> Iterator[str]:
     for rule in (ends, effects, history, events, rest, snapshots, apart, intrusions, migrations):
         yield from rule(books)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torture.books import Books
+from torture.books import Records
 
 MOST_SECONDS = 30.0
 """For which no step may end: a machine under load takes long, and a table that is locked for ever takes longer."""
 
 
-def migrations(books: Books) -> Iterator[str]:
+def migrations(books: Records) -> Iterator[str]:
     """Nobody waits for it, and nothing of it is left half done."""
     for migration in books.migrations:
         what = f"migration to version {migration.version}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torture.books import Books
+from torture.books import Records
 
 BINDING = frozenset({"undo", "cancel", "suspend", "fail"})
 """What a task may not end over; word of what is past does no harm."""
 
 
-def rest(books: Books) -> Iterator[str]:
+def rest(books: Records) -> Iterator[str]:
     """Conservation: each message became a task or nothing is left of it."""
     for queue, count in books.queued.items():
         yield f"{queue}: expected it empty, found {count} messages"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torture.books import Books
+from torture.books import Records
 
 
-def snapshots(books: Books) -> Iterator[str]:
+def snapshots(books: Records) -> Iterator[str]:
     """A dump that is restored has lost nothing that came before it."""
     for number, snapshot in enumerate(books.snapshots, 1):
         for id in sorted(set(snapshot.acknowledged) - set(snapshot.seen)):

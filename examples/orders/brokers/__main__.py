@@ -42,9 +42,9 @@ async def _work(kind: str, keeper: Keeper, *, is_tethered: bool) -> None:
 @contextmanager
 def _nats(ports: list[int], away: float) -> Iterator[Keeper]:
     with nats.home() as folder:
-        nodes = [nats.Node(folder, f"node{number}", port=port) for number, port in enumerate(ports, start=1)]
+        nodes = [nats.NatsNode(folder, f"node{number}", port=port) for number, port in enumerate(ports, start=1)]
         try:
-            yield Keeper(TransportKind.NATS.brand, nodes, nats.Cluster(nodes).start, away=away)
+            yield Keeper(TransportKind.NATS.brand, nodes, nats.NatsCluster(nodes).start, away=away)
         finally:
             for node in nodes:
                 node.kill()
@@ -54,7 +54,7 @@ def _nats(ports: list[int], away: float) -> Iterator[Keeper]:
 def _rabbitmq(ports: list[int], away: float) -> Iterator[Keeper]:
     with rabbitmq.home() as folder:
         [port] = ports
-        server = rabbitmq.Server(folder, port, is_traced=True)
+        server = rabbitmq.RabbitServer(folder, port, is_traced=True)
         try:
             yield Keeper(TransportKind.RABBITMQ.brand, [server], server.start, away=away)
         finally:

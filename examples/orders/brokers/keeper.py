@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from examples.orders.brokers.standing import BrokerStanding, Server
+from examples.orders.brokers.standing import BrokerServer, BrokerStanding
 from examples.orders.processes.ends import ended
 
 
@@ -68,5 +68,5 @@ class Keeper:
 
     def _tell(self) -> None:
         running = [each for each in self._servers if each.name not in self._gone]
-        servers = tuple(Server(each.name, each.port, each.pid) for each in running)
+        servers = tuple(BrokerServer(each.name, each.port, each.pid) for each in running)
         print(msgspec.json.encode(BrokerStanding(self._title, servers, len(self._servers))).decode(), flush=True)

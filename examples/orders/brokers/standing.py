@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Server(msgspec.Struct, frozen=True):
+class BrokerServer(msgspec.Struct, frozen=True):
     """One that runs; `pid` is of the process that all its others descend from."""
 
     name: str
@@ -20,5 +20,5 @@ class BrokerStanding(msgspec.Struct, frozen=True):
     """The servers of one broker that run, of as many as there are to be."""
 
     title: str
-    servers: tuple[Server, ...]
+    servers: tuple[BrokerServer, ...]
     size: int

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import msgspec
 
 from examples.orders import database
-from examples.orders.books import Book, Books
-from examples.orders.database import Order
+from examples.orders.books import OrderBook, OrderBooks
+from examples.orders.database import OrderRecord
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.play import Play
 from examples.orders.demo.stories import expected, orders
-from examples.orders.demo.table import LEGEND, Row, course_of, table
+from examples.orders.demo.table import LEGEND, TableRow, course_of, table
 from examples.orders.demo.telling import Teller
 from examples.orders.postgres.standby import states_at_standby
 from examples.orders.proof import Evidence, Failover, Finding, prove
@@ -28,10 +28,10 @@ async def close(
     play: Play, *, client: Client, door: FrontDoor, services: Mapping[str, ServiceProcess], teller: Teller
 ) -> list[Finding]:
     """The findings, printed along with the table."""
-    books = Books(**{name: await _book(service) for name, service in services.items()})
+    books = OrderBooks(**{name: await _book(service) for name, service in services.items()})
     placed = await _placed(client)
     rows = [
-        Row(order=placed[order.id], story=story, course=await course_of(client.task(order.id)))
+        TableRow(order=placed[order.id], story=story, course=await course_of(client.task(order.id)))
         for order, story in orders()
         if order.id in placed
     ]
@@ -63,13 +63,13 @@ async def _failover(play: Play) -> Failover | None:
     return Failover(acknowledged=crash.acknowledged, standby=await states_at_standby(crash.pair.standing))
 
 
-async def _placed(client: Client) -> dict[str, Order]:
+async def _placed(client: Client) -> dict[str, OrderRecord]:
     async with client.transaction() as transaction:
         return {order.id: order for order in await database.read_orders(transaction)}
 
 
-async def _book(service: ServiceProcess) -> Book:
-    return Book(
+async def _book(service: ServiceProcess) -> OrderBook:
+    return OrderBook(
         effects=msgspec.convert(await service.ledger(), list[Effect]),
         deliveries=await service.deliveries(),
         faults=msgspec.convert(await service.faults(), list[StandingFault]),

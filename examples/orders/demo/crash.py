@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Sequence
 
-from examples.orders.database import Order
+from examples.orders.database import OrderRecord
 from examples.orders.demo.flight import in_flight
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.telling import Teller
@@ -38,7 +38,7 @@ class Crash:
         self._teller = teller
         self._enough = enough
 
-    async def run(self, late: Sequence[Order]) -> None:
+    async def run(self, late: Sequence[OrderRecord]) -> None:
         """Kill the primary, place these orders meanwhile, and see the dead server come back as the standby."""
         held = await in_flight(self._client, self._waits, self._enough)
         killed = self.pair.standing.primary

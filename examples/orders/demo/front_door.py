@@ -10,8 +10,8 @@ from typing import Self
 import httpx
 import msgspec
 
-from examples.orders.database import Order
-from examples.orders.proof import Heard
+from examples.orders.database import OrderRecord
+from examples.orders.proof import HeardOrder
 
 PATIENCE_SECONDS = 20
 AGAIN_SECONDS = 0.1
@@ -41,7 +41,7 @@ class FrontDoor:
     ) -> None:
         await self._browser.aclose()
 
-    async def order(self, order: Order) -> None:
+    async def order(self, order: OrderRecord) -> None:
         """Send an order form, again while we are asked for patience; raises FormRefused unless it leads to its page."""
         page = await self._send(order)
         for _ in range(int(PATIENCE_SECONDS / AGAIN_SECONDS)):
@@ -55,13 +55,13 @@ class FrontDoor:
             raise FormRefused(f"form of {order.id}: expected to be led to its page, found {found}")
         self.accepted[order.id] += 1
 
-    async def _send(self, order: Order) -> httpx.Response:
+    async def _send(self, order: OrderRecord) -> httpx.Response:
         try:
             return await self._browser.post("/orders", data=_form(order))
         except httpx.TransportError as error:
             raise FormRefused(f"form of {order.id}: expected an answer, found {error!r}") from error
 
-    async def heard(self, order_id: str) -> list[Heard]:
+    async def heard(self, order_id: str) -> list[HeardOrder]:
         """The events that the storefront has heard of the order."""
         page = await self._browser.get(f"/orders/{order_id}.json")
         page.raise_for_status()
@@ -69,10 +69,10 @@ class FrontDoor:
 
 
 class _Page(msgspec.Struct, frozen=True):
-    events: list[Heard]
+    events: list[HeardOrder]
 
 
-def _form(order: Order) -> dict[str, str | list[str]]:
+def _form(order: OrderRecord) -> dict[str, str | list[str]]:
     form: dict[str, str | list[str]] = {
         "order": order.id,
         "customer": order.customer,

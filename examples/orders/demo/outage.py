@@ -15,7 +15,7 @@ from nats.aio.client import Client as NatsClient
 
 from examples.orders.brokers import nats, rabbitmq
 from examples.orders.brokers.process import BrokerProcess
-from examples.orders.brokers.standing import Server
+from examples.orders.brokers.standing import BrokerServer
 from examples.orders.brokers.traffic import Kind, Traffic
 from examples.orders.demo.flight import in_flight
 from examples.orders.demo.telling import Teller
@@ -103,7 +103,7 @@ class NodeDies:
         self.lost = "NATS"
         self._broker = broker
         self._client = client
-        self._dead: Server | None = None
+        self._dead: BrokerServer | None = None
 
     async def strike(self) -> str:
         """See Hurt."""

@@ -8,14 +8,14 @@ from functools import partial
 
 from examples.orders import database
 from examples.orders.bookkeeper import correct_address
-from examples.orders.database import Order, OrderState
+from examples.orders.database import OrderRecord, OrderState
 from examples.orders.demo.crash import Crash
 from examples.orders.demo.front_door import FrontDoor
 from examples.orders.demo.kills import Kills
 from examples.orders.demo.outage import BrokerOutage
 from examples.orders.demo.plots import Cast, Plot
 from examples.orders.demo.processes import Processes
-from examples.orders.demo.stories import Part, Story
+from examples.orders.demo.stories import DemoStory, StoryPart
 from examples.orders.demo.telling import Teller
 from examples.orders.demo.waiting import EACH_SECONDS, Waits
 from examples.orders.proof import Takeover
@@ -68,7 +68,7 @@ class Play:
         async with asyncio.TaskGroup() as group:
             for order, story in self._cast:
                 group.create_task(self._follow(order, story))
-                if story.part is Part.CANCELS:
+                if story.part is StoryPart.CANCELS:
                     group.create_task(self._cancel(order))
             group.create_task(self._kill())
         await self._waits.soon("the bookkeeper to close the books", self._are_books_closed)
@@ -84,7 +84,7 @@ class Play:
         for order, _ in self._first[BEFORE_THE_KILL:]:
             await self._door.order(order)
         for order, story in self._first:
-            if story.part is Part.TWICE:
+            if story.part is StoryPart.TWICE:
                 await self._door.order(order)
                 self._teller.tell(f"The form of {order.id} came a second time: it stays one order and one task")
         await self._kills.take_submission_over([order.id for order, _ in self._first])
@@ -106,29 +106,29 @@ class Play:
         if self.outage is not None:
             await self.outage.heal(self._waits, self._teller)
 
-    async def _follow(self, order: Order, story: Story) -> None:
+    async def _follow(self, order: OrderRecord, story: DemoStory) -> None:
         await self._waits.until(f"{order.id} to be accepted", partial(self._is_accepted, order))
         with self._waits.named(f"{order.id} to end"):
             state = await self._end_of(order)
-            if state is OrderState.ERROR and story.part is Part.OPERATOR:
+            if state is OrderState.ERROR and story.part is StoryPart.OPERATOR:
                 await self._help(order)
                 await self._end_of(order)
         self._count_end()
 
-    async def _is_accepted(self, order: Order) -> bool:
+    async def _is_accepted(self, order: OrderRecord) -> bool:
         try:
             await self._client.record(order.id)
         except TaskNotFound:
             return False
         return True
 
-    async def _end_of(self, order: Order) -> OrderState:
+    async def _end_of(self, order: OrderRecord) -> OrderState:
         while True:
             with suppress(StoreError):
                 return await self._end_as_found(order)
             await asyncio.sleep(EACH_SECONDS)
 
-    async def _end_as_found(self, order: Order) -> OrderState:
+    async def _end_as_found(self, order: OrderRecord) -> OrderState:
         try:
             await self._client.task(order.id).result()
         except TaskUndone:
@@ -144,14 +144,14 @@ class Play:
         if self._ended % TELL_EACH == 0:
             self._teller.tell(f"{self._ended} of {len(self._cast)} orders have ended")
 
-    async def _help(self, order: Order) -> None:
+    async def _help(self, order: OrderRecord) -> None:
         alert = next(alert for alert in await self._client.alerts() if alert.task_id == order.id)
         self._teller.tell(f"Alert: {alert.message}", "red")
         await correct_address(self._client, order.id, "Harbour Street 5")
         await self._client.acknowledge(alert.number)
         self._teller.tell(f"An operator corrects the address of {order.id} and resubmits the step", "green")
 
-    async def _cancel(self, order: Order) -> None:
+    async def _cancel(self, order: OrderRecord) -> None:
         # Where a call is slow there is time to cancel: not before it is made, nor after it is done.
         await self._waits.soon(
             f"{order.id} to meet its slow service, for its customer to cancel", partial(self._is_met, order)
@@ -159,7 +159,7 @@ class Play:
         await self._client.task(order.id).cancel()
         self._teller.tell(f"The customer of {order.id} cancels, with the card already charged")
 
-    async def _is_met(self, order: Order) -> bool:
+    async def _is_met(self, order: OrderRecord) -> bool:
         return any(fault["order_id"] == order.id and fault["hits"] for fault in await self._parcel.faults())
 
     async def _are_books_closed(self) -> bool:
@@ -176,9 +176,9 @@ class Play:
         except TimeoutError:
             self._teller.tell(f"Not all was heard within {HEARD_SECONDS} s", "bold red")
 
-    async def _is_heard_of(self, order: Order) -> bool:
+    async def _is_heard_of(self, order: OrderRecord) -> bool:
         return bool(await self._door.heard(order.id))
 
-    async def _is_heard(self, order: Order, story: Story) -> bool:
+    async def _is_heard(self, order: OrderRecord, story: DemoStory) -> bool:
         heard = await self._door.heard(order.id)
         return bool(heard) and heard[-1].type == LAST[story.ends]

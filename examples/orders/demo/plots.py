@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from examples.orders.database import Order
-from examples.orders.demo.stories import Story
+from examples.orders.database import OrderRecord
+from examples.orders.demo.stories import DemoStory
 from examples.orders.processes.crews import Agents, Crew, agents_over
-from examples.orders.processes.stage import Stage
+from examples.orders.processes.stage import DemoStage
 from examples.orders.processes.stores import StoreKind
 from examples.orders.processes.transports import TransportKind
 
@@ -19,7 +19,7 @@ SERVERS = {
     TransportKind.RABBITMQ: "Starting RabbitMQ: one server, with quorum queues",
 }
 
-Cast = Sequence[tuple[Order, Story]]
+Cast = Sequence[tuple[OrderRecord, DemoStory]]
 """Orders and their stories."""
 
 
@@ -37,7 +37,7 @@ class Waves(NamedTuple):
 class Plot:
     """How many there are of each kind, and how many of those are killed."""
 
-    stage: Stage = field(default_factory=Stage)
+    stage: DemoStage = field(default_factory=DemoStage)
     crew: Crew
     killed_schedulers: int
     kills_leader: bool
@@ -103,7 +103,7 @@ PLOTS: Mapping[StoreKind, Plot] = {
 }
 
 
-def plot_of(stage: Stage) -> Plot:
+def plot_of(stage: DemoStage) -> Plot:
     """What is played there."""
     plot = PLOTS[stage.store]
     plot = replace(plot, stage=stage, crew=replace(plot.crew, agents=agents_over(stage.transport)))

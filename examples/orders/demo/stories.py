@@ -8,19 +8,19 @@ from enum import StrEnum
 from typing import Any
 
 from examples.orders.catalogue import PRODUCTS
-from examples.orders.database import Care, Line, Order, OrderState
+from examples.orders.database import OrderCare, OrderLine, OrderRecord, OrderState
 from examples.orders.proof import Expected
 
 STOCK = {"teapot": 100, "kettle": 100, "lantern": 100, "anvil": 0}
 ONE_TEAPOT: Mapping[str, int] = {"teapot": 1}
 CUSTOMERS = ("Ada", "Bela", "Chandra", "Dolores", "Emre", "Fatou")
 
-Fault = dict[str, Any]
-FLAKY_MAIL: Fault = {"kind": "flaky", "action": "send", "rate": 0.25}
+StoryFault = dict[str, Any]
+FLAKY_MAIL: StoryFault = {"kind": "flaky", "action": "send", "rate": 0.25}
 """Each fourth letter is refused for a moment, whosever it is."""
 
 
-class Part(StrEnum):
+class StoryPart(StrEnum):
     """What people do in a story."""
 
     NONE = "none"
@@ -30,104 +30,104 @@ class Part(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class DemoTrouble:
     """A fault of one service, for the one order of the story.
 
     `is_asked_again` says that what the service does for orders must then be asked for once more.
     """
 
     service: str
-    fault: Fault
+    fault: StoryFault
     is_asked_again: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class DemoStory:
     """One order and what it meets."""
 
     met: str
     ends: OrderState = OrderState.PROCESSED
     goods: Mapping[str, int] = field(default_factory=lambda: ONE_TEAPOT)
     address: str = "Harbour Street 5"
-    care: Care = Care.NORMAL
-    part: Part = Part.NONE
-    troubles: tuple[Trouble, ...] = ()
+    care: OrderCare = OrderCare.NORMAL
+    part: StoryPart = StoryPart.NONE
+    troubles: tuple[DemoTrouble, ...] = ()
 
 
-def slow(service: str, action: str, seconds: float) -> Trouble:
+def slow(service: str, action: str, seconds: float) -> DemoTrouble:
     """The service takes its time."""
-    return Trouble(service=service, fault={"kind": "slow", "action": action, "seconds": seconds, "times": 1})
+    return DemoTrouble(service=service, fault={"kind": "slow", "action": action, "seconds": seconds, "times": 1})
 
 
-def once(kind: str, service: str, action: str, *, is_asked_again: bool = True) -> Trouble:
+def once(kind: str, service: str, action: str, *, is_asked_again: bool = True) -> DemoTrouble:
     """A fault that strikes one call."""
     fault = {"kind": kind, "action": action, "times": 1}
-    return Trouble(service=service, fault=fault, is_asked_again=is_asked_again)
+    return DemoTrouble(service=service, fault=fault, is_asked_again=is_asked_again)
 
 
-def down(times: int) -> Trouble:
+def down(times: int) -> DemoTrouble:
     """The payment service answers 503 so many times."""
     fault = {"kind": "down", "action": "charge", "times": times}
-    return Trouble(service="payment", fault=fault, is_asked_again=True)
+    return DemoTrouble(service="payment", fault=fault, is_asked_again=True)
 
 
 LINGER = slow("stock", "reserve", 2.0)
 """Less than the step may take: it is not asked again."""
-DECLINED = Trouble(service="payment", fault={"kind": "declined", "action": "charge"})
+DECLINED = DemoTrouble(service="payment", fault={"kind": "declined", "action": "charge"})
 UNDONE = OrderState.UNDONE
 
 STORIES = (
-    Story(met="nothing"),
-    Story(met="nothing", goods={"kettle": 2}),
-    Story(met="nothing", goods={"teapot": 3}),
-    Story(met="nothing, two lines", goods={"kettle": 1, "teapot": 2}),
-    Story(met="sent twice by the browser", part=Part.TWICE),
-    Story(met="slow stock service", troubles=(slow("stock", "reserve", 1.5),)),
-    Story(met="slow parcel service", goods={"kettle": 1}, troubles=(slow("parcel", "create", 1.5),)),
-    Story(met="payment down: 503 × 4", troubles=(down(4),)),
-    Story(met="payment down: 503 × 4", goods={"kettle": 2}, troubles=(down(4),)),
-    Story(met="payment down, can wait", care=Care.PATIENT, troubles=(down(7),)),
-    Story(met="card declined", ends=UNDONE, troubles=(DECLINED,)),
-    Story(met="card declined, two lines", ends=UNDONE, goods={"kettle": 4, "teapot": 1}, troubles=(DECLINED,)),
-    Story(met="parcel service hangs", troubles=(once("hang", "parcel", "create"),)),
-    Story(met="mail service hangs", goods={"kettle": 1}, troubles=(once("hang", "mail", "send"),)),
-    Story(met="answer lost after charge", troubles=(once("answer_lost", "payment", "charge"),)),
-    Story(met="answer lost after parcel", goods={"teapot": 2}, troubles=(once("answer_lost", "parcel", "create"),)),
-    Story(met="payment dies after charge", troubles=(once("crash", "payment", "charge"),)),
-    Story(
+    DemoStory(met="nothing"),
+    DemoStory(met="nothing", goods={"kettle": 2}),
+    DemoStory(met="nothing", goods={"teapot": 3}),
+    DemoStory(met="nothing, two lines", goods={"kettle": 1, "teapot": 2}),
+    DemoStory(met="sent twice by the browser", part=StoryPart.TWICE),
+    DemoStory(met="slow stock service", troubles=(slow("stock", "reserve", 1.5),)),
+    DemoStory(met="slow parcel service", goods={"kettle": 1}, troubles=(slow("parcel", "create", 1.5),)),
+    DemoStory(met="payment down: 503 × 4", troubles=(down(4),)),
+    DemoStory(met="payment down: 503 × 4", goods={"kettle": 2}, troubles=(down(4),)),
+    DemoStory(met="payment down, can wait", care=OrderCare.PATIENT, troubles=(down(7),)),
+    DemoStory(met="card declined", ends=UNDONE, troubles=(DECLINED,)),
+    DemoStory(met="card declined, two lines", ends=UNDONE, goods={"kettle": 4, "teapot": 1}, troubles=(DECLINED,)),
+    DemoStory(met="parcel service hangs", troubles=(once("hang", "parcel", "create"),)),
+    DemoStory(met="mail service hangs", goods={"kettle": 1}, troubles=(once("hang", "mail", "send"),)),
+    DemoStory(met="answer lost after charge", troubles=(once("answer_lost", "payment", "charge"),)),
+    DemoStory(met="answer lost after parcel", goods={"teapot": 2}, troubles=(once("answer_lost", "parcel", "create"),)),
+    DemoStory(met="payment dies after charge", troubles=(once("crash", "payment", "charge"),)),
+    DemoStory(
         met="stock dies after reserve",
         goods={"kettle": 1, "teapot": 3, "lantern": 2},
         troubles=(once("crash", "stock", "reserve"),),
     ),
-    Story(met="out of stock", ends=UNDONE, goods={"anvil": 1}),
-    Story(met="2nd line out of stock", ends=UNDONE, goods={"teapot": 2, "anvil": 1}),
-    Story(met="more than is in stock", ends=UNDONE, goods={"kettle": 500}),
-    Story(met="no address", ends=UNDONE, address="", goods={"teapot": 2}),
-    Story(
+    DemoStory(met="out of stock", ends=UNDONE, goods={"anvil": 1}),
+    DemoStory(met="2nd line out of stock", ends=UNDONE, goods={"teapot": 2, "anvil": 1}),
+    DemoStory(met="more than is in stock", ends=UNDONE, goods={"kettle": 500}),
+    DemoStory(met="no address", ends=UNDONE, address="", goods={"teapot": 2}),
+    DemoStory(
         met="no address, refund silent",
         ends=UNDONE,
         address="",
         troubles=(once("answer_lost", "payment", "refund", is_asked_again=False),),
     ),
-    Story(met="no address, operator helps", address="", care=Care.PERSONAL, part=Part.OPERATOR),
-    Story(
+    DemoStory(met="no address, operator helps", address="", care=OrderCare.PERSONAL, part=StoryPart.OPERATOR),
+    DemoStory(
         met="customer cancels",
         ends=OrderState.CANCELLED,
         goods={"teapot": 2},
-        part=Part.CANCELS,
+        part=StoryPart.CANCELS,
         troubles=(slow("parcel", "create", 2.5),),
     ),
 )
 
 
-def orders() -> Iterator[tuple[Order, Story]]:
+def orders() -> Iterator[tuple[OrderRecord, DemoStory]]:
     """Each story with its order."""
     for number, story in enumerate(STORIES, start=1):
         yield (
-            Order(
+            OrderRecord(
                 id=f"order-{number:02}",
                 customer=CUSTOMERS[number % len(CUSTOMERS)],
-                lines=tuple(Line(product=product, quantity=quantity) for product, quantity in story.goods.items()),
+                lines=tuple(OrderLine(product=product, quantity=quantity) for product, quantity in story.goods.items()),
                 amount_cents=sum(PRODUCTS[product].price_cents * each for product, each in story.goods.items()),
                 address=story.address,
                 care=story.care,
@@ -136,7 +136,7 @@ def orders() -> Iterator[tuple[Order, Story]]:
         )
 
 
-def faults_of(service: str, lingering: Collection[str] = ()) -> list[Fault]:
+def faults_of(service: str, lingering: Collection[str] = ()) -> list[StoryFault]:
     """The faults that a service is told to have; orders that are to linger are held up by the first they meet."""
     faults = [
         {**trouble.fault, "order_id": order.id}
@@ -155,7 +155,7 @@ def fault_kinds() -> list[str]:
     return [kind.replace("_", " ") for kind in dict.fromkeys(kinds)]
 
 
-def expected(order: Order, story: Story) -> Expected:
+def expected(order: OrderRecord, story: DemoStory) -> Expected:
     """What the proof has to find."""
     return Expected(
         order_id=order.id,

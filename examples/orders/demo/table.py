@@ -9,9 +9,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from examples.orders.books import Book, Books
-from examples.orders.database import Order, OrderState
-from examples.orders.demo.stories import Story
+from examples.orders.books import OrderBook, OrderBooks
+from examples.orders.database import OrderRecord, OrderState
+from examples.orders.demo.stories import DemoStory
 from examples.orders.proof.words import euros
 from stepward import TaskHandle
 
@@ -29,7 +29,7 @@ NONE = Text("–", style="dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class OrderCourse:
     """How a task went: its forward steps done and begun, and the attempts of all remote ones, undo included."""
 
     uid: str
@@ -39,19 +39,19 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TableRow:
     """One order of the table."""
 
-    order: Order
-    story: Story
-    course: Course
+    order: OrderRecord
+    story: DemoStory
+    course: OrderCourse
 
 
-async def course_of(handle: TaskHandle) -> Course:
+async def course_of(handle: TaskHandle) -> OrderCourse:
     """How the task went."""
     steps = await handle.steps()
     forward = [step for step in steps if step.kind != "undo"]
-    return Course(
+    return OrderCourse(
         uid=(await handle.status()).uid,
         done=sum(step.state in ("completed", "undone") and step.error is None for step in forward),
         steps=len(forward),
@@ -59,7 +59,7 @@ async def course_of(handle: TaskHandle) -> Course:
     )
 
 
-def table(rows: Iterable[Row], books: Books) -> Table:
+def table(rows: Iterable[TableRow], books: OrderBooks) -> Table:
     """The table; it fits 80 columns as long as no story has more than 26 letters."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0, show_edge=False)
     shown.add_column("No", no_wrap=True)
@@ -75,7 +75,7 @@ def table(rows: Iterable[Row], books: Books) -> Table:
     return shown
 
 
-def _cells(row: Row, books: Books) -> list[str | Text]:
+def _cells(row: TableRow, books: OrderBooks) -> list[str | Text]:
     order, course = row.order, row.course
     return [
         order.id.removeprefix("order-"),
@@ -90,13 +90,13 @@ def _cells(row: Row, books: Books) -> list[str | Text]:
     ]
 
 
-def _met(row: Row, books: Books) -> str:
+def _met(row: TableRow, books: OrderBooks) -> str:
     letters = books.mail.done("send", row.order.id)
     was_flaky = row.story.met == "nothing" and books.mail.calls(letters) > 1
     return "flaky mail service" if was_flaky else row.story.met
 
 
-def _calls(course: Course, books: Books) -> int:
+def _calls(course: OrderCourse, books: OrderBooks) -> int:
     """How often services were called for the task: its idempotency keys begin with its uid."""
     return sum(
         times
@@ -106,11 +106,11 @@ def _calls(course: Course, books: Books) -> int:
     )
 
 
-def _pieces(book: Book, order: Order) -> str:
+def _pieces(book: OrderBook, order: OrderRecord) -> str:
     return str(sum(effect.details["quantity"] for effect in book.kept("reserve", order.id)))
 
 
-def _effect(book: Book, action: str, order: Order, kept: str, taken_back: str) -> str | Text:
+def _effect(book: OrderBook, action: str, order: OrderRecord, kept: str, taken_back: str) -> str | Text:
     if book.kept(action, order.id):
         return kept
     return Text(taken_back, style="yellow") if book.done(action, order.id) else NONE

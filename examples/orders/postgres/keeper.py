@@ -6,7 +6,7 @@ import asyncio
 
 import msgspec
 
-from examples.orders.postgres.standing import DATABASE, Member, Standing
+from examples.orders.postgres.standing import DATABASE, ClusterMember, Standing
 from examples.orders.processes.ends import ended
 from servers.postgres import Pair, Server
 
@@ -47,5 +47,5 @@ def _tell(pair: Pair, *, is_whole: bool) -> None:
     print(msgspec.json.encode(standing).decode(), flush=True)
 
 
-def _member(server: Server) -> Member:
-    return Member(server.port, server.pid)
+def _member(server: Server) -> ClusterMember:
+    return ClusterMember(server.port, server.pid)

@@ -10,7 +10,7 @@ import asyncpg
 
 from examples.orders.database import OrderState
 from examples.orders.postgres.process import USER
-from examples.orders.postgres.standing import DATABASE, Member, Standing
+from examples.orders.postgres.standing import DATABASE, ClusterMember, Standing
 
 ALWAYS_THERE = "postgres"
 REPLAYED_SECONDS = 10
@@ -34,7 +34,7 @@ async def states_at_standby(standing: Standing) -> dict[str, OrderState]:
     return {row["id"]: OrderState(row["state"]) for row in rows}
 
 
-async def _replayed(primary: Member, standby: Member) -> None:
+async def _replayed(primary: ClusterMember, standby: ClusterMember) -> None:
     # Not in the shop's database: the standby may not have come as far as that it was created.
     async with _connected(primary, ALWAYS_THERE) as ahead, _connected(standby, ALWAYS_THERE) as behind:
         # Where the next record would go may lie behind the head of a page of its own, which no standby reaches.
@@ -46,7 +46,7 @@ async def _replayed(primary: Member, standby: Member) -> None:
 
 
 @asynccontextmanager
-async def _connected(server: Member, database: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+async def _connected(server: ClusterMember, database: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     connection = await asyncpg.connect(host="127.0.0.1", port=server.port, user=USER, database=database)
     try:
         yield connection

@@ -8,7 +8,7 @@ DATABASE = "orders"
 """The shop's own, in which Stepward has a schema of its own."""
 
 
-class Member(msgspec.Struct, frozen=True):
+class ClusterMember(msgspec.Struct, frozen=True):
     """One server that runs; `pid` is of the process that all its others descend from."""
 
     port: int
@@ -21,5 +21,5 @@ class Member(msgspec.Struct, frozen=True):
 class Standing(msgspec.Struct, frozen=True):
     """The primary, and the standby without which it commits nothing; None while another is made."""
 
-    primary: Member
-    standby: Member | None = None
+    primary: ClusterMember
+    standby: ClusterMember | None = None

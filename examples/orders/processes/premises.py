@@ -16,14 +16,14 @@ from examples.orders.processes.crews import Member
 from examples.orders.processes.group import Group
 from examples.orders.processes.ports import Ports
 from examples.orders.processes.process import Process, Upkeep
-from examples.orders.processes.stage import Stage
+from examples.orders.processes.stage import DemoStage
 from examples.orders.processes.stores import StoreKind
 from examples.orders.services.process import ServiceProcess
 
 SERVICES = ("stock", "payment", "parcel", "mail")
 FREE_PORTS = Ports()
 
-Told = Callable[[Standing | BrokerStanding], None]
+OnStanding = Callable[[Standing | BrokerStanding], None]
 
 
 class Premises:
@@ -39,15 +39,15 @@ class Premises:
         folder: Path,
         settings: Mapping[str, str],
         *,
-        stage: Stage | None = None,
+        stage: DemoStage | None = None,
         ports: Ports = FREE_PORTS,
         stock: Mapping[str, int] | None = None,
         restarting: bool = False,
         on_revival: Callable[[str], None] = lambda _line: None,
-        on_change: Told = lambda _standing: None,
+        on_change: OnStanding = lambda _standing: None,
     ) -> None:
         self.folder = folder.absolute()
-        self.stage = stage or Stage()
+        self.stage = stage or DemoStage()
         self.group = Group()
         self._settings = settings
         self._ports = ports
@@ -98,12 +98,12 @@ class Premises:
             upkeep=self._informed(),
         )
 
-    def _pair(self, on_change: Told) -> PairProcess | None:
+    def _pair(self, on_change: OnStanding) -> PairProcess | None:
         if self.stage.store is not StoreKind.POSTGRESQL:
             return None
         return PairProcess(upkeep=replace(self._upkeep, restarting=False), on_change=on_change)
 
-    def _broker(self, on_change: Told) -> BrokerProcess | None:
+    def _broker(self, on_change: OnStanding) -> BrokerProcess | None:
         kind = self.stage.transport
         if not kind.is_broker:
             return None

@@ -9,7 +9,7 @@ from examples.orders.processes.transports import TransportKind, transport_kind
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoStage:
     """A store and a transport."""
 
     store: StoreKind = StoreKind.SQLITE
@@ -21,11 +21,11 @@ class Stage:
         return self.store is StoreKind.POSTGRESQL or self.transport.is_broker
 
 
-def stage_of(store: str, transport: str) -> Stage:
+def stage_of(store: str, transport: str) -> DemoStage:
     """What STORE=… and TRANSPORT=… say; raises ValueError, in words.
 
     Empty is what usually goes with the other: a broker is for processes on many hosts, and so it goes with PostgreSQL.
     """
     carried = transport_kind(transport) if transport else TransportKind.STORE
     usual = StoreKind.POSTGRESQL if carried.is_broker else StoreKind.SQLITE
-    return Stage(store_kind(store) if store else usual, carried)
+    return DemoStage(store_kind(store) if store else usual, carried)

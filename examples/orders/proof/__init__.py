@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from examples.orders.proof.events import prove_events
-from examples.orders.proof.evidence import Evidence, Expected, Failover, Finding, Heard, Outage, Takeover, Transit
+from examples.orders.proof.evidence import Evidence, Expected, Failover, Finding, HeardOrder, Outage, Takeover, Transit
 from examples.orders.proof.failover import prove_failover
 from examples.orders.proof.orders import prove_orders, prove_takeovers
 from examples.orders.proof.services import prove_services
 from examples.orders.proof.transit import prove_outage, prove_transit
 
-__all__ = ["Evidence", "Expected", "Failover", "Finding", "Heard", "Outage", "Takeover", "Transit", "prove"]
+__all__ = ["Evidence", "Expected", "Failover", "Finding", "HeardOrder", "Outage", "Takeover", "Transit", "prove"]
 
 
 def prove(orders: Sequence[Expected], evidence: Evidence) -> list[Finding]:

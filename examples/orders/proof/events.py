@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from examples.orders.database import OrderState
-from examples.orders.proof.evidence import Expected, Finding, Heard
+from examples.orders.proof.evidence import Expected, Finding, HeardOrder
 from examples.orders.proof.words import count
 
 FIRST = "stepward.request.received"
@@ -20,12 +20,12 @@ FINAL = frozenset(LAST.values()) - {LAST[OrderState.ERROR]}
 """After an error an operator may have a task go on."""
 
 
-def prove_events(orders: Sequence[Expected], heard: Mapping[str, Sequence[Heard]]) -> list[Finding]:
+def prove_events(orders: Sequence[Expected], heard: Mapping[str, Sequence[HeardOrder]]) -> list[Finding]:
     """Every finding from the events of each order."""
     return [_whole(orders, heard), _told_the_end(orders, heard)]
 
 
-def _whole(orders: Sequence[Expected], heard: Mapping[str, Sequence[Heard]]) -> Finding:
+def _whole(orders: Sequence[Expected], heard: Mapping[str, Sequence[HeardOrder]]) -> Finding:
     wrong = []
     for order in orders:
         events = heard.get(order.order_id, ())
@@ -38,7 +38,7 @@ def _whole(orders: Sequence[Expected], heard: Mapping[str, Sequence[Heard]]) -> 
     return Finding("Events came whole and in order", figures, tuple(wrong))
 
 
-def _told_the_end(orders: Sequence[Expected], heard: Mapping[str, Sequence[Heard]]) -> Finding:
+def _told_the_end(orders: Sequence[Expected], heard: Mapping[str, Sequence[HeardOrder]]) -> Finding:
     wrong = []
     ends: Counter[str] = Counter()
     for order in orders:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from examples.orders.books import Books
+from examples.orders.books import OrderBooks
 from examples.orders.database import OrderState
 
 
@@ -67,7 +67,7 @@ class Transit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class HeardOrder:
     """A status event as the storefront received it."""
 
     sequence: int
@@ -83,11 +83,11 @@ class Evidence:
     and `dead_letters` the reason of each message that nobody could use.
     """
 
-    books: Books
+    books: OrderBooks
     forms: Mapping[str, int]
     states: Mapping[str, OrderState]
     tasks: Sequence[str]
-    heard: Mapping[str, Sequence[Heard]]
+    heard: Mapping[str, Sequence[HeardOrder]]
     dead_letters: Sequence[str] = ()
     takeovers: Sequence[Takeover] = ()
     failover: Failover | None = None

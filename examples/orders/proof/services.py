@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from examples.orders.books import Books
+from examples.orders.books import OrderBooks
 from examples.orders.proof.evidence import Expected, Finding
 from examples.orders.proof.words import count, euros, goods
 
 ACTIONS = {"stock": "reserve", "payment": "charge", "parcel": "create", "mail": "send"}
 
 
-def prove_services(orders: Sequence[Expected], books: Books) -> list[Finding]:
+def prove_services(orders: Sequence[Expected], books: OrderBooks) -> list[Finding]:
     """Every finding from the books of the services."""
     return [
         _charged_once(orders, books),
@@ -27,13 +27,13 @@ def prove_services(orders: Sequence[Expected], books: Books) -> list[Finding]:
     ]
 
 
-def _charged_once(orders: Sequence[Expected], books: Books) -> Finding:
+def _charged_once(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     charges = {order.order_id: len(books.payment.done("charge", order.order_id)) for order in orders}
     wrong = [f"{order_id}: charged {times} times" for order_id, times in charges.items() if times > 1]
     return Finding("No order was charged twice", count(sum(charges.values()), "charge"), tuple(wrong))
 
 
-def _charged_right(orders: Sequence[Expected], books: Books) -> Finding:
+def _charged_right(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     """Each fulfilled order has paid its price."""
     wrong = []
     total = 0
@@ -45,7 +45,7 @@ def _charged_right(orders: Sequence[Expected], books: Books) -> Finding:
     return Finding("Each fulfilled order has paid its price", f"{euros(total)} kept", tuple(wrong))
 
 
-def _parcels_for_money(orders: Sequence[Expected], books: Books) -> Finding:
+def _parcels_for_money(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     wrong = []
     parcels = 0
     for order in orders:
@@ -57,7 +57,7 @@ def _parcels_for_money(orders: Sequence[Expected], books: Books) -> Finding:
     return Finding("One parcel for each who paid, no other", count(parcels, "parcel"), tuple(wrong))
 
 
-def _stock_exact(orders: Sequence[Expected], books: Books) -> Finding:
+def _stock_exact(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     wrong = []
     sold: Counter[str] = Counter()
     for order in orders:
@@ -71,7 +71,7 @@ def _stock_exact(orders: Sequence[Expected], books: Books) -> Finding:
     return Finding("Stock reserved is stock sold", goods(sold), tuple(wrong))
 
 
-def _nothing_kept(orders: Sequence[Expected], books: Books) -> Finding:
+def _nothing_kept(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     """An order that was undone or refused leaves nothing behind at any service."""
     wrong = []
     taken_back = 0
@@ -86,13 +86,13 @@ def _nothing_kept(orders: Sequence[Expected], books: Books) -> Finding:
     return Finding("Nothing is kept of an undone order", figures, tuple(wrong))
 
 
-def _told(orders: Sequence[Expected], books: Books) -> Finding:
+def _told(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     letters = {order.order_id: len(books.mail.done("send", order.order_id)) for order in _fulfilled(orders)}
     wrong = [f"{order_id}: {count(sent, 'letter')}" for order_id, sent in letters.items() if sent != 1]
     return Finding("Each fulfilled order has one letter", count(sum(letters.values()), "letter"), tuple(wrong))
 
 
-def _asked_again(orders: Sequence[Expected], books: Books) -> Finding:
+def _asked_again(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     """Where an answer was lost or late the service was asked again, under the same key, and acted once."""
     wrong = []
     repeated = 0
@@ -107,14 +107,14 @@ def _asked_again(orders: Sequence[Expected], books: Books) -> Finding:
     return Finding("Repeats kept their key, and acted once", f"{count(repeated, 'key')} sent again", tuple(wrong))
 
 
-def _no_strangers(orders: Sequence[Expected], books: Books) -> Finding:
+def _no_strangers(orders: Sequence[Expected], books: OrderBooks) -> Finding:
     known = {order.order_id for order in orders}
     effects = [(name, effect) for name, book in books.by_service().items() for effect in book.effects]
     wrong = [f"{name} acted for unknown order {e.order_id}" for name, e in effects if e.order_id not in known]
     return Finding("Nothing was done that nobody ordered", count(len(effects), "effect"), tuple(wrong))
 
 
-def _faults_met(books: Books) -> Finding:
+def _faults_met(books: OrderBooks) -> Finding:
     hits: Counter[str] = Counter()
     wrong = []
     for name, book in books.by_service().items():

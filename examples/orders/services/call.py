@@ -11,21 +11,21 @@ from typing import Annotated
 import msgspec
 
 from examples.orders.services.problem import Problem
-from examples.orders.services.service import Details, OrderBody, Service, UndoBody
+from examples.orders.services.service import Service, ServiceDetails, ServiceOrderBody, UndoBody
 
 LONGEST_KEY = 500
 
-Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+UtcInstant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class ServiceCall:
     """One request under its idempotency key; `undoes` is the key of what an undoing action takes back."""
 
     key: str
     action: str
     order_id: str
-    details: Details
+    details: ServiceDetails
     undoes: str | None
     complete_by: datetime | None
 
@@ -40,7 +40,7 @@ class Call:
             raise Problem(408, "too late", f"this was to be complete by {self.complete_by.isoformat()}")
 
 
-def read_call(service: Service, action: str, headers: Mapping[str, str], body: bytes) -> Call:
+def read_call(service: Service, action: str, headers: Mapping[str, str], body: bytes) -> ServiceCall:
     """The call that a request makes of `service`; raises a `Problem` of 400 or 404."""
     if action not in service.actions:
         raise Problem(404, "no such action", f"{service.name} knows {', '.join(service.actions)}")
@@ -48,7 +48,7 @@ def read_call(service: Service, action: str, headers: Mapping[str, str], body: b
     order = _read_body(UndoBody if is_undo else service.body, body)
     details = msgspec.structs.asdict(order)
     del details["order_id"]
-    return Call(
+    return ServiceCall(
         key=_read_key(headers, "Idempotency-Key"),
         action=action,
         order_id=order.order_id,
@@ -66,7 +66,7 @@ def _read_key(headers: Mapping[str, str], name: str) -> str:
     return key
 
 
-def _read_body(kind: type[OrderBody] | type[UndoBody], body: bytes) -> OrderBody | UndoBody:
+def _read_body(kind: type[ServiceOrderBody] | type[UndoBody], body: bytes) -> ServiceOrderBody | UndoBody:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.DecodeError as error:
@@ -76,6 +76,6 @@ def _read_body(kind: type[OrderBody] | type[UndoBody], body: bytes) -> OrderBody
 def _read_complete_by(headers: Mapping[str, str]) -> datetime | None:
     value = headers.get("Stepward-Complete-By")
     try:
-        return None if value is None else msgspec.convert(value, Instant)
+        return None if value is None else msgspec.convert(value, UtcInstant)
     except msgspec.ValidationError as error:
         raise Problem(400, "malformed Stepward-Complete-By", str(error)) from error

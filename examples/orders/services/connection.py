@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """An HTTP connection that requests can reach, so that an answer of `HangUp` can break it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -9,15 +9,15 @@ from typing import Annotated
 
 import msgspec
 
-from examples.orders.services.call import Call
+from examples.orders.services.call import ServiceCall
 from examples.orders.services.database import transaction
 from examples.orders.services.problem import Problem
-from examples.orders.services.service import Count, Service, Text
+from examples.orders.services.service import PositiveCount, Service, ShortText
 
 MOST_FAULTS = 1_000
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3_600)]
-Rate = Annotated[float, msgspec.Meta(gt=0, le=1)]
+FaultRate = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class FaultKind(StrEnum):
@@ -40,11 +40,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     kind: FaultKind
-    order_id: Text = "*"
-    action: Text = "*"
-    times: Count | None = None
+    order_id: ShortText = "*"
+    action: ShortText = "*"
+    times: PositiveCount | None = None
     seconds: Seconds | None = None
-    rate: Rate | None = None
+    rate: FaultRate | None = None
 
     def __post_init__(self) -> None:
         _require("seconds", FaultKind.SLOW, self.kind, self.seconds)
@@ -96,7 +96,7 @@ class FaultBook:
         rows = self._connection.execute("SELECT * FROM fault ORDER BY number")
         return [_standing(row) for row in rows]
 
-    def strike(self, call: Call) -> StandingFault | None:
+    def strike(self, call: ServiceCall) -> StandingFault | None:
         """The first fault that strikes this call, counted; the call counts as seen by those before it."""
         rows = self._connection.execute(
             "SELECT * FROM fault WHERE order_id IN ('*', ?) AND action IN ('*', ?)"

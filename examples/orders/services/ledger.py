@@ -8,10 +8,10 @@ from datetime import datetime
 
 import msgspec
 
-from examples.orders.services.call import Call
+from examples.orders.services.call import ServiceCall
 from examples.orders.services.database import transaction
 from examples.orders.services.problem import Problem
-from examples.orders.services.service import Details, Service
+from examples.orders.services.service import Service, ServiceDetails
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,12 +22,12 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     action: str
     order_id: str
-    details: Details
+    details: ServiceDetails
     undoes: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class LedgerAnswer:
     """What a call was answered, now or the first time."""
 
     status: int
@@ -41,7 +41,7 @@ class Ledger:
         self._connection = connection
         self._service = service
 
-    def perform(self, call: Call, now: datetime) -> Answer:
+    def perform(self, call: ServiceCall, now: datetime) -> LedgerAnswer:
         """Do or undo what the call asks for, or repeat the answer that its key has had."""
         with transaction(self._connection):
             answer = self._recorded(call)
@@ -50,7 +50,7 @@ class Ledger:
                 self._record(call, answer)
             return answer
 
-    def deliver(self, call: Call, now: datetime) -> None:
+    def deliver(self, call: ServiceCall, now: datetime) -> None:
         """Count an arrival of the call's key."""
         with transaction(self._connection):
             self._connection.execute("INSERT INTO delivery (at, key) VALUES (?, ?)", (now.isoformat(), call.key))
@@ -65,36 +65,36 @@ class Ledger:
         rows = self._connection.execute("SELECT key, count(*) FROM delivery GROUP BY key ORDER BY min(number)")
         return dict(rows.fetchall())
 
-    def _recorded(self, call: Call) -> Answer | None:
+    def _recorded(self, call: ServiceCall) -> LedgerAnswer | None:
         row = self._connection.execute("SELECT * FROM answer WHERE key = ?", (call.key,)).fetchone()
         if row is None:
             return None
         if row["fingerprint"] != call.fingerprint():
             raise Problem(422, "key used before", "this Idempotency-Key came with another request before")
-        return Answer(row["status"], row["body"])
+        return LedgerAnswer(row["status"], row["body"])
 
-    def _act(self, call: Call, now: datetime) -> Answer:
+    def _act(self, call: ServiceCall, now: datetime) -> LedgerAnswer:
         # A refusal is recorded too: no late duplicate may succeed where its caller was told that it failed.
         try:
             document = self._do(call, now) if call.undoes is None else self._undo(call, call.undoes, now)
         except Problem as refusal:
-            return Answer(refusal.status, refusal.body())
-        return Answer(200, msgspec.json.encode(document))
+            return LedgerAnswer(refusal.status, refusal.body())
+        return LedgerAnswer(200, msgspec.json.encode(document))
 
-    def _record(self, call: Call, answer: Answer) -> None:
+    def _record(self, call: ServiceCall, answer: LedgerAnswer) -> None:
         self._connection.execute(
             "INSERT INTO answer (key, fingerprint, status, body) VALUES (?, ?, ?, ?)",
             (call.key, call.fingerprint(), answer.status, answer.body),
         )
 
-    def _do(self, call: Call, now: datetime) -> dict[str, str]:
+    def _do(self, call: ServiceCall, now: datetime) -> dict[str, str]:
         if self._connection.execute("SELECT 1 FROM tombstone WHERE key = ?", (call.key,)).fetchone():
             raise Problem(410, "undone before it was done", f"{call.action} was undone before it arrived")
         self._service.take(self._connection, call.details)
         number = self._insert(call, call.details, now)
         return {self._service.reference: f"{self._service.name}-{number:06}"}
 
-    def _undo(self, call: Call, undoes: str, now: datetime) -> dict[str, bool]:
+    def _undo(self, call: ServiceCall, undoes: str, now: datetime) -> dict[str, bool]:
         row = self._connection.execute("SELECT * FROM effect WHERE key = ?", (undoes,)).fetchone()
         if row is None:
             self._connection.execute(
@@ -112,7 +112,7 @@ class Ledger:
     def _is_undone(self, key: str) -> bool:
         return self._connection.execute("SELECT 1 FROM effect WHERE undoes = ?", (key,)).fetchone() is not None
 
-    def _insert(self, call: Call, details: Details, now: datetime) -> int:
+    def _insert(self, call: ServiceCall, details: ServiceDetails, now: datetime) -> int:
         cursor = self._connection.execute(
             "INSERT INTO effect (at, key, action, order_id, details, undoes) VALUES (?, ?, ?, ?, ?, ?)",
             (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from examples.orders.services.service import OrderBody, Service, Text
+from examples.orders.services.service import Service, ServiceOrderBody, ShortText
 
 
-class Send(OrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Send(ServiceOrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which letter to send about an order."""
 
-    template: Text
+    template: ShortText
 
 
 MAIL = Service(name="mail", action="send", body=Send, reference="message_id")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from examples.orders.services.service import OrderBody, Service, Text
+from examples.orders.services.service import Service, ServiceOrderBody, ShortText
 
 
-class Create(OrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Create(ServiceOrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where an order goes."""
 
-    address: Text
+    address: ShortText
 
 
 PARCEL = Service(name="parcel", action="create", body=Create, reference="tracking", undo="cancel")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from examples.orders.services.service import Count, OrderBody, Service
+from examples.orders.services.service import PositiveCount, Service, ServiceOrderBody
 
 
-class Charge(OrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Charge(ServiceOrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How much to charge for an order."""
 
-    amount_cents: Count
+    amount_cents: PositiveCount
 
 
 PAYMENT = Service(name="payment", action="charge", body=Charge, reference="charge_id", undo="refund")

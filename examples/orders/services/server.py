@@ -12,7 +12,7 @@ from types import FrameType
 
 import uvicorn
 
-from examples.orders.services.connection import Connection
+from examples.orders.services.connection import HttpConnection
 from examples.orders.services.database import open_database
 from examples.orders.services.faults import FaultBook
 from examples.orders.services.ledger import Ledger
@@ -40,7 +40,7 @@ def serve(service: Service, ledger_path: Path, place: tuple[str, int], *, is_tet
         build(endpoints),
         host=host,
         port=port,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         lifespan="off",
         log_level="warning",

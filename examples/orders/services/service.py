@@ -9,27 +9,27 @@ from typing import Annotated, Any
 
 import msgspec
 
-Details = dict[str, Any]
-Rule = Callable[[sqlite3.Connection, Details], None]
+ServiceDetails = dict[str, Any]
+Rule = Callable[[sqlite3.Connection, ServiceDetails], None]
 
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
+ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+PositiveCount = Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)]
 Quantity = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
 
 
-class OrderBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServiceOrderBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a request that does something for an order; each service adds its own fields."""
 
-    order_id: Text
+    order_id: ShortText
 
 
 class UndoBody(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a request that undoes: what is undone stands in the ledger, so other fields are ignored."""
 
-    order_id: Text
+    order_id: ShortText
 
 
-def no_rule(_connection: sqlite3.Connection, _details: Details) -> None:
+def no_rule(_connection: sqlite3.Connection, _details: ServiceDetails) -> None:
     """The rule of a service that never refuses and holds nothing but its ledger."""
 
 
@@ -44,7 +44,7 @@ class Service:
 
     name: str
     action: str
-    body: type[OrderBody]
+    body: type[ServiceOrderBody]
     reference: str
     undo: str | None = None
     prepare: Callable[[sqlite3.Connection], None] = lambda _connection: None

@@ -8,17 +8,17 @@ from functools import partial
 
 from examples.orders.catalogue import PRODUCTS
 from examples.orders.services.problem import Problem
-from examples.orders.services.service import Count, Details, OrderBody, Service, Text
+from examples.orders.services.service import PositiveCount, Service, ServiceDetails, ServiceOrderBody, ShortText
 
 INITIAL_QUANTITIES: Mapping[str, int] = dict.fromkeys(PRODUCTS, 100) | {"anvil": 0}
 """So many of each at first; anvils are always just sold out."""
 
 
-class Reserve(OrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Reserve(ServiceOrderBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to put aside for an order."""
 
-    product: Text
-    quantity: Count
+    product: ShortText
+    quantity: PositiveCount
 
 
 def stock(quantities: Mapping[str, int] = INITIAL_QUANTITIES) -> Service:
@@ -43,7 +43,7 @@ def _fill(quantities: Mapping[str, int], connection: sqlite3.Connection) -> None
     connection.executemany("INSERT OR IGNORE INTO shelf VALUES (?, ?)", quantities.items())
 
 
-def _take(connection: sqlite3.Connection, details: Details) -> None:
+def _take(connection: sqlite3.Connection, details: ServiceDetails) -> None:
     taken = connection.execute(
         "UPDATE shelf SET quantity = quantity - :quantity WHERE product = :product AND quantity >= :quantity",
         details,
@@ -53,5 +53,5 @@ def _take(connection: sqlite3.Connection, details: Details) -> None:
         raise Problem(409, "not enough stock", detail)
 
 
-def _give_back(connection: sqlite3.Connection, details: Details) -> None:
+def _give_back(connection: sqlite3.Connection, details: ServiceDetails) -> None:
     connection.execute("UPDATE shelf SET quantity = quantity + :quantity WHERE product = :product", details)

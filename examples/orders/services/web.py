@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from examples.orders.services.call import Call, read_call
+from examples.orders.services.call import ServiceCall, read_call
 from examples.orders.services.connection import HangUp
 from examples.orders.services.faults import FaultBook, FaultKind, StandingFault, read_faults
 from examples.orders.services.ledger import Ledger
@@ -96,7 +96,7 @@ class Endpoints:
             case _:
                 return None
 
-    def _perform(self, call: Call) -> Response:
+    def _perform(self, call: ServiceCall) -> Response:
         try:
             # Once more: a slow fault may have taken the time that the caller had given.
             call.refuse_if_late(_now())

@@ -19,7 +19,7 @@ from examples.orders.postgres.standing import Standing
 from examples.orders.processes.ports import Ports, ports_of
 from examples.orders.processes.premises import Premises
 from examples.orders.processes.process import ProcessDied
-from examples.orders.processes.stage import Stage, stage_of
+from examples.orders.processes.stage import DemoStage, stage_of
 from examples.orders.shop.crew import crew_of
 from examples.orders.shop.lock import FolderTaken, locked
 from examples.orders.shop.sign import sign, word_of
@@ -38,7 +38,7 @@ FAILED, MISUSED, UNREACHABLE = 1, 2, 3
 class Asked:
     """What shop is to be opened, and where."""
 
-    stage: Stage
+    stage: DemoStage
     ports: Ports
     folder: Path
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from examples.orders.processes.crews import APART, Agents, Crew
 from examples.orders.processes.premises import SERVICES
-from examples.orders.processes.stage import Stage
+from examples.orders.processes.stage import DemoStage
 from examples.orders.processes.stores import StoreKind
 from examples.orders.processes.transports import TransportKind
 
 
-def crew_of(stage: Stage) -> Crew:
+def crew_of(stage: DemoStage) -> Crew:
     """Who works on that stage."""
     number = 1 if stage.store is StoreKind.SQLITE else 2
     return Crew(schedulers=number, supervisors=number, agents=_agents(stage.transport, number))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Bell:
+class ChangeNotice:
     """Who listens for which order; a ring that comes while a listener is busy is not lost."""
 
     def __init__(self) -> None:

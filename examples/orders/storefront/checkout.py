@@ -8,7 +8,7 @@ import msgspec
 
 from examples.orders.catalogue import LONGEST_ADDRESS, LONGEST_NAME
 from examples.orders.storefront.forms import Form
-from examples.orders.storefront.order import Care, Line, amount_of
+from examples.orders.storefront.order import Care, OrderItem, amount_of
 from examples.orders.storefront.quantities import TypedLine, TypedLines, read_lines
 
 ORDER_ID = re.compile(r"order-[a-z0-9-]{1,60}")
@@ -48,12 +48,12 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
         return self.errors != Errors() or self.lines.is_wrong
 
 
-def blank(order: str, basket: tuple[Line, ...]) -> Checkout:
+def blank(order: str, basket: tuple[OrderItem, ...]) -> Checkout:
     """A form that nobody has filled in yet."""
     return Checkout(order=order, lines=_of_basket(basket))
 
 
-def read_checkout(form: Form, basket: tuple[Line, ...]) -> Checkout:
+def read_checkout(form: Form, basket: tuple[OrderItem, ...]) -> Checkout:
     """A form that was filled in."""
     is_direct = "product" in form or "quantity" in form
     typed = Checkout(
@@ -82,7 +82,7 @@ def _direct(form: Form) -> TypedLines:
     return read_lines(zip(products, quantities, strict=True))
 
 
-def _of_basket(basket: tuple[Line, ...]) -> TypedLines:
+def _of_basket(basket: tuple[OrderItem, ...]) -> TypedLines:
     return TypedLines(tuple(TypedLine(line.product, str(line.quantity)) for line in basket), basket)
 
 

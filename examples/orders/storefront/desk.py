@@ -12,9 +12,9 @@ from starlette.responses import RedirectResponse, Response
 
 from examples.orders.storefront.checkout import Checkout, blank, read_checkout
 from examples.orders.storefront.forms import Form, read_form
-from examples.orders.storefront.order import Care, Order
+from examples.orders.storefront.order import Care, PlacedOrder
 from examples.orders.storefront.pages import Pages
-from examples.orders.storefront.refusal import Refusal
+from examples.orders.storefront.refusal import PageRefusal
 from examples.orders.storefront.storefront import Storefront, Taken, is_in_doubt
 from examples.orders.storefront.visitors import remember, visitor_of
 from stepward.errors import StoreError, TransportError
@@ -23,7 +23,7 @@ SEE_OTHER = 303
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class OrderDesk:
     """What each path of the checkout does."""
 
     storefront: Storefront
@@ -44,11 +44,11 @@ class Desk:
             order = _order(checkout, visitor)
         return await self._place(request, form, order, visitor)
 
-    async def _place(self, request: Request, form: Form, order: Order, visitor: str) -> Response:
+    async def _place(self, request: Request, form: Form, order: PlacedOrder, visitor: str) -> Response:
         try:
             await self.storefront.place(order, visitor, empties_basket="product" not in form)
         except Taken:
-            raise Refusal(
+            raise PageRefusal(
                 409, "That order number is taken", "Please open the checkout again: it brings a new one."
             ) from None
         except (StoreError, TransportError) as error:
@@ -61,8 +61,8 @@ class Desk:
         return self.pages.show(request, "checkout.html", status=status, checkout=checkout)
 
 
-def _order(checkout: Checkout, visitor: str) -> Order:
-    return Order(
+def _order(checkout: Checkout, visitor: str) -> PlacedOrder:
+    return PlacedOrder(
         id=checkout.order,
         visitor=visitor,
         customer=checkout.customer,

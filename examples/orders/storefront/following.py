@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from examples.orders.storefront.order import Order
+from examples.orders.storefront.order import PlacedOrder
 from examples.orders.storefront.pages import Pages
-from examples.orders.storefront.refusal import Refusal
+from examples.orders.storefront.refusal import PageRefusal
 from examples.orders.storefront.storefront import Storefront
 from examples.orders.storefront.visitors import visitor_of
 
@@ -58,16 +58,16 @@ class Following:
         """The order's status as server-sent events: whenever it changes, until it is final."""
         order = self._order(request)
         if self.storefront.bell.listeners >= MOST_STREAMS:
-            raise Refusal(503, "We are rather busy", "Too many pages follow their orders at the moment.")
+            raise PageRefusal(503, "We are rather busy", "Too many pages follow their orders at the moment.")
         return StreamingResponse(self._changes(order, _seen(request)), media_type="text/event-stream")
 
-    async def _first_word(self, order: Order) -> None:
+    async def _first_word(self, order: PlacedOrder) -> None:
         """Wait a moment for word of an order that was just placed: sooner here than by a stream of its page's own."""
         with self.storefront.bell.listening(order.id) as rung:
             if not self.storefront.records.events(order.id):
                 await _rings(rung, FIRST_WORD_SECONDS)
 
-    async def _changes(self, order: Order, seen: int) -> AsyncIterator[str]:
+    async def _changes(self, order: PlacedOrder, seen: int) -> AsyncIterator[str]:
         with self.storefront.bell.listening(order.id) as rung:
             yield RETRY
             while not self.storefront.bell.is_stopped:
@@ -82,10 +82,10 @@ class Following:
                 if not await _rings(rung, HEARTBEAT_SECONDS):
                     yield HEARTBEAT
 
-    def _order(self, request: Request) -> Order:
+    def _order(self, request: Request) -> PlacedOrder:
         order = self.storefront.records.order(request.path_params["order"])
         if order is None or order.visitor != visitor_of(request) or not order.is_posted:
-            raise Refusal(404, "There is no such order", "You have no order of that number.")
+            raise PageRefusal(404, "There is no such order", "You have no order of that number.")
         return order
 
 

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
-from examples.orders.storefront.refusal import Refusal
+from examples.orders.storefront.refusal import PageRefusal
 
 LARGEST_FORM = 64 * 1024
 MOST_FIELDS = 100
@@ -21,12 +21,12 @@ async def read_form(request: Request) -> Form:
     """The fields of a form; raises a Refusal of 400, 413 or 415."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM:
-        raise Refusal(415, UNREAD, f"We expected a form as {FORM} and found {kind[:60] or 'something else'}.")
+        raise PageRefusal(415, UNREAD, f"We expected a form as {FORM} and found {kind[:60] or 'something else'}.")
     body = await _read(request)
     try:
         fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise Refusal(400, UNREAD, f"We expected a form of at most {MOST_FIELDS} fields in UTF-8.") from None
+        raise PageRefusal(400, UNREAD, f"We expected a form of at most {MOST_FIELDS} fields in UTF-8.") from None
     return ImmutableMultiDict(fields)
 
 
@@ -35,5 +35,5 @@ async def _read(request: Request) -> bytes:
     async for chunk in request.stream():
         body += chunk
         if len(body) > LARGEST_FORM:
-            raise Refusal(413, "That is too much at once", f"A form may have at most {LARGEST_FORM:,} bytes.")
+            raise PageRefusal(413, "That is too much at once", f"A form may have at most {LARGEST_FORM:,} bytes.")
     return bytes(body)

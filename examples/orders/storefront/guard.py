@@ -19,7 +19,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class RequestGuard:
     """Answers with `refusal` what another site's page asks to change, and sends the headers above with every answer.
 
     What is asked of a host that is not ours gets `elsewhere`: else a page under a name that is made to lead here could

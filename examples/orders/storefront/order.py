@@ -19,7 +19,7 @@ class Care(StrEnum):
     PERSONAL = "personal"  # have a person look at it
 
 
-class Line(msgspec.Struct, frozen=True):
+class OrderItem(msgspec.Struct, frozen=True):
     """So many of one product."""
 
     product: str
@@ -37,7 +37,7 @@ class Line(msgspec.Struct, frozen=True):
         return PRODUCTS[self.product].price_cents * self.quantity
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class PlacedOrder(msgspec.Struct, frozen=True, kw_only=True):
     """One order of one visitor; the amount is what the customer was shown."""
 
     id: str
@@ -45,7 +45,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     customer: str
     address: str
     care: Care
-    lines: tuple[Line, ...]
+    lines: tuple[OrderItem, ...]
     amount_cents: int
     placed_at: datetime
     is_posted: bool = False
@@ -56,7 +56,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         return {"customer": self.customer, "lines": lines, "address": self.address, "care": self.care.value}
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class OrderEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that the storefront was told of an order; sequences count from 1."""
 
     id: str
@@ -66,6 +66,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any]
 
 
-def amount_of(lines: tuple[Line, ...]) -> int:
+def amount_of(lines: tuple[OrderItem, ...]) -> int:
     """What lines cost today, in cents."""
     return sum(line.amount_cents for line in lines)

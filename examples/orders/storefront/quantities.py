@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from examples.orders.catalogue import MOST_LINES, MOST_OF_ONE, PRODUCTS
-from examples.orders.storefront.order import Line
+from examples.orders.storefront.order import OrderItem
 
 LONGEST_TYPED = 40
 
@@ -24,7 +24,7 @@ class TypedLines(msgspec.Struct, frozen=True):
     """Lines as typed; `error` is about all of them. `lines` is what they mean when nothing is wrong."""
 
     typed: tuple[TypedLine, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[OrderItem, ...] = ()
     error: str = ""
 
     @property
@@ -69,4 +69,4 @@ def _added_up(known: tuple[TypedLine, ...]) -> TypedLines:
         if quantity > MOST_OF_ONE:
             name = PRODUCTS[product].name
             return TypedLines(known, error=f"At most {MOST_OF_ONE} of one thing; you asked for {quantity} × {name}.")
-    return TypedLines(known, tuple(Line(*item) for item in quantities.items()))
+    return TypedLines(known, tuple(OrderItem(*item) for item in quantities.items()))

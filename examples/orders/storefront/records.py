@@ -16,15 +16,15 @@ from typing import Any
 import msgspec
 
 from examples.orders.catalogue import PRODUCTS
-from examples.orders.storefront.order import Event, Line, Order
+from examples.orders.storefront.order import OrderEvent, OrderItem, PlacedOrder
 from stepward import StatusEvent
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 MOST_ORDERS = 100
 KEPT_BASKET_DAYS = 30
 
-COLUMNS = ", ".join(Order.__struct_fields__)
-PLACES = ", ".join(f":{name}" for name in Order.__struct_fields__)
+COLUMNS = ", ".join(PlacedOrder.__struct_fields__)
+PLACES = ", ".join(f":{name}" for name in PlacedOrder.__struct_fields__)
 NEWEST = f"SELECT {COLUMNS} FROM placed_order WHERE visitor = ? AND is_posted ORDER BY placed_at DESC, id LIMIT ?"
 SET_LINE = """
     INSERT INTO basket_line (visitor, product, quantity) VALUES (?, ?, ?)
@@ -60,11 +60,11 @@ class Records:
         """Close the file."""
         self._connection.close()
 
-    def basket(self, visitor: str) -> tuple[Line, ...]:
+    def basket(self, visitor: str) -> tuple[OrderItem, ...]:
         """What is in a visitor's basket and still on the shelf, in the shelf's order."""
         rows = self._connection.execute("SELECT product, quantity FROM basket_line WHERE visitor = ?", (visitor,))
         quantities: dict[str, int] = dict(rows.fetchall())
-        return tuple(Line(product, quantities[product]) for product in PRODUCTS if product in quantities)
+        return tuple(OrderItem(product, quantities[product]) for product in PRODUCTS if product in quantities)
 
     def set_basket(self, visitor: str, quantities: Mapping[str, int]) -> None:
         """Have so many of these products in the basket; 0 takes one out, others stay."""
@@ -77,7 +77,7 @@ class Records:
                         "DELETE FROM basket_line WHERE visitor = ? AND product = ?", (visitor, product)
                     )
 
-    def begin(self, order: Order) -> Order:
+    def begin(self, order: PlacedOrder) -> PlacedOrder:
         """Write an order down before it is posted; the order as it stands, if one of that id does already."""
         with self._transaction():
             self._connection.execute(
@@ -85,7 +85,7 @@ class Records:
             )
         return self.order(order.id) or order
 
-    def posted(self, order: Order, *, empties_basket: bool) -> None:
+    def posted(self, order: PlacedOrder, *, empties_basket: bool) -> None:
         """Note that the order's message stands in the queue."""
         with self._transaction():
             self._connection.execute(POSTED, {**_row(order), "is_posted": True})
@@ -96,12 +96,12 @@ class Records:
         """Forget an order whose message was surely not posted."""
         self._connection.execute("DELETE FROM placed_order WHERE id = ? AND NOT is_posted", (order_id,))
 
-    def order(self, order_id: str) -> Order | None:
+    def order(self, order_id: str) -> PlacedOrder | None:
         """The order of that id, whosever it is."""
         row = self._connection.execute(f"SELECT {COLUMNS} FROM placed_order WHERE id = ?", (order_id,)).fetchone()
         return None if row is None else _order(row)
 
-    def orders(self, visitor: str) -> list[Order]:
+    def orders(self, visitor: str) -> list[PlacedOrder]:
         """A visitor's orders, newest first."""
         return [_order(row) for row in self._connection.execute(NEWEST, (visitor, MOST_ORDERS))]
 
@@ -112,12 +112,14 @@ class Records:
             ours = self._connection.execute("UPDATE placed_order SET is_posted = 1 WHERE id = ?", (event.subject,))
             return bool(ours.rowcount) and bool(self._connection.execute(TOLD, _told(event)).rowcount)
 
-    def events(self, order_id: str) -> list[Event]:
+    def events(self, order_id: str) -> list[OrderEvent]:
         """What was told of an order, in order."""
         rows = self._connection.execute(
             "SELECT id, sequence, type, time, data FROM order_event WHERE order_id = ? ORDER BY sequence", (order_id,)
         )
-        return [msgspec.convert({**row, "data": msgspec.json.decode(row["data"])}, Event) for row in map(dict, rows)]
+        return [
+            msgspec.convert({**row, "data": msgspec.json.decode(row["data"])}, OrderEvent) for row in map(dict, rows)
+        ]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -126,13 +128,13 @@ class Records:
             yield
 
 
-def _row(order: Order) -> dict[str, Any]:
+def _row(order: PlacedOrder) -> dict[str, Any]:
     lines = msgspec.json.encode(order.lines).decode()
     return {**msgspec.structs.asdict(order), "lines": lines, "placed_at": order.placed_at.isoformat()}
 
 
-def _order(row: sqlite3.Row) -> Order:
-    return msgspec.convert({**dict(row), "lines": msgspec.json.decode(row["lines"])}, Order, strict=False)
+def _order(row: sqlite3.Row) -> PlacedOrder:
+    return msgspec.convert({**dict(row), "lines": msgspec.json.decode(row["lines"])}, PlacedOrder, strict=False)
 
 
 def _told(event: StatusEvent) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Refusal(Exception):
+class PageRefusal(Exception):
     """The answer is a page of that status; what is wrong with one field stands beside the field instead."""
 
     def __init__(self, status: int, title: str, words: str) -> None:

@@ -48,12 +48,12 @@ async def serve(
     # The server raises the signal again once it has stopped: by then it means a clean exit.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _leave)
-    server = Server(storefront, host, port, is_tethered=is_tethered, hosts=[host, *hosts])
+    server = StorefrontServer(storefront, host, port, is_tethered=is_tethered, hosts=[host, *hosts])
     async with _listening(storefront, server):
         await server.serve()
 
 
-class Server(uvicorn.Server):
+class StorefrontServer(uvicorn.Server):
     """uvicorn, that says where it listens and lets no open page hold up its end."""
 
     def __init__(
@@ -102,7 +102,7 @@ class Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def _listening(storefront: Storefront, server: Server) -> AsyncIterator[None]:
+async def _listening(storefront: Storefront, server: StorefrontServer) -> AsyncIterator[None]:
     listener = asyncio.create_task(storefront.listen(), name=f"listen to {storefront.replies}")
     listener.add_done_callback(lambda _: setattr(server, "should_exit", True))
     try:

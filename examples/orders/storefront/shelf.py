@@ -13,7 +13,7 @@ from examples.orders.storefront.order import amount_of
 from examples.orders.storefront.pages import Pages
 from examples.orders.storefront.quantities import TypedLine, read_quantity
 from examples.orders.storefront.records import Records
-from examples.orders.storefront.refusal import Refusal
+from examples.orders.storefront.refusal import PageRefusal
 from examples.orders.storefront.visitors import remember, visitor_of
 
 SEE_OTHER = 303
@@ -88,14 +88,14 @@ class Shelf:
 
 def _product(name: str) -> Product:
     if name not in PRODUCTS:
-        raise Refusal(404, "There is no such thing here", f"We do not sell “{name[:40]}”.")
+        raise PageRefusal(404, "There is no such thing here", f"We do not sell “{name[:40]}”.")
     return PRODUCTS[name]
 
 
 def _typed(form: Form) -> list[TypedLine]:
     products, quantities = form.getlist("product"), form.getlist("quantity")
     if len(products) != len(quantities):
-        raise Refusal(400, UNREAD, "Each product needs one quantity: we could not tell which belongs to which.")
+        raise PageRefusal(400, UNREAD, "Each product needs one quantity: we could not tell which belongs to which.")
     return [TypedLine(_product(name).id, quantity[:40]) for name, quantity in zip(products, quantities, strict=True)]
 
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from examples.orders.storefront.bell import Bell
-from examples.orders.storefront.order import Order
+from examples.orders.storefront.bell import ChangeNotice
+from examples.orders.storefront.order import PlacedOrder
 from examples.orders.storefront.records import Records
 from examples.orders.storefront.view import View, view_of
 from stepward import StatusEvent, StepwardError
@@ -39,14 +39,14 @@ class Storefront:
     name: str
     door: Door
     records: Records
-    bell: Bell = field(default_factory=Bell)
+    bell: ChangeNotice = field(default_factory=ChangeNotice)
 
     @property
     def replies(self) -> str:
         """The response queue that nobody else reads."""
         return f"replies.orders.{self.name}"
 
-    async def place(self, order: Order, visitor: str, *, empties_basket: bool) -> None:
+    async def place(self, order: PlacedOrder, visitor: str, *, empties_basket: bool) -> None:
         """Have a visitor's order done, once however often it is placed; what came first under its id counts.
 
         Raises Taken, and what the door raises when the message cannot be posted.
@@ -64,7 +64,7 @@ class Storefront:
             if self.records.tell(event):
                 self.bell.ring(event.subject)
 
-    async def _post(self, order: Order) -> None:
+    async def _post(self, order: PlacedOrder) -> None:
         try:
             await self.door.post(QUEUE, order.message(), id=order.id, reply_to=self.replies)
         except StepwardError as error:
@@ -73,7 +73,7 @@ class Storefront:
                 self.records.forget(order.id)
             raise
 
-    def view(self, order: Order) -> View:
+    def view(self, order: PlacedOrder) -> View:
         """What there is to show of an order now."""
         return view_of(order, self.records.events(order.id))
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from examples.orders.storefront.order import Event
+from examples.orders.storefront.order import OrderEvent
 
 
-class State(StrEnum):
+class StoryState(StrEnum):
     """Where an order stands, as its customer sees it."""
 
     SENT = "sent"
@@ -35,22 +35,22 @@ class Money(StrEnum):
     TAKEN = "taken"
 
 
-FINAL = frozenset({State.DELIVERED, State.UNDONE, State.CANCELLED, State.REFUSED})
-TAKEN_BACK = frozenset({State.UNDOING, State.UNDONE, State.CANCELLED})
-GOING_ON = frozenset({State.SENT, State.RECEIVED, State.WORKING, State.DELAYED, State.WAITING})
+FINAL = frozenset({StoryState.DELIVERED, StoryState.UNDONE, StoryState.CANCELLED, StoryState.REFUSED})
+TAKEN_BACK = frozenset({StoryState.UNDOING, StoryState.UNDONE, StoryState.CANCELLED})
+GOING_ON = frozenset({StoryState.SENT, StoryState.RECEIVED, StoryState.WORKING, StoryState.DELAYED, StoryState.WAITING})
 
 AFTER = {
-    "stepward.request.received": State.RECEIVED,
-    "stepward.request.refused": State.REFUSED,
-    "stepward.task.started": State.WORKING,
-    "stepward.task.waiting": State.WAITING,
-    "stepward.task.suspended": State.PAUSED,
-    "stepward.task.resumed": State.WORKING,
-    "stepward.task.undoing": State.UNDOING,
-    "stepward.task.completed": State.DELIVERED,
-    "stepward.task.failed": State.FAILED,
-    "stepward.task.undone": State.UNDONE,
-    "stepward.task.cancelled": State.CANCELLED,
+    "stepward.request.received": StoryState.RECEIVED,
+    "stepward.request.refused": StoryState.REFUSED,
+    "stepward.task.started": StoryState.WORKING,
+    "stepward.task.waiting": StoryState.WAITING,
+    "stepward.task.suspended": StoryState.PAUSED,
+    "stepward.task.resumed": StoryState.WORKING,
+    "stepward.task.undoing": StoryState.UNDOING,
+    "stepward.task.completed": StoryState.DELIVERED,
+    "stepward.task.failed": StoryState.FAILED,
+    "stepward.task.undone": StoryState.UNDONE,
+    "stepward.task.cancelled": StoryState.CANCELLED,
 }
 STOCK, CHARGE, PARCEL = "stock.reserve", "payment.charge", "parcel.create"
 
@@ -75,14 +75,14 @@ class Trouble:
 class Story:
     """What is known of an order; `done` counts completed steps by their names."""
 
-    state: State = State.SENT
+    state: StoryState = StoryState.SENT
     done: dict[str, int] = field(default_factory=dict)
     money: Money = Money.KEPT
     trouble: Trouble | None = None
     tracking: str = ""
 
 
-def tell(events: Iterable[Event]) -> Story:
+def tell(events: Iterable[OrderEvent]) -> Story:
     """The story that events tell, in the order of their sequences; types that are not known change nothing."""
     story = Story()
     for event in events:
@@ -93,11 +93,11 @@ def tell(events: Iterable[Event]) -> Story:
     return story
 
 
-def _tell_task(story: Story, state: State, data: dict[str, Any]) -> None:
+def _tell_task(story: Story, state: StoryState, data: dict[str, Any]) -> None:
     story.state = state
-    if state is State.WORKING:
+    if state is StoryState.WORKING:
         story.trouble = None
-    elif state is State.DELIVERED:
+    elif state is StoryState.DELIVERED:
         story.tracking = str(data.get("result") or "")
 
 
@@ -107,10 +107,10 @@ def _tell_step(story: Story, happened: str, data: dict[str, Any]) -> None:
         case "completed":
             story.done[name] = story.done.get(name, 0) + 1
             story.trouble = None
-            after = State.WORKING
+            after = StoryState.WORKING
         case "delayed" | "failed":
             story.trouble = Trouble(str(data.get("step", "")), name, happened == "failed", _status(data))
-            after = State.DELAYED if happened == "delayed" else story.state
+            after = StoryState.DELAYED if happened == "delayed" else story.state
         case _:
             return
     story.money = _money(story.money, name, happened)

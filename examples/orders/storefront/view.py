@@ -7,8 +7,8 @@ from enum import StrEnum
 
 import msgspec
 
-from examples.orders.storefront.order import Event, Order
-from examples.orders.storefront.story import CHARGE, FINAL, PARCEL, STOCK, TAKEN_BACK, State, Story, tell
+from examples.orders.storefront.order import OrderEvent, PlacedOrder
+from examples.orders.storefront.story import CHARGE, FINAL, PARCEL, STOCK, TAKEN_BACK, Story, StoryState, tell
 from examples.orders.storefront.words import BADGES, HEADLINES, say
 
 
@@ -25,7 +25,7 @@ class Mark(StrEnum):
     SKIPPED = "not done"
 
 
-class Stage(msgspec.Struct, frozen=True):
+class OrderStage(msgspec.Struct, frozen=True):
     """One of the five stages that a customer sees."""
 
     name: str
@@ -35,11 +35,11 @@ class Stage(msgspec.Struct, frozen=True):
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """All that an order page says; `sequence` is that of the newest event in it."""
 
-    state: State
+    state: StoryState
     badge: str
     headline: str
     note: str
-    stages: tuple[Stage, ...]
+    stages: tuple[OrderStage, ...]
     sequence: int
     is_final: bool
 
@@ -54,10 +54,10 @@ DOING = (
     "",
 )
 ARRIVED = "Delivered to the parcel service"
-MARK_HERE = {State.DELAYED: Mark.DELAYED, State.FAILED: Mark.FAILED}
+MARK_HERE = {StoryState.DELAYED: Mark.DELAYED, StoryState.FAILED: Mark.FAILED}
 
 
-def view_of(order: Order, events: Sequence[Event]) -> View:
+def view_of(order: PlacedOrder, events: Sequence[OrderEvent]) -> View:
     """What to show of an order after these events."""
     story = tell(events)
     reached = _reached(story, order)
@@ -66,25 +66,25 @@ def view_of(order: Order, events: Sequence[Event]) -> View:
         badge=BADGES.get(story.state, story.state.value),
         headline=HEADLINES[story.state],
         note=say(story, order, _doing(story, order, reached)),
-        stages=tuple(Stage(_name(story, at), _mark(story, at, reached)) for at in range(len(NAMES))),
+        stages=tuple(OrderStage(_name(story, at), _mark(story, at, reached)) for at in range(len(NAMES))),
         sequence=events[-1].sequence if events else 0,
         is_final=story.state in FINAL,
     )
 
 
-def _reached(story: Story, order: Order) -> int:
+def _reached(story: Story, order: PlacedOrder) -> int:
     """How many stages are done."""
     done = (
-        story.state not in (State.SENT, State.REFUSED),
+        story.state not in (StoryState.SENT, StoryState.REFUSED),
         story.done.get(STOCK, 0) >= len(order.lines),
         CHARGE in story.done,
         PARCEL in story.done,
-        story.state is State.DELIVERED,
+        story.state is StoryState.DELIVERED,
     )
     return max((at for at, is_done in enumerate(done, start=1) if is_done), default=0)
 
 
-def _doing(story: Story, order: Order, reached: int) -> str:
+def _doing(story: Story, order: PlacedOrder, reached: int) -> str:
     aside = story.done.get(STOCK, 0)
     if reached == 1 and aside:
         return f"We are putting your goods aside: {aside} of {len(order.lines)} done."
@@ -92,7 +92,7 @@ def _doing(story: Story, order: Order, reached: int) -> str:
 
 
 def _name(story: Story, at: int) -> str:
-    if at < len(NAMES) - 1 or story.state is not State.DELIVERED:
+    if at < len(NAMES) - 1 or story.state is not StoryState.DELIVERED:
         return NAMES[at]
     return f"{ARRIVED} · tracking {story.tracking}" if story.tracking else ARRIVED
 
@@ -100,7 +100,7 @@ def _name(story: Story, at: int) -> str:
 def _mark(story: Story, at: int, reached: int) -> Mark:
     if at < reached:
         return _mark_done(story, at)
-    if story.state in TAKEN_BACK or story.state is State.REFUSED:
+    if story.state in TAKEN_BACK or story.state is StoryState.REFUSED:
         return Mark.FAILED if at == reached and story.trouble is not None else Mark.SKIPPED
     if at == reached:
         return MARK_HERE.get(story.state, Mark.CURRENT)
@@ -111,4 +111,4 @@ def _mark_done(story: Story, at: int) -> Mark:
     # That we received the order cannot be taken back.
     if at == 0 or story.state not in TAKEN_BACK:
         return Mark.DONE
-    return Mark.RETURNING if story.state is State.UNDOING else Mark.RETURNED
+    return Mark.RETURNING if story.state is StoryState.UNDOING else Mark.RETURNED

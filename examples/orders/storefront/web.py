@@ -12,11 +12,11 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from examples.orders.storefront.desk import Desk
+from examples.orders.storefront.desk import OrderDesk
 from examples.orders.storefront.following import Following
-from examples.orders.storefront.guard import Guard
+from examples.orders.storefront.guard import RequestGuard
 from examples.orders.storefront.pages import STATIC, Pages
-from examples.orders.storefront.refusal import Refusal
+from examples.orders.storefront.refusal import PageRefusal
 from examples.orders.storefront.shelf import Shelf
 from examples.orders.storefront.storefront import Storefront
 
@@ -35,7 +35,7 @@ def build(storefront: Storefront, hosts: Collection[str] = ()) -> ASGIApp:
         return pages.error(error.status_code, *NOT_HERE)
 
     async def on_refusal(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refusal)
+        assert isinstance(error, PageRefusal)
         return pages.error(error.status, error.title, error.words)
 
     async def on_broken(_request: Request, _error: Exception) -> Response:
@@ -44,17 +44,21 @@ def build(storefront: Storefront, hosts: Collection[str] = ()) -> ASGIApp:
     app = Starlette(
         routes=_routes(storefront, pages),
         exception_handlers={
-            Refusal: on_refusal,
+            PageRefusal: on_refusal,
             HTTPException: on_http_exception,
             ClientDisconnect: _on_client_left,
             Exception: on_broken,
         },
     )
-    return Guard(app, pages.error(*FOREIGN), pages.error(*ELSEWHERE), hosts)
+    return RequestGuard(app, pages.error(*FOREIGN), pages.error(*ELSEWHERE), hosts)
 
 
 def _routes(storefront: Storefront, pages: Pages) -> list[Route | Mount]:
-    shelf, desk, following = Shelf(storefront.records, pages), Desk(storefront, pages), Following(storefront, pages)
+    shelf, desk, following = (
+        Shelf(storefront.records, pages),
+        OrderDesk(storefront, pages),
+        Following(storefront, pages),
+    )
     return [
         Route("/", shelf.show),
         Route("/products/{product}", shelf.show_product),

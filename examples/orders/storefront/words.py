@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from examples.orders.storefront.order import Order
-from examples.orders.storefront.story import CHARGE, PARCEL, STOCK, Money, State, Story, Trouble
+from examples.orders.storefront.order import PlacedOrder
+from examples.orders.storefront.story import CHARGE, PARCEL, STOCK, Money, Story, StoryState, Trouble
 
 HEADLINES = {
-    State.SENT: "Your order is with us",
-    State.RECEIVED: "Your order is with us",
-    State.REFUSED: "We could not take your order",
-    State.WORKING: "We are on it",
-    State.DELAYED: "This takes a little longer",
-    State.WAITING: "Your order is waiting",
-    State.PAUSED: "Your order is paused",
-    State.UNDOING: "We are taking your order back",
-    State.DELIVERED: "On its way to you",
-    State.UNDONE: "Your order was taken back",
-    State.CANCELLED: "Your order was cancelled",
-    State.FAILED: "Somebody is looking into it",
+    StoryState.SENT: "Your order is with us",
+    StoryState.RECEIVED: "Your order is with us",
+    StoryState.REFUSED: "We could not take your order",
+    StoryState.WORKING: "We are on it",
+    StoryState.DELAYED: "This takes a little longer",
+    StoryState.WAITING: "Your order is waiting",
+    StoryState.PAUSED: "Your order is paused",
+    StoryState.UNDOING: "We are taking your order back",
+    StoryState.DELIVERED: "On its way to you",
+    StoryState.UNDONE: "Your order was taken back",
+    StoryState.CANCELLED: "Your order was cancelled",
+    StoryState.FAILED: "Somebody is looking into it",
 }
 BADGES = {
-    State.UNDOING: "being taken back",
-    State.UNDONE: "taken back",
-    State.FAILED: "being seen to",
+    StoryState.UNDOING: "being taken back",
+    StoryState.UNDONE: "taken back",
+    StoryState.FAILED: "being seen to",
 }
 GOES_ON = "Nothing is lost: we try again by ourselves."
 SEEN_TO = "Something needs a person's eye. We have been told and will see to it; you need do nothing."
 SAID = {
-    State.SENT: "It is in good hands: you may close this page and come back later.",
-    State.RECEIVED: "It is in good hands: you may close this page and come back later.",
-    State.REFUSED: "Something in it was not as we need it. Nothing was ordered and no money taken: please order anew.",
-    State.WAITING: "We wait a little and then go on by ourselves.",
-    State.PAUSED: "We have stopped for a moment and go on soon. Nothing is lost.",
+    StoryState.SENT: "It is in good hands: you may close this page and come back later.",
+    StoryState.RECEIVED: "It is in good hands: you may close this page and come back later.",
+    StoryState.REFUSED: "Something in it was not right. Nothing was ordered and no money taken: please order again.",
+    StoryState.WAITING: "We wait a little and then go on by ourselves.",
+    StoryState.PAUSED: "We have stopped for a moment and go on soon. Nothing is lost.",
 }
 SERVICES = {
     STOCK: "The warehouse",
@@ -55,27 +55,27 @@ REFUSED = {
 REFUSED_OTHERWISE = "{service} could not do its part."
 
 
-def say(story: Story, order: Order, doing: str) -> str:
+def say(story: Story, order: PlacedOrder, doing: str) -> str:
     """What is going on, or what went wrong and what became of it; `doing` is what a calm order is at."""
     match story.state:
-        case State.DELAYED if story.trouble is not None:
+        case StoryState.DELAYED if story.trouble is not None:
             return f"{_service(story.trouble)} does not answer at the moment. {GOES_ON}"
-        case State.UNDOING:
+        case StoryState.UNDOING:
             return f"{_why(story, order)} We are taking everything back.".lstrip()
-        case State.UNDONE | State.CANCELLED:
+        case StoryState.UNDONE | StoryState.CANCELLED:
             return f"{_why(story, order)} Everything has been taken back; {MONEY[story.money]}".lstrip()
-        case State.FAILED:
+        case StoryState.FAILED:
             return f"{_why(story, order)} {SEEN_TO}".lstrip()
-        case State.DELIVERED:
+        case StoryState.DELIVERED:
             return "Your parcel is with the parcel service. Thank you for your order!"
         case state:
             return SAID.get(state, doing)
 
 
-def _why(story: Story, order: Order) -> str:
+def _why(story: Story, order: PlacedOrder) -> str:
     """The reason, as far as one can tell it; empty if there is none to tell."""
     trouble = story.trouble
-    if trouble is None or story.state is State.CANCELLED:
+    if trouble is None or story.state is StoryState.CANCELLED:
         return ""
     if not trouble.is_final:
         return f"{_service(trouble)} did not answer for too long."
@@ -89,6 +89,6 @@ def _service(trouble: Trouble) -> str:
     return SERVICES.get(trouble.name, OUR_BOOKS)
 
 
-def _goods(trouble: Trouble, order: Order) -> str:
+def _goods(trouble: Trouble, order: PlacedOrder) -> str:
     line = order.lines[min(trouble.occurrence, len(order.lines)) - 1]
     return f"{line.quantity} × {line.name}"

@@ -11,7 +11,7 @@ from stepward.model.messages import answers
 from stepward.model.messages.requests import Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
-StepKey = tuple[str, int, str, bool]
+CallKey = tuple[str, int, str, bool]
 """Task, run and key of a step, and whether it is undone."""
 
 
@@ -38,7 +38,7 @@ class Call:
 
     def __init__(self, request: Request, delivery: Delivery, failures: FailureConverter) -> None:
         self.request = request
-        self.step: StepKey = (request.task, request.run, request.key, request.undo)
+        self.step: CallKey = (request.task, request.run, request.key, request.undo)
         self.delivery = delivery
         self.failures = failures
         self.leased_until = delivery.leased_until

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from stepward.agent.call import Call
 from stepward.agent.deadlines import Deadlines
 from stepward.agent.declaration import Agent
-from stepward.agent.execution import Performance
-from stepward.agent.heartbeats import Beats
-from stepward.agent.leases import Leases
+from stepward.agent.execution import CallExecution
+from stepward.agent.heartbeats import Heartbeats
+from stepward.agent.leases import RequestLeases
 from stepward.agent.protection.gate import Gate
-from stepward.agent.protection.shared_state import Standing
-from stepward.agent.reply_sender import Outbox
+from stepward.agent.protection.shared_state import SharedState
+from stepward.agent.reply_sender import ReplySender
 from stepward.agent.slots import Slots
 from stepward.cancelling import end_tasks
 from stepward.clock import Environment
@@ -44,7 +44,7 @@ class Calls:
         environment: Environment,
         observers: Observers,
         lease_until: Callable[[], float],
-        standing: Standing,
+        standing: SharedState,
         request_lease: float,
         sign: Sign | None,
         threads: bool,
@@ -60,7 +60,7 @@ class Calls:
         self._lease_until = lease_until
         self._threads = Threads(agent.concurrency, f"agent-{agent.name}") if threads else None
         self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
-        self._leases = Leases(
+        self._leases = RequestLeases(
             transport,
             queue,
             self.slots,
@@ -69,11 +69,11 @@ class Calls:
             observers=observers,
             revoked=self._revoke,
         )
-        self._beats = Beats(
+        self._heartbeats = Heartbeats(
             transport, self.slots, now=now, observers=observers, deadline=self._deadline, extend=self._leases.extend
         )
         self._sign = sign
-        self._outbox = Outbox(
+        self._outbox = ReplySender(
             transport,
             queue,
             now=now,
@@ -81,7 +81,7 @@ class Calls:
             observers=observers,
             release=self.slots.release,
         )
-        self._performance = Performance(
+        self._performance = CallExecution(
             agent,
             now=now,
             is_late=self._is_late,
@@ -117,7 +117,7 @@ class Calls:
                 self._outbox.settle(delivery)
                 self._observers.tell("agent.not_a_request", agent=self._agent.name, task_uid=delivery.message.task)
         self._leases.keep()
-        self._beats.open()
+        self._heartbeats.open()
 
     def revoke(self, task: str, run: int, key: str) -> None:
         """Stop working on that step, and tell when nothing of it runs any more: its undo waits for that."""
@@ -135,7 +135,7 @@ class Calls:
         except TimeoutError:
             await self._cancel_all()
         self._leases.close()
-        self._beats.close()
+        self._heartbeats.close()
         self._deadlines.close()
         self._outbox.close()
         if self._threads is not None:
@@ -163,7 +163,7 @@ class Calls:
 
     async def _perform(self, call: Call) -> None:
         call.started = True
-        CURRENT.set(CurrentStep(call.request, self._now, self._beats.beat, self._sign))
+        CURRENT.set(CurrentStep(call.request, self._now, self._heartbeats.beat, self._sign))
         reply: Reply | None = None
         try:
             if not call.dropped:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from stepward.agent.protection.rate_limit import Rate
+from stepward.agent.protection.rate_limit import RateLimit
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.action import Action, current_caller
@@ -49,7 +49,7 @@ class Agent:
         self.retry = retry
         self.breaker = breaker
         self.concurrency = concurrency
-        self.rate = Rate.parse(rate, f"rate of Agent {name!r}") if rate is not None else None
+        self.rate = RateLimit.parse(rate, f"rate of Agent {name!r}") if rate is not None else None
         self._operations: dict[str, Operation[Any, Any]] = {}
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
 from stepward.agent.protection.gate import Gate
-from stepward.agent.protection.shared_state import Standing
+from stepward.agent.protection.shared_state import SharedState
 from stepward.clock import Environment
 from stepward.errors import Refused, UnknownOperation, Unrecoverable
 from stepward.events import Observers
@@ -21,7 +21,7 @@ from stepward.payload import Signature, encode
 from stepward.threads import Threads
 
 
-class Target(NamedTuple):
+class OperationTarget(NamedTuple):
     """A function that a request can ask for."""
 
     fn: Callable[..., Any]
@@ -36,7 +36,7 @@ class TooLate:
 TOO_LATE = TooLate()
 
 
-class Performance:
+class CallExecution:
     """Performs calls of one Agent instance; knows nothing of queues."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Performance:
         is_late: Callable[[Call], bool],
         environment: Environment,
         observers: Observers,
-        standing: Standing,
+        standing: SharedState,
         threads: Threads | None,
         payload_bytes: int,
     ) -> None:
@@ -101,7 +101,7 @@ class Performance:
             f"{what}; deploy the Agent that declares it"
         )
 
-    async def _call(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def _call(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
             if self._threads is not None and not target.is_coroutine:
                 call.thread = self._threads.start(lambda: self._called_in_thread(call, target, args, kwargs))
@@ -113,7 +113,7 @@ class Performance:
         except BaseException as error:
             raise failure_of(error) from error
 
-    def _called(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _called(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
         self._failpoint("A3.before")
         if self._is_late(call):
@@ -121,11 +121,13 @@ class Performance:
         call.calls += 1
         return target.fn(*args, **kwargs)
 
-    def _called_in_thread(self, call: Call, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _called_in_thread(
+        self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         with contained:
             return self._called(call, target, args, kwargs)
 
-    def _completed(self, call: Call, target: Target, result: Any) -> Reply:
+    def _completed(self, call: Call, target: OperationTarget, result: Any) -> Reply:
         self._failpoint("A3.after")
         self.gate.succeeded()
         try:
@@ -166,8 +168,8 @@ def retry_after(error: Exception) -> float:
     return float(asked) if isinstance(asked, int | float) else 0.0
 
 
-def _targets(agent: Agent) -> list[tuple[tuple[str, bool], Target]]:
-    targets: list[tuple[tuple[str, bool], Target]] = []
+def _targets(agent: Agent) -> list[tuple[tuple[str, bool], OperationTarget]]:
+    targets: list[tuple[tuple[str, bool], OperationTarget]] = []
     for operation in agent.operations.values():
         targets.append(((operation.name, False), _target(operation.fn, operation.signature)))
         if operation.undo_fn is not None and operation.undo_signature is not None:
@@ -175,5 +177,5 @@ def _targets(agent: Agent) -> list[tuple[tuple[str, bool], Target]]:
     return targets
 
 
-def _target(fn: Callable[..., Any], signature: Signature) -> Target:
-    return Target(fn, signature, inspect.iscoroutinefunction(fn))
+def _target(fn: Callable[..., Any], signature: Signature) -> OperationTarget:
+    return OperationTarget(fn, signature, inspect.iscoroutinefunction(fn))

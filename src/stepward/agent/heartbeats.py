@@ -17,7 +17,7 @@ EVERY = 1.0
 """Seconds between two words of one call: of what is told in between, the last is passed on."""
 
 
-class Beats:
+class Heartbeats:
     """Passes on what calls tell of themselves; ``deadline`` bounds their work, ``extend`` keeps their leases."""
 
     def __init__(

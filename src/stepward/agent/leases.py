@@ -14,7 +14,7 @@ from stepward.transport.contract import Transport
 PARTS = 3
 
 
-class Leases:
+class RequestLeases:
     """Extends the leases of all held calls together, each third of a lease, up to the calls' complete-by.
 
     ``revoked`` is told of those whose request was withdrawn.

@@ -10,17 +10,17 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import Outcome, Reply
-from stepward.transport.contract import Delivery, Message, Transport
+from stepward.transport.contract import AgentMessage, Delivery, Transport
 
 PAUSE = 1.0
 
 UNFINISHED = frozenset({Outcome.GAVE_UP, Outcome.DEFERRED})
 """After these the step goes on, and what was told of its progress is still of use."""
 
-Answer = tuple[Call, Reply]
+CallReply = tuple[Call, Reply]
 
 
-class Outbox:
+class ReplySender:
     """Publishes replies, settles their requests, and gives each call that is dealt with to ``release``."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Outbox:
         self._environment = environment
         self._observers = observers
         self._release = release
-        self._answers: list[Answer] = []
+        self._answers: list[CallReply] = []
         self._settled: list[Delivery] = []
         self._flushing: asyncio.Task[None] | None = None
 
@@ -84,15 +84,15 @@ class Outbox:
         finally:
             self._flushing = None
 
-    async def _publish(self, answers: Sequence[Answer], settled: list[Delivery]) -> list[Answer]:
+    async def _publish(self, answers: Sequence[CallReply], settled: list[Delivery]) -> list[CallReply]:
         sending = [self._send(queue, group, settled) for queue, group in _by_queue(answers).items()]
         if len(sending) == 1:
             return await sending[0]
         return [answer for unsent in await asyncio.gather(*sending) for answer in unsent]
 
-    async def _send(self, queue: str, group: Sequence[Answer], settled: list[Delivery]) -> list[Answer]:
+    async def _send(self, queue: str, group: Sequence[CallReply], settled: list[Delivery]) -> list[CallReply]:
         try:
-            await self._transport.publish(queue, _words(group))
+            await self._transport.publish(queue, _progress(group))
         except TransportError as error:
             self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
             return self._still_wanted(group)
@@ -103,9 +103,9 @@ class Outbox:
             self._release(call)
         return []
 
-    def _still_wanted(self, group: Sequence[Answer]) -> list[Answer]:
+    def _still_wanted(self, group: Sequence[CallReply]) -> list[CallReply]:
         now = self._now()
-        wanted: list[Answer] = []
+        wanted: list[CallReply] = []
         for call, reply in group:
             if call.request.complete_by > now:
                 wanted.append((call, reply))
@@ -122,16 +122,16 @@ class Outbox:
             self._observers.tell("agent.transport_failed", queue=self._queue, verb="settle", error=str(error))
 
 
-def _by_queue(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
-    queues: dict[str, list[Answer]] = {}
+def _by_queue(answers: Sequence[CallReply]) -> dict[str, list[CallReply]]:
+    queues: dict[str, list[CallReply]] = {}
     for answer in answers:
         queues.setdefault(answer[0].request.reply_to, []).append(answer)
     return queues
 
 
-def _words(group: Sequence[Answer]) -> list[Message]:
+def _progress(group: Sequence[CallReply]) -> list[AgentMessage]:
     """The replies, each after what its call had still to tell of its progress."""
-    words: list[Message] = []
+    words: list[AgentMessage] = []
     for call, reply in group:
         if call.untold is not None and reply.outcome in UNFINISHED:
             words.append(call.untold)

@@ -16,7 +16,7 @@ from stepward.transport.contract import Delivery, Transport
 LAST_WAIT = 1.0
 
 
-class Returning:
+class ReturnedRequests:
     """Gives back what was taken from one queue; ``settle`` settles a delivery."""
 
     def __init__(

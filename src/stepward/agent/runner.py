@@ -8,8 +8,8 @@ from collections.abc import Callable
 from stepward.agent.calls import Calls
 from stepward.agent.declaration import Agent
 from stepward.agent.protection.breaker import BreakerState
-from stepward.agent.protection.shared_state import Alone, Standing
-from stepward.agent.returned_requests import Returning
+from stepward.agent.protection.shared_state import OwnState, SharedState
+from stepward.agent.returned_requests import ReturnedRequests
 from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -54,7 +54,7 @@ class AgentRunner:
         environment: Environment,
         observers: Observers,
         lease_until: Callable[[], float] = no_lease,
-        standing: Standing | None = None,
+        standing: SharedState | None = None,
         request_lease: float = REQUEST_LEASE,
         sign: Sign | None = None,
         threads: bool = True,
@@ -76,14 +76,14 @@ class AgentRunner:
             environment=environment,
             observers=observers,
             lease_until=lease_until,
-            standing=standing or Alone(),
+            standing=standing or OwnState(),
             request_lease=request_lease,
             sign=sign,
             threads=threads,
             payload_bytes=payload_bytes,
             failures=failures or FailureConverter(),
         )
-        self._returning = Returning(transport, self._queue, settle=self._calls.settle, observers=observers)
+        self._returning = ReturnedRequests(transport, self._queue, settle=self._calls.settle, observers=observers)
         self._calls.gate.on_shut(self._give_back_unbegun)
         self._taker: asyncio.Task[None] | None = None
         self._draining = False

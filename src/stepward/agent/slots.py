@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from stepward.agent.call import Call, StepKey
+from stepward.agent.call import Call, CallKey
 
 
 class Slots:
@@ -14,7 +14,7 @@ class Slots:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._held: set[Call] = set()
-        self._steps: dict[StepKey, Call] = {}
+        self._steps: dict[CallKey, Call] = {}
         self._waiters: list[asyncio.Future[None]] = []
 
     def __len__(self) -> int:

@@ -19,7 +19,7 @@ from stepward.client.queues.places import queues_beside
 from stepward.client.repairs import refuse_unfit
 from stepward.client.submitting import validation
 from stepward.client.submitting.in_transaction import Prepared, Uncommitted, is_ours
-from stepward.client.submitting.preparation import Known, Options, Preparation
+from stepward.client.submitting.preparation import KnownWorkflow, Options, Preparation
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.durations import Duration
@@ -31,8 +31,8 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
-from stepward.store.change_watcher import Watcher
-from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, Wait
+from stepward.store.change_watcher import ChangeWatcher
+from stepward.store.contract import Borrowed, Directive, Store, Submitted, TaskFilter, Transaction, WaitForHook
 from stepward.store.opening import open_store
 from stepward.store.rules.rewinding import named_step
 from stepward.store.rules.verdicts import check_same
@@ -91,7 +91,7 @@ class Client:
         self._birth = birth
         self._uncommitted = Uncommitted()
         self._lookout = Lookout(opened, endings or Endings(), self._hints, POLL)
-        self._watcher = Watcher(opened, self._hints) if self._owns_store else None
+        self._watcher = ChangeWatcher(opened, self._hints) if self._owns_store else None
 
     async def __aenter__(self) -> Client:
         _refuse_in_workflow("app.client()")
@@ -390,13 +390,13 @@ class Client:
         known = await self._preparation.known(workflow)
         return Prepared(known, self._preparation.tasks(known, arguments, ids, options), self._preparation.plans)
 
-    def submit_blocking(self, borrowed: Borrowed, prepared: Prepared, wait: Wait) -> list[TaskHandle[Any]]:
+    def submit_blocking(self, borrowed: Borrowed, prepared: Prepared, wait: WaitForHook) -> list[TaskHandle[Any]]:
         """Submit within an application's own transaction, on its connection, in the thread that calls."""
         submitted = prepared.submit_blocking(borrowed, BATCH, wait)
         self._uncommitted.add(submitted, borrowed.ring)
         return self.handles(submitted, prepared.known)
 
-    def handles(self, submitted: Sequence[Submitted], known: Known) -> list[TaskHandle[Any]]:
+    def handles(self, submitted: Sequence[Submitted], known: KnownWorkflow) -> list[TaskHandle[Any]]:
         """A handle on each task. Raises TaskConflict if one is not what its id was asked for."""
         check_same(submitted)
         return [self._handle(each, known) for each in submitted]
@@ -421,7 +421,7 @@ class Client:
         self._hints.hint()
         return submitted
 
-    def _handle(self, submitted: Submitted, known: Known) -> TaskHandle[Any]:
+    def _handle(self, submitted: Submitted, known: KnownWorkflow) -> TaskHandle[Any]:
         result = known.signature.result_type if isinstance(known, Workflow) else Any
         return TaskHandle(self, submitted.id, submitted.uid, result)
 

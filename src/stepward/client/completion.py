@@ -17,7 +17,7 @@ from stepward.model.failures import FailureConverter
 from stepward.model.messages.tokens import KEY_BYTES, Claim, read_token
 from stepward.model.states import StepKind
 from stepward.payload import encode
-from stepward.store.contract import Completion, CompletionStore, Reason, Refusal
+from stepward.store.contract import Completion, CompletionStore, Refusal, RefusalReason
 
 
 class Completions:
@@ -75,7 +75,7 @@ class Completions:
         try:
             action.signature.check_result(output)
         except InvalidPayload as error:
-            return Refusal(Reason.UNFIT, f"completion of {claim.key}: {error}; complete it with one that fits")
+            return Refusal(RefusalReason.UNFIT, f"completion of {claim.key}: {error}; complete it with one that fits")
         return None
 
     async def _signed_with(self) -> bytes:
@@ -86,18 +86,18 @@ class Completions:
 
 
 UNREADABLE = Refusal(
-    Reason.UNREADABLE,
+    RefusalReason.UNREADABLE,
     "completion token: expected the text that an operation gave out, found no token; look whether all of it is there",
 )
 FORGED = Refusal(
-    Reason.FORGED,
+    RefusalReason.FORGED,
     "completion token: expected the signature of this store, found another; use the token as it was given out",
 )
 
 
 def _foreign(claim: Claim, app: str) -> Refusal:
     message = f"completion token: expected one of the app {app!r}, found one of {claim.app[:100]!r}; ask its own store"
-    return Refusal(Reason.FOREIGN, message)
+    return Refusal(RefusalReason.FOREIGN, message)
 
 
 def _refused(refusal: Refusal) -> CompletionRefused:

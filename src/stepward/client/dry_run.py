@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import Verb, judge
+from stepward.model.directives import DirectiveVerb, judge
 from stepward.model.effects import child_id, key_of
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
@@ -14,7 +14,7 @@ from stepward.store.rules.repairs import Repair, marking, resubmission
 from stepward.store.rules.rewinding import concerned_children
 from stepward.workflow.undo import Barred, plan
 
-UNDOING = frozenset({Verb.UNDO, Verb.CANCEL})
+UNDOING = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL})
 
 
 async def would_work(store: ClientStore, task: Task, steps: Sequence[Step], directive: Directive) -> bool:
@@ -31,7 +31,7 @@ async def refusal(store: ClientStore, task: Task, steps: Sequence[Step], directi
         repair = await _repaired(store, task, steps, directive)
     except IllegalTransition as error:
         return str(error)
-    again = Directive(verb=Verb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
+    again = Directive(verb=DirectiveVerb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
     for child in repair.resubmitted:
         refused = await refusal(store, child, await store.steps(child.id), again)
         if refused is not None:
@@ -40,9 +40,9 @@ async def refusal(store: ClientStore, task: Task, steps: Sequence[Step], directi
 
 
 async def _repaired(store: ClientStore, task: Task, steps: Sequence[Step], directive: Directive) -> Repair:
-    if directive.verb == Verb.MARK_DONE:
+    if directive.verb == DirectiveVerb.MARK_DONE:
         return marking(task, steps, directive, store.now())
-    if directive.verb != Verb.RESUBMIT:
+    if directive.verb != DirectiveVerb.RESUBMIT:
         return Repair()
     wanted = set(concerned_children(steps))
     ids = [child_id(task, step) for step in steps if step.kind is StepKind.CHILD and key_of(step) in wanted]

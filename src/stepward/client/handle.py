@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from msgspec import Struct
 
 from stepward.client.overdue import not_ended
-from stepward.client.progress import Progress, progress_of
+from stepward.client.progress import TaskProgress, progress_of
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.submitting.validation import Id, deadline, one_of
 from stepward.durations import Duration, seconds
@@ -34,7 +34,7 @@ else:
 """What the workflow returns: Any for a task that is known by name or id alone."""
 
 
-class Door(Protocol):
+class HandleClient(Protocol):
     """What a handle needs of its client."""
 
     @property
@@ -112,7 +112,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
     steps_done: int
     steps: int
-    progress: Progress
+    progress: TaskProgress
     created_at: float
     started_at: float | None
     finished_at: float | None
@@ -153,7 +153,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
 class TaskHandle(Generic[R]):
     """One task of a client; every method looks at the store anew."""
 
-    def __init__(self, client: Door, id: str, uid: str | None = None, result: Any = Any) -> None:
+    def __init__(self, client: HandleClient, id: str, uid: str | None = None, result: Any = Any) -> None:
         self._client = client
         self._uid = uid
         self._result = result

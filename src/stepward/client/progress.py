@@ -8,7 +8,7 @@ from stepward.model.plan import Plan
 from stepward.store.contract import Tally
 
 
-class Progress(Struct, frozen=True):
+class TaskProgress(Struct, frozen=True):
     """How many stages are completed, and of how many; as text ``3 of 7``."""
 
     done: int
@@ -19,8 +19,8 @@ class Progress(Struct, frozen=True):
         return f"{self.done}" if self.total is None else f"{self.done} of {self.total}"
 
 
-def progress_of(tally: Tally, plan: Plan | None) -> Progress:
+def progress_of(tally: Tally, plan: Plan | None) -> TaskProgress:
     """The progress that a task's steps make; what was undone counts no more."""
     if plan is None:
-        return Progress(tally.completed, None)
-    return Progress(sum(stage.key in tally.stages for stage in plan), len(plan))
+        return TaskProgress(tally.completed, None)
+    return TaskProgress(sum(stage.key in tally.stages for stage in plan), len(plan))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from stepward.errors import StoreError, TransportError
 from stepward.host.agents import AgentActors
-from stepward.host.leases import BEATS_PER_LEASE
+from stepward.host.leases import HEARTBEATS_PER_LEASE
 from stepward.host.parts import Parts
 from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.messages.requests import request_queue
@@ -33,7 +33,7 @@ Tell = tuple[str, float | None]
 """A breaker that opened for so many seconds, or closed."""
 
 
-class Routing:
+class AgentCapacity:
     """The standing of all Agents, as this process knows it; its own Agents ask and tell it."""
 
     def __init__(
@@ -202,7 +202,7 @@ class Routing:
     def _patience(self) -> float:
         """Seconds until a look is due without any hint."""
         scheduler = self._scheduler()
-        seconds = self._parts.settings.lease / BEATS_PER_LEASE
+        seconds = self._parts.settings.lease / HEARTBEATS_PER_LEASE
         if scheduler is not None and scheduler.is_opening:
             seconds = min(seconds, STEP_SECONDS)
         now = self._parts.store.now()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.agent.protection.shared_state import Standing
+from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.runner import AgentRunner
-from stepward.host.leases import Leases
+from stepward.host.leases import InstanceLeases
 from stepward.host.parts import Parts, Roles
 from stepward.model.agents import AgentHealth
 from stepward.model.messages.tokens import KEY_BYTES, signer
@@ -19,7 +19,7 @@ NO_LEASE = 0.0
 class AgentActors:
     """The Agents that a process serves."""
 
-    def __init__(self, parts: Parts, roles: Roles, leases: Leases) -> None:
+    def __init__(self, parts: Parts, roles: Roles, leases: InstanceLeases) -> None:
         self._parts = parts
         self._leases = leases
         self._served = [a for a in parts.agents if roles.agents is None or a.name in roles.agents]
@@ -43,7 +43,7 @@ class AgentActors:
         capacity = sum(agent.concurrency for agent in self._served)
         self.instance = await self._leases.register(Role.AGENT, self.names, capacity, self.health())
 
-    async def make(self, standing: Standing) -> list[AgentRunner]:
+    async def make(self, standing: SharedState) -> list[AgentRunner]:
         """The runners, which share what ``standing`` knows of other instances."""
         parts = self._parts
         sign = signer(parts.app, await parts.store.completion_key(parts.environment.random.randbytes(KEY_BYTES)))

@@ -10,32 +10,32 @@ from typing import Any
 
 from stepward.clock import SystemClock
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable
-from stepward.host.agent_capacity import Routing
+from stepward.host.agent_capacity import AgentCapacity
 from stepward.host.agents import AgentActors
-from stepward.host.leases import Leases
+from stepward.host.leases import InstanceLeases
 from stepward.host.parts import Parts, Roles
 from stepward.host.queues.lost_requests import LostRequests
-from stepward.host.queues.refused_queues import QueueWarnings
+from stepward.host.queues.refused_queues import RefusedQueueAlerts
 from stepward.host.queues.rejection_alerts import RejectionAlerts
 from stepward.host.queues.relay import relay_of
-from stepward.host.queues.remote_agents import Announced
-from stepward.host.queues.reply_rerouting import Adoption
-from stepward.host.queues.unserved_queues import QueueWatch
+from stepward.host.queues.remote_agents import RemoteAgents
+from stepward.host.queues.reply_rerouting import ReplyRerouting
+from stepward.host.queues.unserved_queues import UnservedQueues
 from stepward.host.submissions import keep, submitter
-from stepward.host.supervisor_pace import Pace
+from stepward.host.supervisor_pace import SupervisorPace
 from stepward.host.watchdog.hang_counts import Hangs
 from stepward.host.watchdog.watchdog import Watchdog
 from stepward.host.workflow_digests import digests_of
 from stepward.model.agents import Report
 from stepward.model.records import Role, Task
 from stepward.scheduler.scheduler import Scheduler
-from stepward.store.change_watcher import Watcher
+from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Submitted
 from stepward.submission import Submitter
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 
-Actor = Callable[[], Coroutine[Any, Any, None]]
+ActorMain = Callable[[], Coroutine[Any, Any, None]]
 """What runs until it is cancelled."""
 CANCEL_AGAIN_SECONDS = 2.0
 """Clients of brokers swallow a cancellation now and then."""
@@ -49,17 +49,19 @@ class Host:
         self._roles = roles
         self._submitters: list[Submitter] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._leases = Leases(parts, self._lost, self._reports)
+        self._leases = InstanceLeases(parts, self._lost, self._reports)
         self._agents = AgentActors(parts, roles, self._leases)
-        self._routing = Routing(parts, self._agents, scheduler=lambda: self._scheduler, report=self._leases.report)
-        self._adoption = Adoption(parts, heir=lambda: self._scheduler.instance if self._scheduler else None)
+        self._capacity = AgentCapacity(
+            parts, self._agents, scheduler=lambda: self._scheduler, report=self._leases.report
+        )
+        self._adoption = ReplyRerouting(parts, heir=lambda: self._scheduler.instance if self._scheduler else None)
         # Read once: what stands on the disk may be newer than what was imported.
         self._digests = digests_of(parts.registry) if roles.scheduler else {}
-        self._watcher = Watcher(parts.store, parts.hints)
+        self._watcher = ChangeWatcher(parts.store, parts.hints)
         self._watchdog = self._watching()
         self._scheduler: Scheduler | None = None
         self._supervisor: Supervisor | None = None
-        self._pace = Pace(parts.environment.clock)
+        self._pace = SupervisorPace(parts.environment.clock)
         self._relay = relay_of(parts, roles, lambda: self._scheduler.instance if self._scheduler else None)
         self._supervisor_instance = ""
         self._submission_instance = ""
@@ -102,7 +104,7 @@ class Host:
             self._run(LostRequests(parts, lambda: self._scheduler.instance if self._scheduler else None).keep)
         self._start_at_queues()
         if self._roles.scheduler or self._agents.names:
-            self._run(self._routing.keep)
+            self._run(self._capacity.keep)
         self._watcher.start()
         if parts.threads:
             self._watchdog.start()
@@ -162,11 +164,11 @@ class Host:
         for task in done:
             task.result()
 
-    def _run(self, actor: Actor) -> None:
+    def _run(self, actor: ActorMain) -> None:
         name = getattr(actor, "__qualname__", "actor")
         self._tasks.append(asyncio.get_running_loop().create_task(self._told(actor, name), name=name))
 
-    async def _told(self, actor: Actor, name: str) -> None:
+    async def _told(self, actor: ActorMain, name: str) -> None:
         """An actor that ends by a bug does not end in silence, also where nobody waits for it."""
         try:
             await actor()
@@ -225,7 +227,7 @@ class Host:
             settings=parts.settings,
             environment=parts.environment,
             observers=parts.observers,
-            rooms=self._routing.rooms(instance),
+            rooms=self._capacity.rooms(instance),
             ended=parts.endings.tell,
             told=parts.queues.wake,
             gave_up=self._pace.ask,
@@ -273,8 +275,8 @@ class Host:
         """They know how their Agents stand before they take anything, and so does whoever asks them."""
         if self._agents.names:
             await self._agents.register()
-        runners = await self._agents.make(self._routing)
-        await self._routing.look()
+        runners = await self._agents.make(self._capacity)
+        await self._capacity.look()
         for runner in runners:
             self._run(runner.run)
 
@@ -282,15 +284,17 @@ class Host:
         """What a process does for the queues beside its actors."""
         parts = self._parts
         if parts.brokered is not None:
-            self._run(QueueWarnings(parts, lambda: next(iter(self._leases.instances), parts.app)).keep)
+            self._run(RefusedQueueAlerts(parts, lambda: next(iter(self._leases.instances), parts.app)).keep)
             self._run(RejectionAlerts(parts).keep)
         if self._relay is not None:
             self._run(self._relay.run)
             self._run(self._relay.keep_burying)
-            self._run(Announced(parts).keep)
+            self._run(RemoteAgents(parts).keep)
         if self._roles.scheduler:
             carried = self._relay.carried_to if self._relay is not None else {}
-            self._run(QueueWatch(parts, lambda: self._scheduler.instance if self._scheduler else None, carried).keep)
+            self._run(
+                UnservedQueues(parts, lambda: self._scheduler.instance if self._scheduler else None, carried).keep
+            )
 
     async def _start_submissions(self) -> None:
         parts = self._parts

@@ -13,10 +13,10 @@ from stepward.host.parts import Parts
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Digest, Instance, Role
 
-BEATS_PER_LEASE = 3
+HEARTBEATS_PER_LEASE = 3
 
 
-class Leases:
+class InstanceLeases:
     """Knows until when each instance may act: counted from before the renewal was sent.
 
     ``lost`` is told of an instance that lost its lease, ``reports`` gives what each says of itself.
@@ -73,7 +73,7 @@ class Leases:
         """Renew until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._parts.settings.lease / BEATS_PER_LEASE):
+                async with asyncio.timeout(self._parts.settings.lease / HEARTBEATS_PER_LEASE):
                     await self._wanted.wait()
             self._wanted.clear()
             try:

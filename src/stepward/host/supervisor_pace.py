@@ -12,7 +12,7 @@ SHORTEST_ON_HINT = 0.25
 """Seconds at least between two passes, where it is only known that some other process changed the store."""
 
 
-class Pace:
+class SupervisorPace:
     """The pauses between the passes of a Supervisor; a pass that is asked for comes beside the regular ones."""
 
     def __init__(self, clock: Clock) -> None:

@@ -17,7 +17,7 @@ from stepward.model.stopped_tasks import is_stopped
 T = TaskState
 
 
-class Verb(StrEnum):
+class DirectiveVerb(StrEnum):
     """What operators and applications may ask of a task."""
 
     UNDO = "undo"
@@ -28,7 +28,7 @@ class Verb(StrEnum):
     MARK_DONE = "mark_done"
 
 
-class Verdict(Struct, frozen=True):
+class DirectiveVerdict(Struct, frozen=True):
     """What follows: the state after it; with ``by_owner`` the owner moves the task when it reads of it."""
 
     after: TaskState
@@ -36,72 +36,74 @@ class Verdict(Struct, frozen=True):
     by_owner: bool = False
 
 
-FROM: dict[Verb, frozenset[TaskState]] = {
-    Verb.UNDO: frozenset({T.PENDING, T.PROCESSING, T.WAITING, T.SUSPENDED, T.ERROR, T.PROCESSED}),
-    Verb.CANCEL: frozenset({T.PENDING, T.PROCESSING, T.WAITING, T.SUSPENDED, T.ERROR}),
-    Verb.SUSPEND: frozenset({T.PENDING, T.PROCESSING, T.WAITING}),
-    Verb.RESUME: frozenset({T.SUSPENDED}),
-    Verb.RESUBMIT: frozenset({T.ERROR}),
-    Verb.MARK_DONE: frozenset({T.ERROR}),
+FROM: dict[DirectiveVerb, frozenset[TaskState]] = {
+    DirectiveVerb.UNDO: frozenset({T.PENDING, T.PROCESSING, T.WAITING, T.SUSPENDED, T.ERROR, T.PROCESSED}),
+    DirectiveVerb.CANCEL: frozenset({T.PENDING, T.PROCESSING, T.WAITING, T.SUSPENDED, T.ERROR}),
+    DirectiveVerb.SUSPEND: frozenset({T.PENDING, T.PROCESSING, T.WAITING}),
+    DirectiveVerb.RESUME: frozenset({T.SUSPENDED}),
+    DirectiveVerb.RESUBMIT: frozenset({T.ERROR}),
+    DirectiveVerb.MARK_DONE: frozenset({T.ERROR}),
 }
 """The states in which each directive does something."""
 
-SETTLED: dict[Verb, frozenset[TaskState]] = {
-    Verb.UNDO: frozenset({T.UNDOING, T.UNDONE}),
-    Verb.CANCEL: frozenset({T.UNDOING, T.CANCELLED}),
-    Verb.SUSPEND: frozenset({T.SUSPENDED}),
+SETTLED: dict[DirectiveVerb, frozenset[TaskState]] = {
+    DirectiveVerb.UNDO: frozenset({T.UNDOING, T.UNDONE}),
+    DirectiveVerb.CANCEL: frozenset({T.UNDOING, T.CANCELLED}),
+    DirectiveVerb.SUSPEND: frozenset({T.SUSPENDED}),
 }
 """The states in which what was asked for is so already, or on its way: asking again changes nothing."""
 
 TRIED = frozenset({T.PENDING, T.PROCESSING, T.WAITING})
 """The states of a task that is stopped, because its code does not fit its record, or is being tried again."""
 
-TOLD = frozenset({Verb.UNDO, Verb.CANCEL, Verb.SUSPEND})
+TOLD = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL, DirectiveVerb.SUSPEND})
 """What may be asked of a task that has an owner."""
 
 
-def judge(verb: str, task: Task) -> Verdict:
+def judge(verb: str, task: Task) -> DirectiveVerdict:
     """What ``verb`` does to the task as it stands; raises IllegalTransition if its state forbids it."""
     asked = _verb(verb, task)
     if task.state in SETTLED.get(asked, frozenset()):
-        return Verdict(task.state, task.undo_to)
-    if asked is Verb.RESUBMIT and is_stopped(task) and task.state in TRIED:
+        return DirectiveVerdict(task.state, task.undo_to)
+    if asked is DirectiveVerb.RESUBMIT and is_stopped(task) and task.state in TRIED:
         # The code is tried again; what is claimable or held is being tried already.
-        return Verdict(T.PENDING if task.state is T.WAITING and task.locked_by is None else task.state, task.undo_to)
+        return DirectiveVerdict(
+            T.PENDING if task.state is T.WAITING and task.locked_by is None else task.state, task.undo_to
+        )
     if task.state not in FROM[asked]:
         raise _illegal(asked, task, f"a task that is {_either(FROM[asked])}")
     if task.locked_by is None:
         return _moved(asked, task)
     if asked not in TOLD:
         raise _illegal(asked, task, "a task that no Scheduler is working on")
-    return Verdict(task.state, task.undo_to, by_owner=True)
+    return DirectiveVerdict(task.state, task.undo_to, by_owner=True)
 
 
-def _verb(verb: str, task: Task) -> Verb:
+def _verb(verb: str, task: Task) -> DirectiveVerb:
     try:
-        return Verb(verb)
+        return DirectiveVerb(verb)
     except ValueError:
-        names = ", ".join(Verb)
+        names = ", ".join(DirectiveVerb)
         raise IllegalTransition(f"task {task.id}: expected one of {names}, found {verb!r}; use one of them") from None
 
 
-def _moved(verb: Verb, task: Task) -> Verdict:
-    if verb is Verb.SUSPEND:
-        return Verdict(T.SUSPENDED, task.undo_to)
-    if verb is Verb.CANCEL:
+def _moved(verb: DirectiveVerb, task: Task) -> DirectiveVerdict:
+    if verb is DirectiveVerb.SUSPEND:
+        return DirectiveVerdict(T.SUSPENDED, task.undo_to)
+    if verb is DirectiveVerb.CANCEL:
         return _cancelled(task)
-    if verb is Verb.UNDO:
-        return Verdict(T.UNDOING, T.UNDONE)
-    return Verdict(T.UNDOING if task.undo_to else T.PENDING, task.undo_to)
+    if verb is DirectiveVerb.UNDO:
+        return DirectiveVerdict(T.UNDOING, T.UNDONE)
+    return DirectiveVerdict(T.UNDOING if task.undo_to else T.PENDING, task.undo_to)
 
 
-def _cancelled(task: Task) -> Verdict:
+def _cancelled(task: Task) -> DirectiveVerdict:
     """What never started has nothing to undo; a child's end is left to a Scheduler: it tells the parent."""
     never_started = task.state is T.PENDING and task.started_at is None and task.parent is None
-    return Verdict(T.CANCELLED if never_started else T.UNDOING, T.CANCELLED)
+    return DirectiveVerdict(T.CANCELLED if never_started else T.UNDOING, T.CANCELLED)
 
 
-def _illegal(verb: Verb, task: Task, expected: str) -> IllegalTransition:
+def _illegal(verb: DirectiveVerb, task: Task, expected: str) -> IllegalTransition:
     return IllegalTransition(f"{verb} of task {task.id}: expected {expected}, found it {_standing(task)}; {_way(task)}")
 
 
@@ -110,12 +112,12 @@ def _standing(task: Task) -> str:
 
 
 def _way(task: Task) -> str:
-    reachable = [verb.value for verb in Verb if _is_possible(verb, task)]
+    reachable = [verb.value for verb in DirectiveVerb if _is_possible(verb, task)]
     return f"possible now: {', '.join(reachable)}" if reachable else "nothing can be asked of it any more"
 
 
-def _is_possible(verb: Verb, task: Task) -> bool:
-    if verb is Verb.RESUBMIT and is_stopped(task):
+def _is_possible(verb: DirectiveVerb, task: Task) -> bool:
+    if verb is DirectiveVerb.RESUBMIT and is_stopped(task):
         return task.state in TRIED or task.state in FROM[verb]
     return task.state in FROM[verb] and (not task.locked_by or verb in TOLD)
 

@@ -20,7 +20,7 @@ SET_ASIDE = "~"
 LEFT_OPEN = 0
 """``asked`` of a step without an outcome that a repair took back: a replay may give it up, or wait for it."""
 
-Place = tuple[int, str, int]
+StepPlace = tuple[int, str, int]
 """Run, key and generation of a step, as it was asked for."""
 
 
@@ -87,7 +87,7 @@ def asked_as(step: Step) -> str:
     return step.key if step.set_aside_at is None else step.key.rpartition(SET_ASIDE)[0]
 
 
-def place_of(step: Step) -> Place:
+def place_of(step: Step) -> StepPlace:
     """Where the step was asked for."""
     return step.run, asked_as(step), step.generation
 
@@ -97,7 +97,7 @@ def place_name(step: Step) -> str:
     return f"{step.run}/{generation_key(asked_as(step), step.generation)}"
 
 
-def read_place(name: str) -> Place:
+def read_place(name: str) -> StepPlace:
     """The place that ``place_name`` wrote."""
     run, _, rest = name.partition("/")
     key, _, generation = rest.partition(GENERATION)

@@ -35,7 +35,7 @@ METADATA = frozenset(
 MOST_ADDRESSES = 8
 
 
-class Target(NamedTuple):
+class WebhookTarget(NamedTuple):
     """A checked URL, taken apart; ``path`` holds the query too."""
 
     secure: bool
@@ -54,7 +54,7 @@ class Target(NamedTuple):
         return f"{'https' if self.secure else 'http'}://{self.authority}/…"
 
 
-def target_of(url: str) -> Target:
+def target_of(url: str) -> WebhookTarget:
     """The parts of a webhook's URL; raises SettingsError, which does not repeat the URL: it may be secret."""
     if not url.isascii() or not url.isprintable() or " " in url:
         raise _refused("a URL of printable ASCII characters", "others")
@@ -69,11 +69,11 @@ def target_of(url: str) -> Target:
         raise _refused("https://HOST/PATH without a user, password or fragment", "another form")
     secure = parts.scheme == "https"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(secure, parts.hostname, port if port is not None else (443 if secure else 80), path)
+    return WebhookTarget(secure, parts.hostname, port if port is not None else (443 if secure else 80), path)
 
 
 def addresses_of(
-    target: Target, resolve: Resolve, *, allow_http: bool, private_hosts: Collection[str] = ()
+    target: WebhookTarget, resolve: Resolve, *, allow_http: bool, private_hosts: Collection[str] = ()
 ) -> list[str]:
     """The addresses to connect to, all of them checked; raises AlertRefused.
 
@@ -100,7 +100,7 @@ def resolve(host: str, port: int) -> list[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-def _check(target: Target, address: Address, *, is_private_allowed: bool) -> None:
+def _check(target: WebhookTarget, address: Address, *, is_private_allowed: bool) -> None:
     forbidden = address.is_link_local or address.is_multicast or address.is_unspecified or address in METADATA
     if forbidden:
         raise AlertRefused(f"{target}: expected a receiver's address, found {address}, which no webhook may reach")
@@ -112,7 +112,7 @@ def _check(target: Target, address: Address, *, is_private_allowed: bool) -> Non
         )
 
 
-def _check_secure(target: Target, address: Address, *, allow_http: bool) -> None:
+def _check_secure(target: WebhookTarget, address: Address, *, allow_http: bool) -> None:
     is_here = any(each.is_loopback for each in (address, *_within(address)))
     if not target.secure and not allow_http and not is_here:
         raise AlertRefused(f"{target}: expected https, or http to this host, found http to {address}; use https")
@@ -127,7 +127,7 @@ def _within(address: Address) -> list[ipaddress.IPv4Address]:
     return [*wrapped, *([address.sixtofour] if address.sixtofour else []), *(address.teredo or ())]
 
 
-def _names_this_host(target: Target) -> bool:
+def _names_this_host(target: WebhookTarget) -> bool:
     try:
         return target.host.lower() == "localhost" or ipaddress.ip_address(target.host).is_loopback
     except ValueError:

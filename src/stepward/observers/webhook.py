@@ -19,7 +19,7 @@ from typing import Any
 from stepward.clock import Clock, SystemClock
 from stepward.errors import AlertRefused, InvalidPayload
 from stepward.model.records import Alert
-from stepward.observers.address import Resolve, Target, addresses_of, resolve, target_of
+from stepward.observers.address import Resolve, WebhookTarget, addresses_of, resolve, target_of
 from stepward.observers.signature import key_of, signed_headers
 from stepward.payload import decode, encode
 
@@ -96,7 +96,7 @@ class WebhookSink:
 class Exchange:
     """One request and the status of its answer, in a thread; ``abort`` ends it from another."""
 
-    def __init__(self, target: Target, timeout: float, tls: ssl.SSLContext) -> None:
+    def __init__(self, target: WebhookTarget, timeout: float, tls: ssl.SSLContext) -> None:
         self._target = target
         self._timeout = timeout
         self._tls = tls
@@ -191,7 +191,7 @@ def _details(data: bytes) -> Any:
         return data.decode("utf-8", "replace")
 
 
-def _check_status(target: Target, status: int) -> None:
+def _check_status(target: WebhookTarget, status: int) -> None:
     if 200 <= status < 300:
         return
     hint = "; redirects are not followed, give the final URL" if 300 <= status < 400 else ""

@@ -17,7 +17,7 @@ from stepward.payload import check_size, decode, encode
 from stepward.workflow.definition import Workflow
 
 
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A submission that is to be made. Durations count from when it is."""
 
     workflow: str
@@ -42,7 +42,7 @@ class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-class Row(Struct, frozen=True):
+class OutboxRow(Struct, frozen=True):
     """A row that waits, as it is stored; no body if it is larger than any submission may be."""
 
     number: int
@@ -77,7 +77,7 @@ def written(
     if not isinstance(complete_by, datetime):
         limit_of_workflow = workflow.complete_seconds if isinstance(workflow, Workflow) else None
         validation.check_delay(delay, limit_of_workflow if complete_by is None else complete_by)
-    entry = Entry(
+    entry = OutboxEntry(
         workflow=validation.workflow_name(workflow),
         arguments=msgspec.json.decode(packed),
         priority=validation.priority(options.priority),
@@ -90,7 +90,7 @@ def written(
     return encode(entry, f"outbox entry of {entry.workflow}", limit=limit)
 
 
-def read(row: Row, *, limit: int) -> Entry:
+def read(row: OutboxRow, *, limit: int) -> OutboxEntry:
     """What a row asks for. Raises Refused for one that nobody could have written here."""
     what = f"outbox entry {row.id[:200].decode(errors='replace')!r}"
     if row.body is None:
@@ -98,11 +98,11 @@ def read(row: Row, *, limit: int) -> Entry:
     if not row.is_text:
         raise InvalidPayload(f"{what}: expected texts, found a blob or a number; write rows with Outbox.put")
     check_size(row.body, what, limit=limit)
-    entry: Entry = decode(row.body, what, Entry)
+    entry: OutboxEntry = decode(row.body, what, OutboxEntry)
     return entry
 
 
-def asked_by(row: Row) -> bytes:
+def asked_by(row: OutboxRow) -> bytes:
     """Who is to be told of a row, in the form of a message's envelope, as far as it can be read."""
     try:
         found = msgspec.json.decode(row.body or b"null", type=dict[str, Any])

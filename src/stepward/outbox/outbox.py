@@ -19,8 +19,8 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.store.drivers import (
     Ask,
     Blocking,
-    Caller,
     Dialogue,
+    ExternalConnection,
     converse,
     converse_blocking,
     name_of,
@@ -84,7 +84,7 @@ class Outbox:
 
     def ask(
         self,
-        caller: Caller,
+        caller: ExternalConnection,
         workflow: Workflow[Any, Any] | str,
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
@@ -138,7 +138,7 @@ class SyncOutbox:
         return chosen
 
 
-def _recognised(connection: object) -> Caller:
+def _recognised(connection: object) -> ExternalConnection:
     caller = recognised(connection)
     awaits_a_file = caller is not None and caller.database == "sqlite" and not isinstance(caller, Blocking)
     if caller is None or caller.database not in PUT or awaits_a_file:
@@ -147,7 +147,7 @@ def _recognised(connection: object) -> Caller:
     return caller
 
 
-def _put(caller: Caller, ask: Ask) -> Dialogue[None]:
+def _put(caller: ExternalConnection, ask: Ask) -> Dialogue[None]:
     try:
         if caller.database == "sqlite":
             # There a statement that fails breaks no transaction, and a savepoint could begin one.
@@ -162,7 +162,7 @@ def _put(caller: Caller, ask: Ask) -> Dialogue[None]:
         raise _told(error) from error
 
 
-def _is_in_transaction(caller: Caller) -> bool:
+def _is_in_transaction(caller: ExternalConnection) -> bool:
     """Whether what is written now waits for a commit; older Python begins a transaction before the first such row."""
     found = caller.in_file() if isinstance(caller, Blocking) and caller.in_file is not None else None
     if not isinstance(found, sqlite3.Connection):

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 from stepward.errors import StepwardError
-from stepward.outbox.entry import Row
-from stepward.outbox.source import Batch
+from stepward.outbox.entry import OutboxRow
+from stepward.outbox.source import OutboxBatch
 from stepward.outbox.tables import QUERIES
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.columns import columns_of
@@ -31,14 +31,14 @@ class PostgresSource:
         self._connection: Connection | None = None
 
     @asynccontextmanager
-    async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[Batch]:
+    async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[OutboxBatch]:
         """See ``Source.taken``."""
         try:
             connection = await self._ready()
             with self._told():
                 await connection.run("begin")
                 found = await connection.fetched(Q["take"], self._app, most, self._limit, list(without))
-            batch = Batch([Row(*row) for row in found])
+            batch = OutboxBatch([OutboxRow(*row) for row in found])
             yield batch
             with self._told():
                 await _record(connection, batch)
@@ -81,7 +81,7 @@ async def _create(connection: Connection) -> None:
         await connection.run("commit")
 
 
-async def _record(connection: Connection, batch: Batch) -> None:
+async def _record(connection: Connection, batch: OutboxBatch) -> None:
     if batch.made:
         await connection.fetched(Q["remove"], batch.made)
     if batch.aside:

@@ -15,9 +15,9 @@ from stepward.errors import Refused, StoreError, UnknownWorkflow
 from stepward.events import Observers
 from stepward.model.messages.status_events import KEPT_SECONDS, refused_event
 from stepward.model.records import Task
-from stepward.outbox.entry import Row, asked_by, read
-from stepward.outbox.source import Batch, source_of
-from stepward.outbox.unknown_workflows import Later
+from stepward.outbox.entry import OutboxRow, asked_by, read
+from stepward.outbox.source import OutboxBatch, source_of
+from stepward.outbox.unknown_workflows import UnknownWorkflows
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Submitted
 
@@ -45,7 +45,7 @@ class Relay:
         environment = environment or Environment()
         self._failpoint = environment.failpoint
         self._clock = environment.clock.boot
-        self._later = Later()
+        self._later = UnknownWorkflows()
         self._observers = observers or Observers()
         self._poll = poll
         self._limit = payload_bytes
@@ -84,7 +84,7 @@ class Relay:
             self._observers.tell("relay.broke", outbox=self._source.shown, error=repr(error))
         return 0
 
-    async def _submit(self, batch: Batch) -> None:
+    async def _submit(self, batch: OutboxBatch) -> None:
         prepared: dict[int, Prepared] = {}
         for row in batch.rows:
             try:
@@ -101,7 +101,7 @@ class Relay:
         except Refused:
             await self._submit_each(batch, prepared)
 
-    async def _submit_each(self, batch: Batch, prepared: dict[int, Prepared]) -> None:
+    async def _submit_each(self, batch: OutboxBatch, prepared: dict[int, Prepared]) -> None:
         """One that the tables do not take must not hold up its neighbours."""
         for number, each in prepared.items():
             try:
@@ -110,7 +110,7 @@ class Relay:
                 row = next(row for row in batch.rows if row.number == number)
                 await self._refuse(batch, row, error)
 
-    async def _refuse(self, batch: Batch, row: Row, error: Exception) -> None:
+    async def _refuse(self, batch: OutboxBatch, row: OutboxRow, error: Exception) -> None:
         """Set a row aside; whoever waits for word of it hears so first, as the two stand in different databases."""
         store, reason = self._client.store, _reason(error)
         event = refused_event(asked_by(row), self._client.app, reason, store.now())
@@ -119,7 +119,7 @@ class Relay:
             await store.messages.put(queue, [(body, store.now() + KEPT_SECONDS)])
         batch.aside.append((row.number, reason))
 
-    async def _prepared(self, row: Row) -> Prepared:
+    async def _prepared(self, row: OutboxRow) -> Prepared:
         entry = read(row, limit=self._limit)
         return await self._client.prepared(entry.workflow, tuple(entry.arguments), {}, entry.options(row.id.decode()))
 
@@ -130,7 +130,7 @@ class Relay:
             task.uid = uid
         return await self._client.store.submit(tasks, prepared[0].plans)
 
-    def _settle(self, batch: Batch, numbers: Sequence[int], submitted: Sequence[Submitted]) -> None:
+    def _settle(self, batch: OutboxBatch, numbers: Sequence[int], submitted: Sequence[Submitted]) -> None:
         for number, each in zip(numbers, submitted, strict=True):
             if each.same:
                 batch.made.append(number)
@@ -140,7 +140,7 @@ class Relay:
                 )
                 batch.aside.append((number, reason))
 
-    def _tell(self, batch: Batch) -> None:
+    def _tell(self, batch: OutboxBatch) -> None:
         if batch.aside:
             reasons = [reason for _, reason in batch.aside]
             self._observers.tell("relay.dead_letter", outbox=self._source.shown, reasons=reasons)

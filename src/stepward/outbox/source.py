@@ -10,20 +10,20 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from stepward.errors import SettingsError
-from stepward.outbox.entry import Row
+from stepward.outbox.entry import OutboxRow
 from stepward.readers import without_login
 from stepward.store.address import SCHEME, is_postgres, postgres_place, sqlite_path
 
 
-class Batch(Struct):
+class OutboxBatch(Struct):
     """Rows that were taken, and what became of them, to be recorded when the batch is left."""
 
-    rows: Sequence[Row]
+    rows: Sequence[OutboxRow]
     made: list[int] = field(default_factory=list)
     aside: list[tuple[int, str]] = field(default_factory=list)
 
 
-class Source(Protocol):
+class OutboxSource(Protocol):
     """An outbox of one application in one database."""
 
     @property
@@ -31,7 +31,7 @@ class Source(Protocol):
         """Its place, for messages."""
         ...
 
-    def taken(self, most: int, without: Sequence[int]) -> AbstractAsyncContextManager[Batch]:
+    def taken(self, most: int, without: Sequence[int]) -> AbstractAsyncContextManager[OutboxBatch]:
         """The first rows without those of these numbers; what became of them is recorded when the block ends.
 
         If it raises, all are as they were. Raises StoreUnavailable where the database cannot be reached, StoreUnusable
@@ -70,7 +70,7 @@ def _file(address: str) -> Path:
     return Path(sqlite_path(address)).resolve()
 
 
-def source_of(address: str, app: str, limit: int) -> Source:
+def source_of(address: str, app: str, limit: int) -> OutboxSource:
     """The outbox in the database of that address. Raises SettingsError for one of another form."""
     check_outbox(address)
     if is_postgres(address):

@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager, closing
 from typing import TypeVar
 
 from stepward.errors import StoreUnavailable
-from stepward.outbox.entry import Row
-from stepward.outbox.source import Batch
+from stepward.outbox.entry import OutboxRow
+from stepward.outbox.source import OutboxBatch
 from stepward.outbox.tables import QUERIES
 
 T = TypeVar("T")
@@ -35,9 +35,9 @@ class SqliteSource:
         self._thread = ThreadPoolExecutor(1, "stepward-outbox")
 
     @asynccontextmanager
-    async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[Batch]:
+    async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[OutboxBatch]:
         """See ``Source.taken``."""
-        batch = Batch(await self._done(lambda connection: self._read(connection, most, without)))
+        batch = OutboxBatch(await self._done(lambda connection: self._read(connection, most, without)))
         yield batch
         if batch.made or batch.aside:
             await self._done(lambda connection: _record(connection, batch))
@@ -58,14 +58,14 @@ class SqliteSource:
                 f"outbox {self.shown}: expected to read and write it, found {error}; look at it"
             ) from error
 
-    def _read(self, connection: sqlite3.Connection, most: int, without: Sequence[int]) -> list[Row]:
+    def _read(self, connection: sqlite3.Connection, most: int, without: Sequence[int]) -> list[OutboxRow]:
         connection.execute(Q["table"])
         connection.execute(Q["index"])
         wanted = (self._app, most, self._limit, json.dumps(list(without)))
-        return [Row(*row) for row in connection.execute(Q["take"], wanted)]
+        return [OutboxRow(*row) for row in connection.execute(Q["take"], wanted)]
 
 
-def _record(connection: sqlite3.Connection, batch: Batch) -> None:
+def _record(connection: sqlite3.Connection, batch: OutboxBatch) -> None:
     connection.execute("begin immediate")
     connection.executemany(Q["remove"], [(number,) for number in batch.made])
     connection.executemany(Q["set_aside"], batch.aside)

@@ -8,7 +8,7 @@ PATIENCE_SECONDS = 300.0
 MOST = 1000
 
 
-class Later:
+class UnknownWorkflows:
     """The rows that one relay passes over for a while; others may carry them meanwhile."""
 
     def __init__(self) -> None:

@@ -8,9 +8,9 @@ from itertools import islice
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.records import History
-from stepward.scheduler.admission.windows import Desk
+from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.preemption import overtaken, overtakers
-from stepward.scheduler.tasks.active_tasks import Residence
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.settings import Settings
 from stepward.store.contract import Least, SchedulerStore
 
@@ -24,8 +24,8 @@ class Claiming:
     def __init__(
         self,
         store: SchedulerStore,
-        residence: Residence,
-        desk: Desk,
+        active_tasks: ActiveTasks,
+        windows: Windows,
         settings: Settings,
         environment: Environment,
         observers: Observers,
@@ -34,8 +34,8 @@ class Claiming:
         served: Sequence[tuple[str, str]],
     ) -> None:
         self._store = store
-        self._residence = residence
-        self._desk = desk
+        self._active_tasks = active_tasks
+        self._windows = windows
         self._settings = settings
         self._environment = environment
         self._observers = observers
@@ -81,7 +81,7 @@ class Claiming:
     async def _fill(self, limit: int, now: float) -> None:
         histories = await self._claim(limit, None)
         for history in histories:
-            self._residence.admit(history, now)
+            self._active_tasks.admit(history, now)
         if len(histories) < limit:
             self._free_at = None
             self.is_behind = False
@@ -90,17 +90,17 @@ class Claiming:
     async def _overtake(self, now: float) -> None:
         """Let tasks that wait for room go for as many that deserve it more."""
         self._overtook_at, self._overtakes_at = now, None
-        lowest = self._desk.lowest
+        lowest = self._windows.lowest
         if lowest is None:
             return
-        crowd = self._desk.crowd(lowest)
+        crowd = self._windows.crowd(lowest)
         least, most = overtakers(lowest, crowd)
-        waiting = list(islice(overtaken(lowest, crowd, self._desk, self._residence.tasks), most))
+        waiting = list(islice(overtaken(lowest, crowd, self._windows, self._active_tasks.tasks), most))
         histories = await self._claim(len(waiting), least) if waiting else []
-        for resident, _ in zip(waiting, histories, strict=False):
-            self._residence.displace(resident, now)
+        for active, _ in zip(waiting, histories, strict=False):
+            self._active_tasks.displace(active, now)
         for history in histories:
-            self._residence.admit(history, now)
+            self._active_tasks.admit(history, now)
         if histories:
             self._overtakes_at = now + OVERTAKE_EVERY
             self._observers.tell("turn.overtaken", tasks=len(histories))

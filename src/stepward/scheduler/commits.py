@@ -10,7 +10,7 @@ from stepward.errors import StoreUnavailable
 from stepward.events import Observers
 from stepward.policies import grown
 from stepward.scheduler.failpoints import crash_points
-from stepward.scheduler.tasks.active_task import Resident
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.settings import Settings
 from stepward.store.contract import Change, SchedulerStore
 
@@ -42,13 +42,13 @@ class Commits:
         self._marked = environment.failpoint is not no_failpoint
         self._renew_at = store.now()
 
-    async def commit(self, touched: list[Resident]) -> dict[str, str]:
+    async def commit(self, touched: list[ActiveTask]) -> dict[str, str]:
         """Commit the changes of all these residents; uids that missed, with the reason.
 
         Raises InstanceFenced or CommitUnknown: then nothing of this memory may be used any more.
         """
         missed: dict[str, str] = {}
-        changes = [resident.change for resident in touched if resident.change is not None]
+        changes = [active.change for active in touched if active.change is not None]
         for batch in self._batches(changes):
             missed |= await self._commit(batch)
         return missed

@@ -18,7 +18,7 @@ AT_ONCE = 5000
 """Submissions born in one turn."""
 
 
-class Births:
+class LocalSubmissions:
     """The submissions that wait for a turn, and those of the turn that is under way."""
 
     def __init__(self) -> None:

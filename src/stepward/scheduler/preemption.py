@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from stepward.scheduler.admission.backlog import Key, Place
-from stepward.scheduler.admission.windows import Desk
-from stepward.scheduler.tasks.active_task import Resident
+from stepward.scheduler.admission.backlog import BacklogKey, Key
+from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.store.contract import Least
 
 AT_ONCE = 100
@@ -31,9 +31,11 @@ def overtakers(lowest: int, crowd: Counter[Key]) -> tuple[Least, int]:
     return Least(lowest, content), min(AT_ONCE, fair - fair // 2)
 
 
-def overtaken(lowest: int, crowd: Counter[Key], desk: Desk, tasks: Mapping[str, Resident]) -> Iterator[Resident]:
+def overtaken(
+    lowest: int, crowd: Counter[Key], windows: Windows, tasks: Mapping[str, ActiveTask]
+) -> Iterator[ActiveTask]:
     """The tasks of that priority that only wait for room: of the key that has most of them, who came last first."""
-    lines = {key: desk.last_come(lowest, key) for key in crowd}
+    lines = {key: windows.last_come(lowest, key) for key in crowd}
     order = count()
     heap = [(-waiting, next(order), key) for key, waiting in crowd.items()]
     heapq.heapify(heap)
@@ -41,17 +43,17 @@ def overtaken(lowest: int, crowd: Counter[Key], desk: Desk, tasks: Mapping[str, 
     looks = iter(range(LOOKED_AT))
     while heap:
         waiting, _, key = heapq.heappop(heap)
-        resident = next((r for r in _unseen(lines[key], tasks, seen, looks) if r.only_waits_for_room), None)
-        if resident is not None:
-            yield resident
+        active = next((r for r in _unseen(lines[key], tasks, seen, looks) if r.only_waits_for_room), None)
+        if active is not None:
+            yield active
             heapq.heappush(heap, (waiting + 1, next(order), key))
 
 
 def _unseen(
-    line: Iterator[Place], tasks: Mapping[str, Resident], seen: set[str], looks: Iterator[int]
-) -> Iterator[Resident]:
+    line: Iterator[BacklogKey], tasks: Mapping[str, ActiveTask], seen: set[str], looks: Iterator[int]
+) -> Iterator[ActiveTask]:
     for _, (uid, _, _) in zip(looks, line, strict=False):
-        resident = tasks.get(uid)
-        if resident is not None and uid not in seen:
+        active = tasks.get(uid)
+        if active is not None and uid not in seen:
             seen.add(uid)
-            yield resident
+            yield active

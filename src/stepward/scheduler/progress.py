@@ -18,17 +18,17 @@ EVERY = 0.2
 MOST = 10_000
 """Attempts whose words wait at once; what comes beyond is told again soon."""
 
-Place = tuple[str, int, str]
+ProgressKey = tuple[str, int, str]
 
 
-class Words:
+class ProgressUpdates:
     """Gathers words and writes them together; one that finds its row busy is tried once more."""
 
     def __init__(self, store: SchedulerStore, observers: Observers) -> None:
         self._store = store
         self._observers = observers
-        self._waiting: dict[Place, Progress] = {}
-        self._tried: dict[Place, Progress] = {}
+        self._waiting: dict[ProgressKey, Progress] = {}
+        self._tried: dict[ProgressKey, Progress] = {}
         self._writing: asyncio.Task[None] | None = None
 
     def add(self, word: Progress) -> None:

@@ -23,14 +23,14 @@ MOST_UNSETTLED = 2 * TAKE
 ReplyId = tuple[str, int, str, int, str]
 
 
-class Heard(NamedTuple):
+class ReceivedReplies(NamedTuple):
     """What a turn has heard: the deliveries, to be settled after its commit, and the replies in them."""
 
     deliveries: list[Delivery]
     replies: list[ReplyId]
 
 
-class Mail:
+class Replies:
     """The replies that wait for a turn, and the deliveries that wait for its commit."""
 
     def __init__(
@@ -88,13 +88,13 @@ class Mail:
             else:
                 yield each
 
-    def heard(self) -> Heard:
+    def heard(self) -> ReceivedReplies:
         """What was taken, to be settled after the commit."""
-        heard, self._deliveries, self._heard = Heard(self._deliveries, self._heard), [], []
+        heard, self._deliveries, self._heard = ReceivedReplies(self._deliveries, self._heard), [], []
         self._has_room.set()
         return heard
 
-    async def settle(self, heard: Heard) -> None:
+    async def settle(self, heard: ReceivedReplies) -> None:
         """The turn that heard this is committed."""
         if not heard.deliveries:
             return

@@ -19,18 +19,18 @@ from stepward.model.messages.requests import reply_queue
 from stepward.model.records import History, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.scheduler.admission.fair_share import Room
-from stepward.scheduler.admission.windows import LOCAL, TRANSACTIONS, Desk
+from stepward.scheduler.admission.windows import LOCAL, TRANSACTIONS, Windows
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.commits import Commits, Misses
 from stepward.scheduler.dispatch.dispatcher import Dispatcher
 from stepward.scheduler.dispatch.local_steps import LocalSteps
-from stepward.scheduler.local_submissions import Answered, Births
-from stepward.scheduler.progress import Words
-from stepward.scheduler.replies import Heard, Mail
-from stepward.scheduler.tasks.active_task import Resident, StepId
-from stepward.scheduler.tasks.active_tasks import Residence
-from stepward.scheduler.tasks.timers import Agenda
-from stepward.scheduler.wakeup import Alarm
+from stepward.scheduler.local_submissions import Answered, LocalSubmissions
+from stepward.scheduler.progress import ProgressUpdates
+from stepward.scheduler.replies import ReceivedReplies, Replies
+from stepward.scheduler.tasks.active_task import ActiveTask, StepId
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.scheduler.wakeup import Wakeup
 from stepward.settings import Settings
 from stepward.store.contract import OVERTAKEN, Change, SchedulerStore
 from stepward.threads import Threads
@@ -83,9 +83,9 @@ class Scheduler:
         self._told = told
         self._gave_up = gave_up
         self._has_told = False
-        self._alarm = Alarm()
-        self._words = Words(store, observers)
-        self._mail = Mail(
+        self._alarm = Wakeup()
+        self._progress = ProgressUpdates(store, observers)
+        self._replies = Replies(
             transport,
             reply_queue(instance),
             settings,
@@ -94,18 +94,18 @@ class Scheduler:
             observers,
             self._alarm.stir,
             self._answer_ahead,
-            self._words.add,
+            self._progress.add,
         )
         self._in_hand: set[str] | None = None
         """The tasks whose changes are on their way into the store, while the turn waits for that."""
-        self._agenda = Agenda()
+        self._agenda = TaskTimers()
         self._beside = {LOCAL: LOCAL_ROOM, TRANSACTIONS: Room(store.transactional_steps)}
         self._rooms = {**rooms, **self._beside}
-        self._desk = Desk(self._rooms)
+        self._windows = Windows(self._rooms)
         self._local = LocalSteps(
             store,
             environment,
-            self._mail.add,
+            self._replies.add,
             instance=instance,
             payload_bytes=settings.payload_bytes,
             threads=Threads(LOCAL_ROOM.requests, "local-step") if threads else None,
@@ -120,15 +120,17 @@ class Scheduler:
             observers,
             instance,
             now=store.now,
-            held=lambda: self._residence.tasks,
+            held=lambda: self._active_tasks.tasks,
             is_coming=lambda uid: uid in self._reloads,
             changed=self._give_room,
         )
-        self._residence = Residence(registry, self._desk, self._agenda, self._dispatcher, settings, observers, failures)
+        self._active_tasks = ActiveTasks(
+            registry, self._windows, self._agenda, self._dispatcher, settings, observers, failures
+        )
         self._claiming = Claiming(
             store,
-            self._residence,
-            self._desk,
+            self._active_tasks,
+            self._windows,
             settings,
             environment,
             observers,
@@ -136,7 +138,7 @@ class Scheduler:
             served=list(registry.workflows),
         )
         self._commits = Commits(store, settings, environment, observers, instance)
-        self._births = Births()
+        self._local_submissions = LocalSubmissions()
         self._misses = Misses()
         self._reloads: dict[str, Mapping[StepId, int]] = {}
         """The tasks that are to be read anew, and which of their requests are out."""
@@ -160,16 +162,16 @@ class Scheduler:
     @property
     def is_opening(self) -> bool:
         """Whether a window has yet to open: ``widen`` is to be called soon."""
-        return self._desk.is_opening
+        return self._windows.is_opening
 
     def widen(self) -> None:
         """Open by one step the windows that have room."""
-        self._desk.widen()
+        self._windows.widen()
         self._alarm.stir()
 
     def demand(self) -> dict[str, int]:
         """By Agent, the requests that are out and the steps that wait for room."""
-        return self._desk.demand()
+        return self._windows.demand()
 
     def health(self) -> list[AgentHealth]:
         """How the local steps are doing; what does not stop is replaced, and beyond that takes up their room."""
@@ -188,27 +190,27 @@ class Scheduler:
 
     @property
     def _room(self) -> int:
-        return self._settings.tasks_in_flight - self._residence.active - len(self._births)
+        return self._settings.tasks_in_flight - self._active_tasks.busy - len(self._local_submissions)
 
     @property
     def held(self) -> int:
         """How many tasks are in memory."""
-        return len(self._residence.tasks)
+        return len(self._active_tasks.tasks)
 
     def holds(self, uid: str) -> bool:
         """Whether that task is in memory, and will be until its end is told or it is let go."""
-        resident = self._residence.tasks.get(uid)
-        return resident is not None and not resident.leaving
+        active = self._active_tasks.tasks.get(uid)
+        return active is not None and not active.leaving
 
     def submit(self, task: Task) -> Answered:
         """Let a submission be born claimed, its first steps in the same commit; None: its id is taken."""
-        answered = self._births.add(task)
+        answered = self._local_submissions.add(task)
         self._alarm.stir()
         return answered
 
     async def run(self) -> None:
         """Turn until cancelled. Raises InstanceFenced or CommitUnknown when this instance is over."""
-        pump = asyncio.get_running_loop().create_task(self._mail.pump())
+        pump = asyncio.get_running_loop().create_task(self._replies.pump())
         pump.add_done_callback(lambda _: self._alarm.stir())
         try:
             while True:
@@ -223,17 +225,17 @@ class Scheduler:
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
-            await self._words.stop()
+            await self._progress.stop()
             await self._local.stop()
             await self._dispatcher.stop()
-            self._residence.forget_all()
-            self._births.end()
+            self._active_tasks.forget_all()
+            self._local_submissions.end()
 
     def stop_taking(self) -> None:
         """Claim nothing and start nothing more: what is under way may end, the next owner goes on from there."""
         self._taking = False
         self._claiming.stop()
-        self._desk.set_rooms({})
+        self._windows.set_rooms({})
 
     def fence(self) -> None:
         """This instance was declared dead: end the run with InstanceFenced."""
@@ -246,7 +248,7 @@ class Scheduler:
             async with asyncio.timeout(min(self._settings.drain, HAND_OUT_SECONDS)):
                 while self._turning or self._dispatcher.is_sending:  # noqa: ASYNC110 - nothing tells of both ends
                     await asyncio.sleep(SETTLE_LOOK)
-                await asyncio.sleep(ON_ITS_WAY if self._residence.tasks else 0)
+                await asyncio.sleep(ON_ITS_WAY if self._active_tasks.tasks else 0)
 
     async def settle(self) -> None:
         """Wait, no longer than the drain's grace, until what came in is committed."""
@@ -254,7 +256,7 @@ class Scheduler:
             async with asyncio.timeout(self._settings.drain):
                 for _ in range(ITERATIONS_TO_ARRIVE):
                     await asyncio.sleep(0)
-                while self._turning or self._mail or self._births or self._residence.touched:
+                while self._turning or self._replies or self._local_submissions or self._active_tasks.touched:
                     self._alarm.stir()
                     await asyncio.sleep(SETTLE_LOOK)
 
@@ -273,14 +275,14 @@ class Scheduler:
         await self._reload()
         await self._hear(now)
         self._bear(now)
-        for reply, committed_at in self._mail.take():
-            self._residence.answer(reply, committed_at, now)
-        self._residence.strike(now)
-        self._residence.make_room(now)
+        for reply, committed_at in self._replies.take():
+            self._active_tasks.answer(reply, committed_at, now)
+        self._active_tasks.strike(now)
+        self._active_tasks.make_room(now)
         if self._taking:
-            self._residence.tell_starved(now)
-        self._residence.evict(now)
-        self._residence.close(now)
+            self._active_tasks.tell_starved(now)
+        self._active_tasks.evict(now)
+        self._active_tasks.close(now)
         await self._commit()
         return self._delay()
 
@@ -289,7 +291,7 @@ class Scheduler:
         if self._hinted or now - self._polled_at >= self._settings.poll:
             self._hinted = False
             self._polled_at = now
-            if self._residence.tasks:
+            if self._active_tasks.tasks:
                 await self._read_inbox(now)
             await self._claiming.look()
         await self._claiming.claim(self._room, now)
@@ -298,24 +300,24 @@ class Scheduler:
         rows = await self._store.read_inbox(self.instance, self._cursor)
         for row in rows:
             self._cursor = max(self._cursor, row.number)
-            resident = self._residence.tasks.get(row.task)
-            if resident is not None:
-                self._residence.hear(resident, row, now)
+            active = self._active_tasks.tasks.get(row.task)
+            if active is not None:
+                self._active_tasks.hear(active, row, now)
 
     def _bear(self, now: float) -> None:
-        for task in self._births.begin(self.instance, now):
-            self._residence.admit(History(task, [], []), now, is_birth=True)
+        for task in self._local_submissions.begin(self.instance, now):
+            self._active_tasks.admit(History(task, [], []), now, is_birth=True)
 
     async def _commit(self) -> None:
-        residence = self._residence
-        touched, residence.touched = list(residence.touched.values()), {}
-        heard = self._mail.heard()
+        active_tasks = self._active_tasks
+        touched, active_tasks.touched = list(active_tasks.touched.values()), {}
+        heard = self._replies.heard()
         self._dispatcher.seal()
         with self._working_ahead(touched):
             missed = await self._commits.commit(touched)
-        for resident in touched:
-            self._conclude(resident, missed.get(resident.task.uid))
-        self._misses.forget(resident.task.uid for resident in touched if resident.task.uid not in missed)
+        for active in touched:
+            self._conclude(active, missed.get(active.task.uid))
+        self._misses.forget(active.task.uid for active in touched if active.task.uid not in missed)
         if self._has_told:
             self._has_told = False
             self._told()
@@ -323,9 +325,9 @@ class Scheduler:
         await self._after(touched, heard)
 
     @contextlib.contextmanager
-    def _working_ahead(self, touched: list[Resident]) -> Iterator[None]:
+    def _working_ahead(self, touched: list[ActiveTask]) -> Iterator[None]:
         """While others have the turn's work in hand, begin the next turn with what comes in for all but these."""
-        self._in_hand = {resident.task.uid for resident in touched}
+        self._in_hand = {active.task.uid for active in touched}
         try:
             yield
         finally:
@@ -334,16 +336,16 @@ class Scheduler:
     def _answer_ahead(self) -> None:
         if self._in_hand is not None:
             now = self._store.now()
-            for reply, committed_at in self._mail.take_but(self._in_hand):
-                self._residence.answer(reply, committed_at, now)
+            for reply, committed_at in self._replies.take_but(self._in_hand):
+                self._active_tasks.answer(reply, committed_at, now)
 
-    async def _after(self, touched: list[Resident], heard: Heard) -> None:
+    async def _after(self, touched: list[ActiveTask], heard: ReceivedReplies) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
-        self._reloads |= {resident.task.uid: resident.sent for resident in touched if resident.reload}
-        if strays := self._residence.strays:
+        self._reloads |= {active.task.uid: active.sent for active in touched if active.reload}
+        if strays := self._active_tasks.strays:
             await self._store.stray(strays)
-            self._residence.strays = []
-        await self._mail.settle(heard)
+            self._active_tasks.strays = []
+        await self._replies.settle(heard)
         await self._reload()
 
     async def _reload(self) -> None:
@@ -356,26 +358,26 @@ class Scheduler:
         for history in histories:
             reason = self._misses.exhausted(history.task.uid)
             if reason is None:
-                self._residence.admit(history, now, sent=sent[history.task.uid])
+                self._active_tasks.admit(history, now, sent=sent[history.task.uid])
             else:
-                self._residence.give_up(history, reason, now)
+                self._active_tasks.give_up(history, reason, now)
 
-    def _conclude(self, resident: Resident, missed: str | None) -> None:
+    def _conclude(self, active: ActiveTask, missed: str | None) -> None:
         """The resident's change is durable, or it missed and the task is read anew."""
         if missed is not None:
-            self._miss(resident, missed)
+            self._miss(active, missed)
             return
-        if resident.change is not None:
-            self._note(resident.change, resident.task)
-        if resident.unheard:
-            self._mail.again(resident.unheard)
-        if resident.overflow and not resident.leaving:
-            self._residence.touched[resident.task.uid] = resident
-        self._residence.committed(resident)
-        if resident.leaving:
-            self._residence.forget(resident)
-            if resident.task.state in TASK_ENDS:
-                self._tell_end(resident.task)
+        if active.change is not None:
+            self._note(active.change, active.task)
+        if active.unheard:
+            self._replies.again(active.unheard)
+        if active.overflow and not active.leaving:
+            self._active_tasks.touched[active.task.uid] = active
+        self._active_tasks.committed(active)
+        if active.leaving:
+            self._active_tasks.forget(active)
+            if active.task.state in TASK_ENDS:
+                self._tell_end(active.task)
 
     def _note(self, change: Change, task: Task) -> None:
         """What a change that is durable leaves to be done."""
@@ -387,19 +389,19 @@ class Scheduler:
         if change.watches and any(watch.error is not None for watch in change.watches):
             self._gave_up()
         if change.born is not None:
-            self._births.done(task)
+            self._local_submissions.done(task)
 
-    def _miss(self, resident: Resident, reason: str) -> None:
-        self._residence.forget(resident)
-        if self._births.missed(resident.task, reason):
-            resident.reload = False
+    def _miss(self, active: ActiveTask, reason: str) -> None:
+        self._active_tasks.forget(active)
+        if self._local_submissions.missed(active.task, reason):
+            active.reload = False
             return
         if reason != OVERTAKEN:
-            self._misses.count(resident.task.uid, reason)
-        self._observers.tell("task.missed", task=resident.task.id, reason=reason)
-        resident.reload = True
-        resident.leaving = True
-        self._mail.again((*resident.replies, *resident.unheard))
+            self._misses.count(active.task.uid, reason)
+        self._observers.tell("task.missed", task=active.task.id, reason=reason)
+        active.reload = True
+        active.leaving = True
+        self._replies.again((*active.replies, *active.unheard))
 
     def _tell_end(self, task: Task) -> None:
         self._ended(task)
@@ -409,15 +411,15 @@ class Scheduler:
 
     def _give_room(self) -> None:
         if self._taking:
-            self._desk.set_rooms({**self._rooms, **dict.fromkeys(self._dispatcher.unreached, UNREACHED)})
+            self._windows.set_rooms({**self._rooms, **dict.fromkeys(self._dispatcher.unreached, UNREACHED)})
         self._alarm.stir()
 
     def _delay(self) -> float:
         """Seconds until something is due; 0 when there is more to do at once."""
-        if self._residence.touched or self._mail or self._births or self._hinted:
+        if self._active_tasks.touched or self._replies or self._local_submissions or self._hinted:
             return 0.0
         now = self._store.now()
         instants = [self._polled_at + self._settings.poll]
-        known = (self._agenda.next(), self._residence.waiting.next_look(now), self._claiming.next_look(self._room))
+        known = (self._agenda.next(), self._active_tasks.waiting.next_look(now), self._claiming.next_look(self._room))
         instants.extend(instant for instant in known if instant is not None)
         return max(0.0, min(instants) - now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Alarm:
+class Wakeup:
     """One sleeper, woken at its time or earlier."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ EVERY = 0.01
 """Seconds between looks at a store that sends no word; a look reads one counter and is no statement."""
 
 
-class Watcher:
+class ChangeWatcher:
     """Turns what the store tells of its changes into hints."""
 
     def __init__(self, store: HostStore, hints: Hints) -> None:

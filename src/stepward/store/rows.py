@@ -23,7 +23,7 @@ from stepward.model.records import (
     WorkflowRecord,
 )
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store.contract import Act, Tally
+from stepward.store.contract import AuditedAct, Tally
 
 Row = Sequence[Any]
 
@@ -176,10 +176,10 @@ def audit(row: Row) -> Audit:
     return Audit(**dict(zip(Audit.__struct_fields__, row, strict=True)))
 
 
-def act(row: Row) -> Act:
+def act(row: Row) -> AuditedAct:
     """A row of ``{audit}`` and the hash."""
     *fields, hash = row  # noqa: A001
-    return Act(Audit(**dict(zip(Audit.__struct_fields__[:-1], fields, strict=True))), hash)
+    return AuditedAct(Audit(**dict(zip(Audit.__struct_fields__[:-1], fields, strict=True))), hash)
 
 
 def workflow(row: Row) -> WorkflowRecord:

@@ -9,7 +9,7 @@ from stepward.errors import message_of
 from stepward.model.containment import contained
 from stepward.store.contract import Transaction
 from stepward.submission.declaration import Accept, Accepted, Message
-from stepward.submission.lent_transaction import Lent
+from stepward.submission.lent_transaction import LentTransaction
 
 LAST_WAIT = 1.0
 """Seconds for calls to end in that were given up, when the process ends."""
@@ -17,7 +17,7 @@ ACCEPT_SECONDS = 10.0
 """How long the application may take over one message: it holds up the store's other writers."""
 
 
-class Calls:
+class AcceptCalls:
     """Calls one ``accept``, each time in a task of its own, which can neither cancel its caller nor hold it up."""
 
     def __init__(self, accept: Accept) -> None:
@@ -27,7 +27,7 @@ class Calls:
 
     async def call(self, message: Message, transaction: Transaction) -> Accepted:
         """What ``accept`` returns; raises what it raises, and an error for a call without end or another result."""
-        lent = Lent(transaction)
+        lent = LentTransaction(transaction)
         call = asyncio.create_task(self._called(message, lent))
         try:
             await asyncio.wait({call}, timeout=ACCEPT_SECONDS)
@@ -36,7 +36,7 @@ class Calls:
                 self._give_up(call, lent)
         return _accepted(call)
 
-    async def _called(self, message: Message, lent: Lent) -> Accepted:
+    async def _called(self, message: Message, lent: LentTransaction) -> Accepted:
         try:
             with contained:
                 return await self._accept(message, lent)
@@ -47,7 +47,7 @@ class Calls:
         """Wait a moment for those that were given up; what does not end is let go."""
         await end_tasks(self._late, LAST_WAIT)
 
-    def _give_up(self, call: asyncio.Task[Accepted], lent: Lent) -> None:
+    def _give_up(self, call: asyncio.Task[Accepted], lent: LentTransaction) -> None:
         lent.take_back()
         call.cancel()
         self._late.add(call)

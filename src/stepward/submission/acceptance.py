@@ -15,7 +15,7 @@ from stepward.model.plan import Plans
 from stepward.model.records import Task
 from stepward.payload import check_size
 from stepward.store.contract import Transaction
-from stepward.submission.accept_calls import Calls
+from stepward.submission.accept_calls import AcceptCalls
 from stepward.submission.declaration import Accepted, Message, Submission
 from stepward.submission.message_ends import MOST_TRIES, Verdicts, is_worn_out
 from stepward.transport.queues.queues import Stored
@@ -52,7 +52,7 @@ class Acceptance:
         payload_bytes: int,
     ) -> None:
         self._queue = queue
-        self._calls = Calls(submission.accept)
+        self._calls = AcceptCalls(submission.accept)
         self._transaction = transaction
         self._prepare = prepare
         self._plans = plans

@@ -12,7 +12,7 @@ from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted, Transaction
 
 
-class Lent:
+class LentTransaction:
     """A ``Transaction`` until it is taken back; what ``accept`` left running must not write into a neighbour's part."""
 
     def __init__(self, transaction: Transaction) -> None:

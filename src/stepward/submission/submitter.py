@@ -103,9 +103,9 @@ class Submitter:
 
     async def _bury(self, dead: Sequence[tuple[Stored, str]]) -> None:
         """Whoever waits for word of a message that was refused hears so in the commit that buries it."""
-        letters = [(stored.token, reason) for stored, reason in dead]
+        dead_letters = [(stored.token, reason) for stored, reason in dead]
         told = {stored.token: event for stored, reason in dead if (event := self._refused(stored.body, reason))}
-        await self._queues.bury(self._queue, letters, told)
+        await self._queues.bury(self._queue, dead_letters, told)
         if told:
             self._submitted()
 

@@ -21,7 +21,7 @@ MOST_REMEMBERED = 10_000
 BACKOFF = Backoff("1s", factor=2.0, maximum="5m")
 
 
-class Delivery:
+class AlertDelivery:
     """Offers undelivered alerts to the sinks of this process."""
 
     def __init__(self, store: SupervisorStore, sinks: Sequence[AlertSink], observers: Observers) -> None:

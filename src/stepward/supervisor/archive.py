@@ -20,7 +20,7 @@ from typing import Protocol
 
 from stepward.errors import ArchiveUnavailable
 from stepward.store.contract import OldRecords, Outlived, RetentionStore
-from stepward.supervisor.archive_format import Lines, record_lines
+from stepward.supervisor.archive_format import ArchiveLines, record_lines
 from stepward.supervisor.archive_reader import pieces
 
 ENDING = ".jsonl.gz"
@@ -61,7 +61,7 @@ class FolderArchive:
 
     async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
         """See ``Archive.keep``; compressing and writing are done in a thread."""
-        lines = Lines()
+        lines = ArchiveLines()
         async with self._file(_path(self._folder, batch)) as file:
             async for piece in pieces(store, [task.uid for task in batch]):
                 await asyncio.to_thread(file.write, partial(lines.written, piece))

@@ -28,7 +28,7 @@ SPACES = bytes.maketrans(b"\r\n", b"  ")
 """In JSON a line break stands between values alone, never within a text."""
 
 
-class Lines:
+class ArchiveLines:
     """Records, task by task and in the order of the sections, as lines."""
 
     def __init__(self) -> None:

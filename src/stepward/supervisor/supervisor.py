@@ -18,7 +18,7 @@ from stepward.policies import grown
 from stepward.schedules import due_times
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
-from stepward.supervisor.alert_delivery import Delivery
+from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archive import Archive, folder_archive
 from stepward.supervisor.due_schedules import tasks_of
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
@@ -59,7 +59,7 @@ class Supervisor:
         self._observers = observers
         self._failpoint = environment.failpoint
         self._new_uid = environment.new_uid
-        self._delivery = Delivery(store, sinks, observers)
+        self._delivery = AlertDelivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
         self._standbys = Standbys(store, settings, observers)
         self._mixed_code = MixedCode(store, observers)

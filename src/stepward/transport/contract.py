@@ -10,19 +10,19 @@ from msgspec import Struct
 from stepward.model.agents import AgentHealth
 from stepward.model.messages.requests import Progress, Reply, Request
 
-Message = Request | Reply | Progress
+AgentMessage = Request | Reply | Progress
 Revoked = Callable[[str, int, str], None]
 """Told the task, run and key of a step that nobody waits for any more."""
 Lost = Callable[[str | None], None]
 """Told a queue whose messages are lost, or may be; None for all queues."""
-Announced = Callable[[str, AgentHealth], None]
+OnAnnouncement = Callable[[str, AgentHealth], None]
 """Told by which process an Agent is served that has no store to register in, and how it is doing there."""
 
 
 class Delivery(Struct, frozen=True, gc=False):
     """A message taken from a queue; ``token`` is the transport's own and settles it."""
 
-    message: Message
+    message: AgentMessage
     token: int
     leased_until: float = float("inf")
     """Nobody else is given it before, by the store's clock, counted from before the transport asked."""
@@ -31,7 +31,7 @@ class Delivery(Struct, frozen=True, gc=False):
 class Transport(Protocol):
     """What every transport does; ``take`` is the only verb that waits for messages."""
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         """Append messages; a request expires at its complete_by. Raises TransportError."""
         ...
 
@@ -74,7 +74,7 @@ class Transport(Protocol):
         """Report, once, when the queue works the next time, if that is not always so: ``transport.accepted``."""
         ...
 
-    def on_announced(self, listener: Announced) -> Callable[[], None]:
+    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
         """Tell ``listener`` of Agents in other languages, again and again, until the function returned is called."""
         ...
 

@@ -17,7 +17,7 @@ from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.names import BrokerNames, names_at
 from stepward.transport.contract import Lost
-from stepward.transport.queues.over_broker import BrokerQueues, Depot
+from stepward.transport.queues.over_broker import BrokerQueues, QueueBackend
 
 Made_co = TypeVar("Made_co", covariant=True)
 
@@ -80,8 +80,8 @@ def broker_queues(
     """The applications' own queues at that broker, over a connection of their own. Raises SettingsError."""
     plain, names = names_at(address, app)
     _, make = _makers(plain)
-    depot = make(names=names, now=now, environment=environment, observers=observers)
-    return BrokerQueues(depot, app=app, new_uid=environment.new_uid, observers=observers, bury=bury)
+    backend = make(names=names, now=now, environment=environment, observers=observers)
+    return BrokerQueues(backend, app=app, new_uid=environment.new_uid, observers=observers, bury=bury)
 
 
 class Opening(Broker, Protocol):
@@ -109,21 +109,21 @@ class Makes(Protocol[Made_co]):
         ...
 
 
-def _makers(address: str) -> tuple[Makes[Opening], Makes[Depot]]:
+def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
     """What makes the transport's side and the applications' queues at that address. Raises SettingsError."""
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
-        from stepward.transport.rabbitmq.application.queues import RabbitDepot  # noqa: PLC0415  an extra's
+        from stepward.transport.rabbitmq.application.queues import RabbitQueues  # noqa: PLC0415  an extra's
         from stepward.transport.rabbitmq.broker import RabbitBroker  # noqa: PLC0415  an extra's
 
-        return partial(RabbitBroker, address), partial(RabbitDepot, address)
+        return partial(RabbitBroker, address), partial(RabbitQueues, address)
     _check_client("nats", "nats-py for a nats:// address", "nats")
     from stepward.transport.nats.address import nats_address  # noqa: PLC0415  an extra's
-    from stepward.transport.nats.application.queues import NatsDepot  # noqa: PLC0415  an extra's
+    from stepward.transport.nats.application.queues import NatsQueues  # noqa: PLC0415  an extra's
     from stepward.transport.nats.broker import NatsBroker  # noqa: PLC0415  an extra's
 
     place = nats_address(address)
-    return partial(NatsBroker, place), partial(NatsDepot, place)
+    return partial(NatsBroker, place), partial(NatsQueues, place)
 
 
 def _check_client(module: str, expected: str, extra: str) -> None:

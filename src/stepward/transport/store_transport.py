@@ -11,7 +11,7 @@ from stepward.events import Observers
 from stepward.model.messages import answers
 from stepward.model.messages.requests import Request
 from stepward.payload import cause
-from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 from stepward.transport.queues.queues import Messages, Stored, StoreQueues
 
 
@@ -34,14 +34,14 @@ class StoreTransport:
         self._queues = StoreQueues(messages, poll=poll, hint=hint)
         self._observers = observers if observers is not None else Observers()
         self._encoder = msgspec.json.Encoder()
-        self._decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
+        self._decoder: msgspec.json.Decoder[AgentMessage] = msgspec.json.Decoder(AgentMessage)
         self._listeners: dict[str, list[Revoked]] = {}
 
     def wake(self) -> None:
         """The store changed: whoever waits looks again."""
         self._queues.wake()
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         """See ``Transport.publish``."""
         await self._queues.put(queue, [(self._encoder.encode(message), _expires_at(message)) for message in messages])
 
@@ -88,7 +88,7 @@ class StoreTransport:
     def expect(self, queue: str) -> None:
         """What the store refuses is no queue's."""
 
-    def on_announced(self, listener: Announced) -> Callable[[], None]:
+    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
         """Nobody announces himself: who reaches the queues registers beside them."""
         return lambda: None
 
@@ -133,5 +133,5 @@ class StoreTransport:
         return found
 
 
-def _expires_at(message: Message) -> float | None:
+def _expires_at(message: AgentMessage) -> float | None:
     return message.complete_by if isinstance(message, Request) else None

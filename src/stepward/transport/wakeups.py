@@ -10,7 +10,7 @@ from stepward.errors import StoreError
 HINT_SECONDS = 0.02
 
 
-class Bell:
+class Wakeups:
     """Wakes those who wait for the store to change; nobody waits longer than ``poll`` seconds.
 
     While anybody waits, ``hint`` is asked 50 times a second whether something changed, once for them all.

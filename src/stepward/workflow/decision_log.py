@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from stepward.model.states import StepKind
-from stepward.workflow.decisions import Decisions, Delivered, End, Recorded, StepCall
+from stepward.workflow.decisions import Decisions, Delivered, RecordedValue, RunEnd, StepCall
 
 
-class Ledger:
+class DecisionLog:
     """Keys count per name, commands per run in the order of asking, ordinals per run in the order of delivery.
 
     ``rows`` and ``ordinal`` are those of the record so far.
@@ -63,7 +63,7 @@ class Ledger:
         self.rows += 1
         self._ordinal += 1
         name = key.rpartition("/")[0]
-        entry = Recorded(key, number, kind, name, input, output, self._ordinal, self.asked, at, taken)
+        entry = RecordedValue(key, number, kind, name, input, output, self._ordinal, self.asked, at, taken)
         self._open().recorded.append(entry)
 
     def abandon(self, key: str) -> None:
@@ -74,7 +74,7 @@ class Ledger:
         """Forget what was not taken."""
         self._decisions = None
 
-    def take(self, end: End | None) -> Decisions:
+    def take(self, end: RunEnd | None) -> Decisions:
         """Everything since last time; a step asked for and given up in between was never asked for."""
         decisions, self._decisions = self._decisions or Decisions(), None
         decisions.end = end

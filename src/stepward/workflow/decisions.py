@@ -18,7 +18,7 @@ class StepCall(Struct, frozen=True, gc=False):
     input: bytes
 
 
-class Recorded(Struct, frozen=True, gc=False):
+class RecordedValue(Struct, frozen=True, gc=False):
     """An outcome that the engine itself brought about and delivered: a timer fired, a signal taken, a value drawn."""
 
     key: str
@@ -79,18 +79,18 @@ class Diverged(Struct, frozen=True):
     place: str
 
 
-End = Completed | Failed | Continued | Broken | Diverged
+RunEnd = Completed | Failed | Continued | Broken | Diverged
 
 
 class Decisions(Struct):
     """What an execution decided since it was last asked, in order."""
 
     calls: list[StepCall] = field(default_factory=list)
-    recorded: list[Recorded] = field(default_factory=list)
+    recorded: list[RecordedValue] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
     abandoned: list[str] = field(default_factory=list)
     """Keys of steps that nobody awaits any more."""
-    end: End | None = None
+    end: RunEnd | None = None
 
     def take_delivery(self, key: str) -> Delivered | None:
         """Take out the delivery of that step's outcome, if the workflow was given it."""

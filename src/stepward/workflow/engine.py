@@ -19,7 +19,7 @@ from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, PAYLOAD_BYTES
-from stepward.workflow.decisions import Decisions, End
+from stepward.workflow.decisions import Decisions, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.handles import Timer
 from stepward.workflow.run import Run
@@ -106,7 +106,7 @@ class Execution:
         return self._run.beside.get(key)
 
     @property
-    def ended(self) -> End | None:
+    def ended(self) -> RunEnd | None:
         """How the run ended, if it did."""
         return self._run.ended
 
@@ -141,7 +141,7 @@ class Execution:
         workflow, run = self.workflow, self._run
         try:
             value = await workflow.fn(*args, **kwargs)
-            end: End = returned(value, workflow.name, limit=self._payload_limit)
+            end: RunEnd = returned(value, workflow.name, limit=self._payload_limit)
         except BaseException as error:  # whatever leaves the workflow is its end
             pass_interrupt(error)
             end = raised(error, workflow.name, run.failures)

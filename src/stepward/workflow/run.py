@@ -16,15 +16,15 @@ from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
 from stepward.payload import NULL, decode, encode
-from stepward.workflow.decision_log import Ledger
-from stepward.workflow.decisions import Broken, Diverged, End, StepCall
+from stepward.workflow.decision_log import DecisionLog
+from stepward.workflow.decisions import Broken, Diverged, RunEnd, StepCall
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import PLAIN
 from stepward.workflow.event_loop.handles import Timer
 from stepward.workflow.event_loop.loop import WorkflowLoop
-from stepward.workflow.replay.code_places import Place
+from stepward.workflow.replay.code_places import CodePlace
 from stepward.workflow.replay.divergence import OPEN, PATCHED, Divergence, no_value
-from stepward.workflow.replay.recordings import DELIVERED, Recordings, Target, has_outcome, marked, other_input
+from stepward.workflow.replay.recordings import DELIVERED, CommandTarget, Recordings, has_outcome, marked, other_input
 from stepward.workflow.run_ends import failed, how_ended, raised
 from stepward.workflow.signals import Signals, Wait
 from stepward.workflow.timers import Timers
@@ -79,8 +79,8 @@ class Run:
         self.recordings = Recordings(kept) if kept else None
         """Until the replay is over."""
         self.replaying = bool(kept)
-        self.ended: End | None = None
-        self.ledger = Ledger(rows=len(kept), ordinal=max([step.ordinal or 0 for step in steps], default=0))
+        self.ended: RunEnd | None = None
+        self.ledger = DecisionLog(rows=len(kept), ordinal=max([step.ordinal or 0 for step in steps], default=0))
         self.pending: dict[str, asyncio.Future[bytes]] = {}
         self.held: list[StepCall] = []
         """Steps without a row that were asked for while replaying: they are asked for when the replay agrees."""
@@ -117,7 +117,7 @@ class Run:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         key: str | None = None,
-        place: Place | None = None,
+        place: CodePlace | None = None,
     ) -> Any:
         """Ask for a step and wait for its outcome; see ``Caller.call``."""
         # A plain one: asyncio's C code awaits those fastest, and no set ever holds this future.
@@ -214,7 +214,7 @@ class Run:
             self._random = random.Random(f"{self.task.uid}/{self.task.run}")
         return self._random
 
-    def next_recorded(self) -> tuple[Step, Target] | None:
+    def next_recorded(self) -> tuple[Step, CommandTarget] | None:
         """The next outcome to be delivered again; None when the replay is over, or diverges."""
         if self.recordings is None:
             return None
@@ -237,7 +237,7 @@ class Run:
                 return step, future
         return None
 
-    def end(self, end: End) -> None:
+    def end(self, end: RunEnd) -> None:
         """The workflow is over and abandons what it still waits for, unless the record goes further."""
         if self.ended is not None or self.loop.closing:
             return
@@ -278,7 +278,7 @@ class Run:
             raise GeneratorExit
         await future
 
-    def _recorded(self, number: int, kind: StepKind, key: str, place: Place | None) -> Step | None:
+    def _recorded(self, number: int, kind: StepKind, key: str, place: CodePlace | None) -> Step | None:
         """The row of what the workflow asks for now, if it left one."""
         if self.recordings is None:
             return None
@@ -344,7 +344,7 @@ class Run:
                 self.ledger.call(call)
         self._check_length()
 
-    def _may_end(self, recordings: Recordings, end: End) -> bool:
+    def _may_end(self, recordings: Recordings, end: RunEnd) -> bool:
         try:
             recordings.check_end(self.ledger.asked, how_ended(end))
         except Divergence as difference:

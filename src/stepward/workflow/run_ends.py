@@ -10,7 +10,7 @@ from stepward.errors import Refused, StepFailed, message_of
 from stepward.model.failures import FailureConverter, read
 from stepward.payload import encode
 from stepward.workflow.control import ContinueAsNew
-from stepward.workflow.decisions import Completed, Continued, End, Failed
+from stepward.workflow.decisions import Completed, Continued, Failed, RunEnd
 
 MESSAGE_CHARACTERS = 2_000
 NO_PLACE: Mapping[str, str] = MappingProxyType({})
@@ -53,7 +53,7 @@ def failed(kind: str, message: str, place: Mapping[str, str] = NO_PLACE) -> Fail
     return Failed(encode(value, "error"), step_failed=False)
 
 
-def how_ended(end: End) -> str:
+def how_ended(end: RunEnd) -> str:
     """What workflow code did at its end, in words: its own exception with its place, if there was one."""
     if not isinstance(end, Failed):
         return "asked for its next run" if isinstance(end, Continued) else "returned"

@@ -48,15 +48,15 @@ class Finished(Struct, frozen=True):
     in_doubt: list[str]
 
 
-Plan = StartUndo | WaitFor | Stuck | Barred | Finished
+UndoPlan = StartUndo | WaitFor | Stuck | Barred | Finished
 
 
-def plan(steps: Sequence[Step], now: float) -> Plan:
+def plan(steps: Sequence[Step], now: float) -> UndoPlan:
     """What a task that is undoing does next."""
     return UndoOrder(steps).plan(now)
 
 
-def plan_abandoned(steps: Sequence[Step], now: float) -> Plan:
+def plan_abandoned(steps: Sequence[Step], now: float) -> UndoPlan:
     """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
     return UndoOrder(steps).plan_abandoned(now)
 
@@ -83,13 +83,13 @@ class UndoOrder:
         """Whether it plans for this very list."""
         return self.steps is steps
 
-    def plan(self, now: float) -> Plan:
+    def plan(self, now: float) -> UndoPlan:
         """What a task that is undoing does next."""
         self._read()
         self._irreversible = [step for step in self._irreversible if may_have_acted(step)]
         return _barrier(self._irreversible, now) or self._next(needs_undo, now)
 
-    def plan_abandoned(self, now: float) -> Plan:
+    def plan_abandoned(self, now: float) -> UndoPlan:
         """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
         return self._next(_is_abandoned, now)
 
@@ -127,7 +127,7 @@ class UndoOrder:
                 self._unstarted.append(step)
                 self._wanted = None
 
-    def _next(self, is_wanted: Callable[[Step], bool], now: float) -> Plan:
+    def _next(self, is_wanted: Callable[[Step], bool], now: float) -> UndoPlan:
         step = self._newest(is_wanted)
         if step is None:
             return Finished(_in_doubt(self.steps))
@@ -151,7 +151,7 @@ class UndoOrder:
         return self._wanted[-1] if wanted else None
 
 
-def plan_set_aside(steps: Sequence[Step], now: float) -> Plan:
+def plan_set_aside(steps: Sequence[Step], now: float) -> UndoPlan:
     """What a task does before it goes on from a repair: what the operator wanted undone first is undone."""
     aside = [step for step in steps if step.set_aside_at is not None and needs_undo(step)]
     if not aside:
@@ -173,7 +173,7 @@ def _barrier(barriers: Sequence[Step], now: float) -> Barred | WaitFor | None:
     return WaitFor(min(step.complete_by or now for step in barriers)) if barriers else None
 
 
-def _next(steps: Sequence[Step], wanted: list[Step], now: float) -> Plan:
+def _next(steps: Sequence[Step], wanted: list[Step], now: float) -> UndoPlan:
     if not wanted:
         return Finished(_in_doubt(steps))
     step = _newest_of(wanted)
@@ -191,7 +191,7 @@ def _is_abandoned(step: Step) -> bool:
     return step.state is StepState.ABANDONED and needs_undo(step)
 
 
-def _begun(step: Step, undo: Step | None, now: float) -> Plan:
+def _begun(step: Step, undo: Step | None, now: float) -> UndoPlan:
     """Begin the undo of ``step``, or wait for what is under way."""
     if undo is not None and undo.state is not StepState.NOT_STARTED:
         return _going_on(step, undo)
@@ -200,7 +200,7 @@ def _begun(step: Step, undo: Step | None, now: float) -> Plan:
     return StartUndo(step)
 
 
-def _going_on(step: Step, undo: Step) -> Plan:
+def _going_on(step: Step, undo: Step) -> UndoPlan:
     if undo.state is StepState.FAILED:
         return Stuck(undo.key, f"the undo of {step.key} failed")
     return WaitFor(undo.repeat_at if undo.state is StepState.TO_REPEAT else None)

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self
 
-from examples.orders.storefront.server import Server
+from examples.orders.storefront.server import StorefrontServer
 from examples.orders.storefront.storefront import Storefront
 
 
-class Site(Server):
+class Site(StorefrontServer):
     """The server of the storefront, and word of when it is ready."""
 
     def __init__(self, storefront: Storefront, port: int = 0) -> None:

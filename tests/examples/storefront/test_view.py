@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from examples.orders.storefront.order import Care, Event, Line, Order
+from examples.orders.storefront.order import Care, OrderEvent, OrderItem, PlacedOrder
 from examples.orders.storefront.view import Mark, View, view_of
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, STARTED, status_event, step, task
 
@@ -23,16 +23,16 @@ PAYMENT_DOWN = step("payment.charge", happened="delayed", failures=1, repeat_at=
 SILENT = step("payment.charge", happened="delayed", failures=1, repeat_at=1.5, error=None)
 UNDONE: list[Happened] = [task("undoing", error={"message": "why"}), task("undone", error={"message": "why"})]
 
-ONE = (Line("teapot", 2),)
-TWO = (Line("teapot", 2), Line("anvil", 1))
+ONE = (OrderItem("teapot", 2),)
+TWO = (OrderItem("teapot", 2), OrderItem("anvil", 1))
 TAKEN_BACK = "Everything has been taken back;"
 SEEN_TO = "Something needs a person's eye. We have been told and will see to it; you need do nothing."
 AGAIN = "Nothing is lost: we try again by ourselves."
 IN_DOUBT = "no money was kept: had any been taken, it was given back."
 
 
-def view(happened: list[Happened], lines: tuple[Line, ...] = ONE, address: str = "Harbour Street 5") -> View:
-    order = Order(
+def view(happened: list[Happened], lines: tuple[OrderItem, ...] = ONE, address: str = "Harbour Street 5") -> View:
+    order = PlacedOrder(
         id="order-01",
         visitor="v",
         customer="Ada",
@@ -45,7 +45,10 @@ def view(happened: list[Happened], lines: tuple[Line, ...] = ONE, address: str =
     told = (status_event("order-01", at, name, **data) for at, (name, data) in enumerate(happened, start=1))
     return view_of(
         order,
-        [Event(id=each.id, sequence=each.sequence, type=each.type, time=each.time, data=each.data) for each in told],
+        [
+            OrderEvent(id=each.id, sequence=each.sequence, type=each.type, time=each.time, data=each.data)
+            for each in told
+        ],
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from stepward.model import failures
-from stepward.model.messages.requests import Outcome, Recorded, Reply
+from stepward.model.messages.requests import Outcome, RecordedReply, Reply
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import (
@@ -18,8 +18,8 @@ from stepward.store.contract import (
     Decision,
     Deliver,
     Dispatch,
-    Reason,
     Refusal,
+    RefusalReason,
     StepMove,
     Store,
     TaskMove,
@@ -65,7 +65,7 @@ async def let_go(store: Store, task: Task, after: TaskState = TaskState.WAITING,
     return await read(store, task)
 
 
-async def reason(store: Store, completion: Completion) -> Reason | None:
+async def reason(store: Store, completion: Completion) -> RefusalReason | None:
     refused = await store.complete(completion)
     return refused.reason if refused is not None else None
 
@@ -84,7 +84,7 @@ async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World,
     assert (found.ordinal, found.watched, found.in_doubt) == (None, False, fails)
     (row,) = await store.read_inbox("s1", 0)
     assert (row.kind, row.name, row.sender) == (InboxKind.REPLY, "1/charge/1", "alice")
-    told = msgspec.json.decode(row.body, type=Recorded)
+    told = msgspec.json.decode(row.body, type=RecordedReply)
     assert (told.task, told.run, told.key, told.attempt) == (task.uid, 1, "charge/1", 1)
     assert (told.outcome, told.output, told.error) == ("failed" if fails else "completed", found.output, found.error)
     assert told.recorded_at == found.finished_at
@@ -117,7 +117,7 @@ async def test_a_second_use_changes_nothing(world: World, store: Store) -> None:
     assert await store.complete(completion(task)) is None
     refused = await store.complete(completion(task, output=b'"other"', actor="mallory"))
     assert refused == Refusal(
-        Reason.USED,
+        RefusalReason.USED,
         f"completion of charge/1 of task {task.id}: expected it to run, found it completed already; "
         "a token is good once",
     )
@@ -132,18 +132,18 @@ async def test_a_second_use_changes_nothing(world: World, store: Store) -> None:
 @pytest.mark.parametrize(
     ("fields", "wanted"),
     [
-        ({"state": StepState.FAILED, "finished_at": START}, Reason.USED),
-        ({"state": StepState.TO_REPEAT}, Reason.REPEATED),
-        ({"attempt": 2}, Reason.REPEATED),
-        ({"state": StepState.ABANDONED}, Reason.OVER),
-        ({"state": StepState.UNDONE}, Reason.UNDONE),
-        ({"state": StepState.FAILED, "finished_at": START, "error": b'{"type":"StepExpired"}'}, Reason.LATE),
-        ({"state": StepState.FAILED, "finished_at": START, "error": b'{"type":"Unrecoverable"}'}, Reason.USED),
-        ({"complete_by": START - 1}, Reason.LATE),
+        ({"state": StepState.FAILED, "finished_at": START}, RefusalReason.USED),
+        ({"state": StepState.TO_REPEAT}, RefusalReason.REPEATED),
+        ({"attempt": 2}, RefusalReason.REPEATED),
+        ({"state": StepState.ABANDONED}, RefusalReason.OVER),
+        ({"state": StepState.UNDONE}, RefusalReason.UNDONE),
+        ({"state": StepState.FAILED, "finished_at": START, "error": b'{"type":"StepExpired"}'}, RefusalReason.LATE),
+        ({"state": StepState.FAILED, "finished_at": START, "error": b'{"type":"Unrecoverable"}'}, RefusalReason.USED),
+        ({"complete_by": START - 1}, RefusalReason.LATE),
     ],
 )
 async def test_an_attempt_that_is_over_is_not_finished(
-    world: World, store: Store, fields: dict[str, Any], wanted: Reason
+    world: World, store: Store, fields: dict[str, Any], wanted: RefusalReason
 ) -> None:
     task = await waiting(world, store, **fields)
     before = await read_step(store, task), await read(store, task)
@@ -159,14 +159,14 @@ async def test_the_complete_by_is_the_last_moment(world: World, store: Store) ->
     other = await waiting(world, store)
     assert await reason(store, completion(task)) is None
     world.clock.advance(0.6)
-    assert await reason(store, completion(other)) is Reason.LATE
+    assert await reason(store, completion(other)) is RefusalReason.LATE
 
 
 @pytest.mark.parametrize("fields", [{"task": "none"}, {"key": "none/1"}, {"run": 2}])
 async def test_what_is_not_there_is_not_finished(world: World, store: Store, fields: dict[str, Any]) -> None:
     task = await waiting(world, store)
     wanted = msgspec.structs.replace(completion(task), **fields)
-    assert await reason(store, wanted) is Reason.GONE
+    assert await reason(store, wanted) is RefusalReason.GONE
     (entry,) = await store.audits(None, 9)
     assert entry.act == "refused_completion"
 
@@ -177,7 +177,7 @@ async def test_nothing_goes_forward_once_undo_began_but_an_undo_may_be_finished(
     turned = TaskMove(before=TaskState.PROCESSING, after=TaskState.UNDOING, undo_to=TaskState.UNDONE, at=START)
     change = Change(task=task.uid, inserts=[undo], move=turned)
     assert (await store.commit("s1", [change], None)).missed == {}
-    assert await reason(store, completion(task)) is Reason.UNDONE
+    assert await reason(store, completion(task)) is RefusalReason.UNDONE
     assert (await read_step(store, task)).state is StepState.RUNNING
     assert await reason(store, completion(task, key="charge/1~undo")) is None
     assert (await read_step(store, task, "charge/1~undo")).state is StepState.COMPLETED
@@ -246,12 +246,12 @@ async def test_of_many_at_once_one_finishes_it(world: World, store: Store) -> No
 async def test_a_forged_token_changes_nothing_and_is_audited(world: World, store: Store) -> None:
     task = await waiting(world, store)
     before = await read_step(store, task), await read(store, task)
-    await store.refuse_completion(completion(task, actor="mallory"), Refusal(Reason.FORGED, "forged"))
+    await store.refuse_completion(completion(task, actor="mallory"), Refusal(RefusalReason.FORGED, "forged"))
     assert (await read_step(store, task), await read(store, task)) == before
     (entry,) = await store.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.step) == ("mallory", "refused_completion", "charge/1")
     assert msgspec.json.decode(entry.details)["reason"] == "forged"
-    await store.refuse_completion(completion(world.task(), actor="mallory"), Refusal(Reason.FORGED, "forged"))
+    await store.refuse_completion(completion(world.task(), actor="mallory"), Refusal(RefusalReason.FORGED, "forged"))
     assert [entry.task for entry in await store.audits(None, 1)] == [None]
 
 
@@ -271,7 +271,7 @@ async def test_word_that_an_agent_has_done_its_part_finds_its_step(world: World,
     if holds:
         await store.stray([deferred])
         (row,) = await store.read_inbox("s1", 0)
-        assert msgspec.json.decode(row.body, type=Recorded).outcome is Outcome.DEFERRED
+        assert msgspec.json.decode(row.body, type=RecordedReply).outcome is Outcome.DEFERRED
         return
     task = await let_go(store, task)
     await store.stray([msgspec.structs.replace(deferred, attempt=2)])
@@ -321,16 +321,16 @@ async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
     monkeypatch.setattr(completing, "MOST_REFUSALS_EACH", 2)
     loud, quiet = await claimed(world, store), await claimed(world, store)
 
-    async def refuse(task: Task, reason: Reason, times: int) -> None:
+    async def refuse(task: Task, reason: RefusalReason, times: int) -> None:
         for _ in range(times):
             await store.refuse_completion(completion(task), Refusal(reason, "no"))
 
-    await refuse(loud, Reason.USED, 9)
-    await refuse(quiet, Reason.UNFIT, 1)
+    await refuse(loud, RefusalReason.USED, 9)
+    await refuse(quiet, RefusalReason.UNFIT, 1)
     # Who forges a token may name any task: none of them loses its room by it.
-    await refuse(quiet, Reason.FORGED, 9)
-    await refuse(quiet, Reason.USED, 1)
-    await refuse(loud, Reason.USED, 1)
+    await refuse(quiet, RefusalReason.FORGED, 9)
+    await refuse(quiet, RefusalReason.USED, 1)
+    await refuse(loud, RefusalReason.USED, 1)
     reasons = [(entry.task, msgspec.json.decode(entry.details)["reason"]) for entry in await store.audits(None, 99)]
     assert reasons[::-1] == [
         *[(loud.uid, "used")] * 2,
@@ -351,7 +351,7 @@ async def test_refused_completions_are_audited_within_bounds_and_one_alert_count
 
     async def refuse(times: int) -> None:
         for _ in range(times):
-            await store.refuse_completion(forged, Refusal(Reason.FORGED, "forged"))
+            await store.refuse_completion(forged, Refusal(RefusalReason.FORGED, "forged"))
 
     await refuse(2)
     assert await store.alerts(9, True) == []

@@ -85,7 +85,7 @@ async def test_dead_letters_are_bounded_in_bytes(store: Store, monkeypatch: pyte
 
 async def test_dead_letters_that_no_operator_wants_are_deleted_in_the_end(world: World, store: Store) -> None:
     await bury(store, b"old")
-    world.clock.advance(verdicts.LETTERS_KEPT_SECONDS - 1)
+    world.clock.advance(verdicts.DEAD_LETTERS_KEPT_SECONDS - 1)
     await bury(store, b"new")
     term = await store.lead("supervisor", 1000)
     assert term is not None

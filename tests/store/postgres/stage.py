@@ -71,7 +71,7 @@ def without(query: str, guard: str, instead: str = "") -> Iterator[None]:
     """Stores that are opened within lack that part of a query."""
     kept = query_catalogue.load_book
 
-    def unguarded(schema: str) -> query_catalogue.Book:
+    def unguarded(schema: str) -> query_catalogue.Queries:
         texts = dict(kept(schema))
         assert guard in texts[query]
         texts[query] = texts[query].replace(guard, instead)

@@ -8,7 +8,7 @@ import pytest
 
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract import Change, Committed, Completion, Decision, Reason, Refusal, StepMove
+from stepward.store.contract import Change, Committed, Completion, Decision, Refusal, RefusalReason, StepMove
 from stepward.store.rules import completing
 from tests.store.conformance.world import DONE, add_steps, audit, claimed, move, read, read_step, scheduler, step
 from tests.store.postgres.scenes import WELL, Owned
@@ -53,7 +53,7 @@ class Two(Deferred):
         refused = left or right
         assert (outputs.pop(None), refused.reason) == (
             (await read_step(self.stage.beside, self.task)).output,
-            Reason.USED,
+            RefusalReason.USED,
         )
         acts = ["complete", "refused_completion"]
         assert await self.found() == (StepState.COMPLETED, [InboxKind.REPLY], acts)
@@ -81,7 +81,7 @@ class Expires(Deferred):
             assert left == 0
             assert await self.found() == (StepState.COMPLETED, [InboxKind.REPLY], ["complete"])
         else:
-            assert (left, right.reason) == (1, Reason.REPEATED)
+            assert (left, right.reason) == (1, RefusalReason.REPEATED)
             acts = ["refused_completion", "repeat"]
             assert await self.found() == (StepState.TO_REPEAT, [InboxKind.STEP], acts)
 
@@ -98,7 +98,7 @@ class GivenUp(Deferred):
             assert list(left.missed) == [self.task.uid]
             assert await self.found() == (StepState.COMPLETED, [InboxKind.REPLY], ["complete"])
         else:
-            assert (left, right.reason) == (WELL, Reason.OVER)
+            assert (left, right.reason) == (WELL, RefusalReason.OVER)
             assert await self.found() == (StepState.ABANDONED, [], ["refused_completion"])
 
 

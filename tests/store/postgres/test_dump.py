@@ -10,7 +10,7 @@ import pytest
 
 from stepward.store.contract import TaskFilter
 from tests.store.conformance.world import SERVED, World, scheduler
-from tests.store.postgres.test_migrating import ADD, INDEX, MAKE, VERSION, NextVersions, goes_on, newest, opening
+from tests.store.postgres.test_migration import ADD, INDEX, MAKE, VERSION, NextVersions, goes_on, newest, opening
 from tests.store.postgres.worlds import Database
 
 pytestmark = [pytest.mark.servers, pytest.mark.faults]

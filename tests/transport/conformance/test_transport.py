@@ -10,7 +10,7 @@ import pytest
 from stepward.errors import TransportError
 from stepward.model.messages import answers
 from stepward.model.messages.requests import Outcome
-from stepward.transport.contract import Delivery, Message, Transport
+from stepward.transport.contract import AgentMessage, Delivery, Transport
 from tests.transport.conformance.pace import Pace
 from tests.transport.messages import progress, reply, request
 
@@ -43,7 +43,7 @@ async def nothing_comes(transport: Transport, pace: Pace, queue: str = QUEUE, se
         progress(b'{"page":3}'),
     ],
 )
-async def test_a_message_arrives_as_it_was_sent(transport: Transport, pace: Pace, message: Message) -> None:
+async def test_a_message_arrives_as_it_was_sent(transport: Transport, pace: Pace, message: AgentMessage) -> None:
     await transport.publish(QUEUE, [message])
     (delivery,) = await transport.take(QUEUE, 10, pace.lease)
     assert delivery.message == message
@@ -218,7 +218,7 @@ async def test_a_revoked_request_that_nobody_took_is_answered_and_not_given_out(
     others = [request("uid-2"), request(run=2), request(key="payments.charge/11")]
     await transport.publish(QUEUE, [request(), *others])
     await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1", 1)
-    found: list[Message] = []
+    found: list[AgentMessage] = []
     while len(found) < len(others):
         found += [delivery.message for delivery in await transport.take(QUEUE, 10, pace.lease * 20)]
     assert found == others

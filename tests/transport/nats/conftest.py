@@ -39,7 +39,7 @@ async def stream(address: str) -> AsyncIterator[JetStreamContext]:
 
 
 @pytest.fixture
-def node() -> Iterator[nats.Node]:
+def node() -> Iterator[nats.NatsNode]:
     """A server that may be hurt."""
     with nats.running() as node:
         yield node

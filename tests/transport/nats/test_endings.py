@@ -10,7 +10,7 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.broker.names import BrokerNames
 from stepward.transport.nats.address import nats_address
-from stepward.transport.nats.connection import Link
+from stepward.transport.nats.connection import NatsConnection
 
 pytestmark = pytest.mark.servers
 
@@ -23,7 +23,7 @@ async def test_what_ends_while_the_link_is_made_is_not_kept(address: str) -> Non
         if len(clients) == 1:
             await client.close()
 
-    link = Link(
+    link = NatsConnection(
         nats_address(address),
         names=BrokerNames("s"),
         opened=end_the_first,

@@ -100,7 +100,7 @@ async def test_a_user_logs_in_with_a_credentials_file(tmp_path: Path) -> None:
 class Guarded:
     """A server that asks for client certificates, and the files that connect to it."""
 
-    node: nats.Node
+    node: nats.NatsNode
     folder: Path
 
     def address(self, *options: str, host: str = "127.0.0.1") -> str:

@@ -36,7 +36,7 @@ def documented() -> str:
 
 
 @pytest.fixture
-def node() -> Iterator[nats.Node]:
+def node() -> Iterator[nats.NatsNode]:
     with nats.running(users=documented()) as node:
         yield node
 
@@ -72,7 +72,7 @@ def application(address: str, folder: Path, sent: asyncio.Future[None] | None = 
 
 
 @asynccontextmanager
-async def beside(node: nats.Node, login: str) -> AsyncIterator[tuple[Client, asyncio.Queue[Exception]]]:
+async def beside(node: nats.NatsNode, login: str) -> AsyncIterator[tuple[Client, asyncio.Queue[Exception]]]:
     """A connection with that login, and what the server refuses it."""
     refused: asyncio.Queue[Exception] = asyncio.Queue()
 
@@ -89,7 +89,7 @@ async def beside(node: nats.Node, login: str) -> AsyncIterator[tuple[Client, asy
         await connection.close()
 
 
-async def test_the_documented_users_can_do_their_part(node: nats.Node, tmp_path: Path) -> None:
+async def test_the_documented_users_can_do_their_part(node: nats.NatsNode, tmp_path: Path) -> None:
     def address(login: str) -> str:
         return node.address.replace("nats://", f"nats://{login}@")
 
@@ -107,7 +107,7 @@ async def test_the_documented_users_can_do_their_part(node: nats.Node, tmp_path:
         assert refused.empty()
 
 
-async def test_an_agent_that_comes_before_any_scheduler_may_try_again(node: nats.Node, tmp_path: Path) -> None:
+async def test_an_agent_that_comes_before_any_scheduler_may_try_again(node: nats.NatsNode, tmp_path: Path) -> None:
     agents = application(login_at(node, "payments:SECRET-2"), tmp_path)
     with pytest.raises(TransportError, match=r"permissions violation .*; start a Scheduler first"):
         async with agents.running(scheduler=False, supervisor=False, agents=["payments"]):
@@ -136,7 +136,7 @@ async def test_an_agent_that_comes_before_any_scheduler_may_try_again(node: nats
         "$JS.ACK.STEPWARD_shop.agents_mail.1.1.1.1.1",
     ],
 )
-async def test_an_agents_user_can_do_no_others_part(node: nats.Node, subject: str) -> None:
+async def test_an_agents_user_can_do_no_others_part(node: nats.NatsNode, subject: str) -> None:
     async with beside(node, "payments:SECRET-2") as (connection, refused):
         await connection.publish(subject, b"[]")
         await connection.flush()
@@ -153,14 +153,14 @@ async def test_an_agents_user_can_do_no_others_part(node: nats.Node, subject: st
         *itertools.product(["payments:SECRET-2"], ["_INBOX.shop.>", "_INBOX.shop.scheduler.>", "_INBOX.shop.mail.>"]),
     ],
 )
-async def test_no_user_hears_what_is_not_for_it(node: nats.Node, login: str, subject: str) -> None:
+async def test_no_user_hears_what_is_not_for_it(node: nats.NatsNode, login: str, subject: str) -> None:
     async with beside(node, login) as (connection, refused):
         await connection.subscribe(subject)
         await connection.flush()
         assert "permissions violation" in str(await asyncio.wait_for(refused.get(), 5)).lower()
 
 
-async def test_nobody_comes_without_a_login(node: nats.Node) -> None:
+async def test_nobody_comes_without_a_login(node: nats.NatsNode) -> None:
     nobody = Client()
     try:
         with pytest.raises(NatsError):
@@ -169,12 +169,12 @@ async def test_nobody_comes_without_a_login(node: nats.Node) -> None:
         await nobody.close()
 
 
-async def test_the_applications_user_can_post(node: nats.Node) -> None:
+async def test_the_applications_user_can_post(node: nats.NatsNode) -> None:
     async with Queues(node.address.replace("nats://", "nats://scheduler:SECRET-1@"), app="shop") as queues:
         await queues.post("orders", {"cents": 1}, id="o1")
 
 
-async def test_an_agents_user_finishes_no_step_of_another(node: nats.Node, tmp_path: Path) -> None:
+async def test_an_agents_user_finishes_no_step_of_another(node: nats.NatsNode, tmp_path: Path) -> None:
     sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     shop = application(login_at(node, "scheduler:SECRET-1"), tmp_path, sent)
     async with shop.running(agents=["mail"]), shop.client() as orders, beside(node, "payments:SECRET-2") as (thief, _):
@@ -199,7 +199,7 @@ async def test_an_agents_user_finishes_no_step_of_another(node: nats.Node, tmp_p
         assert await mailed.result(timeout="20s") == "mail-o2"
 
 
-async def test_reply_queues_that_an_agents_user_invents_are_emptied(node: nats.Node, tmp_path: Path) -> None:
+async def test_reply_queues_that_an_agents_user_invents_are_emptied(node: nats.NatsNode, tmp_path: Path) -> None:
     shop = application(login_at(node, "scheduler:SECRET-1"), tmp_path, lease="1s", poll="100ms")
     async with shop.running(agents=False, supervisor=False):
         async with beside(node, "payments:SECRET-2") as (connection, _):
@@ -210,7 +210,7 @@ async def test_reply_queues_that_an_agents_user_invents_are_emptied(node: nats.N
                 await asyncio.sleep(0.1)
 
 
-async def test_what_an_agents_user_writes_fills_no_other_queue(node: nats.Node, tmp_path: Path) -> None:
+async def test_what_an_agents_user_writes_fills_no_other_queue(node: nats.NatsNode, tmp_path: Path) -> None:
     few = 20
     async with beside(node, "scheduler:SECRET-1") as (connection, _):
         await connection.jetstream().add_stream(
@@ -234,11 +234,11 @@ async def test_what_an_agents_user_writes_fills_no_other_queue(node: nats.Node, 
         assert [await task.result(timeout="20s") for task in tasks] == [f"mail-o{number}" for number in range(2 * few)]
 
 
-def login_at(node: nats.Node, login: str) -> str:
+def login_at(node: nats.NatsNode, login: str) -> str:
     return node.address.replace("nats://", f"nats://{login}@")
 
 
-async def announce(node: nats.Node) -> None:
+async def announce(node: nats.NatsNode) -> None:
     """Have the Schedulers know that somebody serves the Agent."""
     told = {"specversion": "1.0", "type": "stepward.capacity", "id": "1", "source": "/stepward/shop/payments-1"}
     async with beside(node, "scheduler:SECRET-1") as (connection, _):

@@ -73,7 +73,7 @@ async def test_a_port_that_says_nothing_is_one_line() -> None:
             await opened(f"nats://127.0.0.1:{port}", app="shop")
 
 
-async def test_what_was_published_outlives_a_crash(node: nats.Node) -> None:
+async def test_what_was_published_outlives_a_crash(node: nats.NatsNode) -> None:
     async with brokered(node.address, app="shop") as transport:
         await transport.publish(QUEUE, [request("a")])
         (first,) = await transport.take(QUEUE, 1, 30)
@@ -86,7 +86,7 @@ async def test_what_was_published_outlives_a_crash(node: nats.Node) -> None:
         assert await until_taken(transport, {"c"}) >= {"b", "c"}
 
 
-async def test_who_waits_is_served_after_a_crash(node: nats.Node) -> None:
+async def test_who_waits_is_served_after_a_crash(node: nats.NatsNode) -> None:
     events = Heard()
     async with brokered(node.address, app="shop", events=events) as transport:
         taking = asyncio.create_task(until_taken(transport, {"a"}))
@@ -103,7 +103,7 @@ async def test_who_waits_is_served_after_a_crash(node: nats.Node) -> None:
 
 
 @pytest.mark.parametrize("verb", ["publish", "take", "settle", "extend", "revoke", "adopt"])
-async def test_a_server_that_is_down_fails_every_verb_soon_and_in_one_line(node: nats.Node, verb: str) -> None:
+async def test_a_server_that_is_down_fails_every_verb_soon_and_in_one_line(node: nats.NatsNode, verb: str) -> None:
     events = Heard()
     async with brokered(node.address, app="shop", events=events) as transport:
         await transport.publish(QUEUE, [request("a")])
@@ -124,7 +124,7 @@ async def test_a_server_that_is_down_fails_every_verb_soon_and_in_one_line(node:
         assert "\n" not in str(told.value)
 
 
-async def test_a_stream_that_was_wiped_is_made_again(node: nats.Node) -> None:
+async def test_a_stream_that_was_wiped_is_made_again(node: nats.NatsNode) -> None:
     """Its places count from 1 again: what comes is not mistaken for what was settled before."""
     async with brokered(node.address, app="shop") as transport:
         await transport.publish(QUEUE, [request("a")])
@@ -151,7 +151,7 @@ async def test_a_stream_that_was_deleted_is_made_again(address: str, app: str) -
     assert lost == [None], "so that all that is out and unanswered is sent again"
 
 
-async def test_a_server_that_sleeps_is_given_up_and_found_again(node: nats.Node) -> None:
+async def test_a_server_that_sleeps_is_given_up_and_found_again(node: nats.NatsNode) -> None:
     async with brokered(node.address, app="shop") as transport:
         node.pause()
         try:
@@ -165,12 +165,12 @@ async def test_a_server_that_sleeps_is_given_up_and_found_again(node: nats.Node)
 
 
 @pytest.fixture
-async def cluster() -> AsyncIterator[nats.Cluster]:
+async def cluster() -> AsyncIterator[nats.NatsCluster]:
     with nats.clustered() as cluster:
         yield cluster
 
 
-async def test_each_node_of_a_cluster_may_be_lost(cluster: nats.Cluster) -> None:
+async def test_each_node_of_a_cluster_may_be_lost(cluster: nats.NatsCluster) -> None:
     async with brokered(cluster.address, app="shop") as transport:
         for number, node in enumerate(cluster.nodes):
             before, after = f"before-{number}", f"after-{number}"
@@ -181,7 +181,7 @@ async def test_each_node_of_a_cluster_may_be_lost(cluster: nats.Cluster) -> None
             await asyncio.to_thread(node.start)
 
 
-async def test_a_sleeping_node_of_a_cluster_costs_time_alone(cluster: nats.Cluster) -> None:
+async def test_a_sleeping_node_of_a_cluster_costs_time_alone(cluster: nats.NatsCluster) -> None:
     async with brokered(cluster.address, app="shop") as transport:
         await until_published(transport, "before")
         # The first of the address is the one that is connected to.

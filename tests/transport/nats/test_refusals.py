@@ -77,14 +77,14 @@ authorization { users: [
 
 
 @pytest.fixture
-def guarded() -> Iterator[nats.Node]:
+def guarded() -> Iterator[nats.NatsNode]:
     with nats.running(users=USERS) as node:
         yield node
 
 
 @pytest.mark.faults
 async def test_a_publish_without_permission_is_an_alert_and_stops_no_other_queue(
-    guarded: nats.Node, tmp_path: Path
+    guarded: nats.NatsNode, tmp_path: Path
 ) -> None:
     shop = application("shop", guarded.address.replace("nats://", "nats://shop:secret@"), tmp_path)
     async with shop.running(), shop.client() as client:

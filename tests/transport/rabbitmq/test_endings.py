@@ -8,13 +8,13 @@ from collections.abc import Callable
 import aio_pika
 import pytest
 
-from servers.rabbitmq import Server
+from servers.rabbitmq import RabbitServer
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.rabbitmq.broker import RabbitBroker
-from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from tests.faults.wires import CHUNK, Pump, Wire
 from tests.transport.brokers import Heard, brokered, new_app, opened
 from tests.transport.messages import reply, request
@@ -67,7 +67,7 @@ async def until(look: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_other(server: Server) -> None:
+async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_other(server: RabbitServer) -> None:
     """The client's reader is held up by the burst, finds the end, and rejects what waits with a bare Exception."""
     app, events = new_app(), Heard()
     async with HoldingWire(server.port) as wire, brokered(server.address, app=app) as other:
@@ -95,17 +95,19 @@ async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_othe
 
 
 @pytest.mark.parametrize("ends", ["connection", "channel"])
-async def test_what_ends_while_the_link_is_made_is_not_kept(server: Server, ends: str) -> None:
-    lines: list[Line] = []
+async def test_what_ends_while_the_link_is_made_is_not_kept(server: RabbitServer, ends: str) -> None:
+    lines: list[RabbitChannels] = []
 
-    async def end_the_first(line: Line) -> None:
+    async def end_the_first(line: RabbitChannels) -> None:
         lines.append(line)
         if len(lines) == 1:
             transport = line.connection.transport
             assert transport is not None
             await (transport.connection if ends == "connection" else line.channel).close()
 
-    link = Link(server.address, name="s", opened=end_the_first, environment=Environment(), observers=Observers())
+    link = RabbitConnection(
+        server.address, name="s", opened=end_the_first, environment=Environment(), observers=Observers()
+    )
     with pytest.raises(TransportError, match="to answer, found: no answer"):
         await link.open()
     await link.open()
@@ -113,7 +115,7 @@ async def test_what_ends_while_the_link_is_made_is_not_kept(server: Server, ends
     await link.close()
 
 
-async def test_a_process_whose_own_queue_was_deleted_listens_anew(server: Server) -> None:
+async def test_a_process_whose_own_queue_was_deleted_listens_anew(server: RabbitServer) -> None:
     """Its consumer alone is cancelled: whoever took no notice would never hear a revocation again."""
     app, events = new_app(), Heard()
     lost: list[str | None] = []
@@ -136,7 +138,7 @@ def own(transport: BrokerTransport) -> str:
     return broker._own
 
 
-async def delete_own(server: Server, transport: BrokerTransport) -> str:
+async def delete_own(server: RabbitServer, transport: BrokerTransport) -> str:
     name = own(transport)
     connection = await aio_pika.connect(server.address)
     await (await connection.channel()).queue_delete(name)

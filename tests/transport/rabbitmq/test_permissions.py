@@ -63,7 +63,7 @@ def definitions() -> str:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[rabbitmq.Server]:
+def server() -> Iterator[rabbitmq.RabbitServer]:
     program("rabbitmq-server", "rabbitmq-server")
     settings = "load_definitions = {folder}/definitions.json\n"
     with rabbitmq.running(settings=settings, files={"definitions.json": definitions()}) as server:
@@ -71,14 +71,14 @@ def server() -> Iterator[rabbitmq.Server]:
 
 
 @pytest.fixture
-async def guarded(server: rabbitmq.Server) -> AsyncIterator[rabbitmq.Server]:
+async def guarded(server: rabbitmq.RabbitServer) -> AsyncIterator[rabbitmq.RabbitServer]:
     """The server, on which no store has the application's name yet."""
     yield server
     async with channel_of(server, "guest") as channel:
         await channel.exchange_delete("stepward.shop.store")
 
 
-def at(server: rabbitmq.Server, user: str) -> str:
+def at(server: rabbitmq.RabbitServer, user: str) -> str:
     return server.address.replace("guest:guest", f"{user}:{user}")
 
 
@@ -107,7 +107,7 @@ def application(address: str, folder: Path, sent: asyncio.Future[None]) -> App:
 
 
 @asynccontextmanager
-async def channel_of(server: rabbitmq.Server, user: str) -> AsyncIterator[AbstractChannel]:
+async def channel_of(server: rabbitmq.RabbitServer, user: str) -> AsyncIterator[AbstractChannel]:
     connection = await aio_pika.connect(at(server, user))
     try:
         yield await connection.channel()
@@ -115,14 +115,16 @@ async def channel_of(server: rabbitmq.Server, user: str) -> AsyncIterator[Abstra
         await connection.close()
 
 
-async def test_an_agent_that_comes_before_any_scheduler_may_try_again(guarded: rabbitmq.Server, tmp_path: Path) -> None:
+async def test_an_agent_that_comes_before_any_scheduler_may_try_again(
+    guarded: rabbitmq.RabbitServer, tmp_path: Path
+) -> None:
     agents = application(at(guarded, "payments"), tmp_path, asyncio.get_running_loop().create_future())
     with pytest.raises(TransportError, match="start a Scheduler first"):
         async with agents.running(scheduler=False, supervisor=False, agents=["payments"]):
             pass
 
 
-async def test_an_agent_of_another_store_is_refused(guarded: rabbitmq.Server, tmp_path: Path) -> None:
+async def test_an_agent_of_another_store_is_refused(guarded: rabbitmq.RabbitServer, tmp_path: Path) -> None:
     sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     (tmp_path / "other").mkdir()
     async with application(at(guarded, "shop"), tmp_path, sent).running(agents=False):
@@ -133,7 +135,7 @@ async def test_an_agent_of_another_store_is_refused(guarded: rabbitmq.Server, tm
             pass
 
 
-async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitmq.Server, tmp_path: Path) -> None:
+async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitmq.RabbitServer, tmp_path: Path) -> None:
     sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     shop = application(at(guarded, "shop"), tmp_path, sent)
     agents = application(at(guarded, "payments"), tmp_path, sent)
@@ -180,7 +182,7 @@ async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitm
         assert await mailed.result(timeout="30s") == "mail-m"
 
 
-async def test_a_reply_to_a_scheduler_that_has_ended_reaches_the_next(guarded: rabbitmq.Server) -> None:
+async def test_a_reply_to_a_scheduler_that_has_ended_reaches_the_next(guarded: rabbitmq.RabbitServer) -> None:
     """The Agent's user may not make the queue again, and need not."""
     async with brokered(at(guarded, "shop"), app="shop") as transport:
         await transport.publish("replies.dead", [reply("first")])

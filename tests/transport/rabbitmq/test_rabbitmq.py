@@ -8,7 +8,7 @@ import aio_pika
 import pytest
 
 from servers.ports import free_port
-from servers.rabbitmq import Server
+from servers.rabbitmq import RabbitServer
 from stepward.errors import SettingsError, TransportError
 from stepward.transport.contract import Delivery, Transport
 from stepward.transport.rabbitmq.broker import RabbitBroker
@@ -25,7 +25,7 @@ def tasks(deliveries: Sequence[Delivery]) -> list[str]:
     return [delivery.message.task for delivery in deliveries]
 
 
-async def put(server: Server, app: str, queue: str, *bodies: bytes) -> None:
+async def put(server: RabbitServer, app: str, queue: str, *bodies: bytes) -> None:
     """Put something into a queue beside all transports."""
     connection = await aio_pika.connect(server.address)
     channel = await connection.channel()
@@ -34,7 +34,7 @@ async def put(server: Server, app: str, queue: str, *bodies: bytes) -> None:
     await connection.close()
 
 
-async def standing(server: Server, app: str, queue: str) -> int:
+async def standing(server: RabbitServer, app: str, queue: str) -> int:
     """How many broker messages a queue holds that nobody has taken."""
     connection = await aio_pika.connect(server.address)
     found = await (await connection.channel()).declare_queue(f"stepward.{app}.{queue}", passive=True)
@@ -79,20 +79,20 @@ async def test_an_address_without_a_host_is_refused(address: str) -> None:
         await opened(address, app="shop")
 
 
-async def test_a_refused_login_is_one_line(server: Server) -> None:
+async def test_a_refused_login_is_one_line(server: RabbitServer) -> None:
     with pytest.raises(TransportError, match="found: ACCESS_REFUSED") as told:
         await opened(f"amqp://guest:canary@127.0.0.1:{server.port}/", app="shop")
     assert "canary" not in str(told.value)
 
 
-async def test_what_is_published_together_shares_broker_messages(server: Server) -> None:
+async def test_what_is_published_together_shares_broker_messages(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as transport:
         await transport.publish(QUEUE, [request(str(number)) for number in range(200)])
         assert await standing(server, app, QUEUE) == 4
 
 
-async def test_what_a_dead_taker_held_goes_to_somebody_else(server: Server) -> None:
+async def test_what_a_dead_taker_held_goes_to_somebody_else(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as other:
         one = await opened(server.address, app=app)
@@ -103,7 +103,7 @@ async def test_what_a_dead_taker_held_goes_to_somebody_else(server: Server) -> N
             assert tasks(await other.take(QUEUE, 1, 30)) == ["a"]
 
 
-async def test_what_came_over_a_lost_connection_keeps_nothing_else_from_being_settled(server: Server) -> None:
+async def test_what_came_over_a_lost_connection_keeps_nothing_else_from_being_settled(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
         await other.publish(QUEUE, [request("stale")])
@@ -127,7 +127,7 @@ async def test_what_came_over_a_lost_connection_keeps_nothing_else_from_being_se
         assert sorted([*tasks(live), *left]) == list("abcdef")
 
 
-async def test_what_there_is_no_room_for_goes_to_somebody_else(server: Server) -> None:
+async def test_what_there_is_no_room_for_goes_to_somebody_else(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
         await one.publish(QUEUE, [request("a"), request("b")])
@@ -136,7 +136,7 @@ async def test_what_there_is_no_room_for_goes_to_somebody_else(server: Server) -
             assert tasks(await other.take(QUEUE, 1, 30)) == ["b"]
 
 
-async def test_what_nobody_can_use_is_buried(server: Server) -> None:
+async def test_what_nobody_can_use_is_buried(server: RabbitServer) -> None:
     app, buried = new_app(), Buried()
     async with brokered(server.address, app=app, buried=buried) as transport:
         await transport.publish("replies.s", [reply("a")])
@@ -147,7 +147,7 @@ async def test_what_nobody_can_use_is_buried(server: Server) -> None:
     assert sorted(letter.body for _, letter in buried.letters) == [b"5", b"?"]
 
 
-async def test_every_process_hears_a_revocation(server: Server) -> None:
+async def test_every_process_hears_a_revocation(server: RabbitServer) -> None:
     app, heard = new_app(), asyncio.Event()
     async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
         other.on_revoke(QUEUE, lambda *step: heard.set() if step == ("uid-1", 1, "x/1") else None)
@@ -157,7 +157,7 @@ async def test_every_process_hears_a_revocation(server: Server) -> None:
 
 
 @pytest.mark.faults
-async def test_a_crash_costs_time_alone(server: Server) -> None:
+async def test_a_crash_costs_time_alone(server: RabbitServer) -> None:
     events, app = Heard(), new_app()
     async with brokered(server.address, app=app, events=events) as transport:
         await until_published(transport, "before")
@@ -176,7 +176,7 @@ async def test_a_crash_costs_time_alone(server: Server) -> None:
 
 @pytest.mark.faults
 async def test_a_queue_that_a_crash_left_without_a_leader_is_made_anew(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+    server: RabbitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RabbitMQ 3.10 knows the queue after it died in the very moment, and takes nothing for it."""
     monkeypatch.setattr("stepward.transport.rabbitmq.requests.queues.ANSWER_SECONDS", 1.0)
@@ -193,7 +193,7 @@ async def test_a_queue_that_a_crash_left_without_a_leader_is_made_anew(
 
 
 @pytest.mark.faults
-async def test_queues_that_were_lost_are_made_again(server: Server) -> None:
+async def test_queues_that_were_lost_are_made_again(server: RabbitServer) -> None:
     async with brokered(server.address) as transport:
         await until_published(transport, "before")
         taking = asyncio.create_task(until_taken(transport, {"after"}))

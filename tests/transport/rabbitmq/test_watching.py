@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from servers.rabbitmq import Server
+from servers.rabbitmq import RabbitServer
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.opening import broker_queues
@@ -29,7 +29,7 @@ async def is_watched(queues: BrokerQueues) -> bool:
     return bool(queues._watched) and part_of(queues)._tag is not None
 
 
-async def test_what_nobody_reads_stays_with_the_broker(server: Server) -> None:
+async def test_what_nobody_reads_stays_with_the_broker(server: RabbitServer) -> None:
     app = new_app()
     queue, now = f"replies.{app}.web", asyncio.get_running_loop().time
     queues = broker_queues(

@@ -8,7 +8,7 @@ from stepward.model.messages.cloudevents import CloudEvent, encode_event, instan
 from stepward.model.messages.requests import Outcome
 from stepward.model.messages.status_events import Told, ended_with, status_event
 from stepward.model.records import Task
-from stepward.transport.contract import Message
+from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.losses import encode_loss
 from stepward.transport.wire.wire import Wire, encode_revocation, join
 from tests.transport.messages import SEAL, progress, reply, request
@@ -17,7 +17,7 @@ from tests.virtual import START
 ONE, OTHER = "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5e", "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5f"
 ERROR = b'{"message":"no such card","type":"Unrecoverable","data":{"code":14}}'
 SOURCE = "/stepward/shop/process-1"
-BATCHES: dict[str, list[Message]] = {
+BATCHES: dict[str, list[AgentMessage]] = {
     "request": [request(ONE, complete_by=START + 10.5)],
     "request-of-no-json": [request(ONE, complete_by=START + 10, input=b"\x00\xff")],
     "request-of-an-undo": [

@@ -14,7 +14,7 @@ import pytest
 
 from stepward.model.agents import AgentHealth
 from stepward.model.messages.cloudevents import data_of, decode_event
-from stepward.transport.broker.rejections import Reason
+from stepward.transport.broker.rejections import RejectionReason
 from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
 from stepward.transport.wire.wire import Wire, decode_revocation
@@ -61,7 +61,7 @@ def test_a_batch_since_version_2_is_read(folder: Path, name: str) -> None:
 def test_a_batch_of_version_1_is_rejected_by_name(name: str) -> None:
     read = Wire("shop", SEAL).decode(golden(name, GOLDEN / "v1"))
     assert (read.messages, read.spoilt) == ([], [])
-    assert [rejection.reason for rejection in read.rejected] == [Reason.OLD_WIRE] * len(BATCHES[name])
+    assert [rejection.reason for rejection in read.rejected] == [RejectionReason.OLD_WIRE] * len(BATCHES[name])
     assert all("expected version 2 of the wire" in rejection.message for rejection in read.rejected)
 
 

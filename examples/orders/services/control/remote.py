@@ -16,7 +16,7 @@ from examples.orders.services.ledger import Effect
 PATIENCE_SECONDS = 1.0
 LARGEST_ANSWER = 8 * 1024 * 1024
 
-Answer = TypeVar("Answer")
+RemoteAnswer = TypeVar("RemoteAnswer")
 
 
 class NoAnswer(Exception):
@@ -80,7 +80,7 @@ class Remote:
     async def _put(self, faults: list[Fault]) -> None:
         await self._ask("PUT", "/faults", list[StandingFault], msgspec.json.encode(faults))
 
-    async def _ask(self, method: str, path: str, kind: type[Answer], body: bytes | None = None) -> Answer:
+    async def _ask(self, method: str, path: str, kind: type[RemoteAnswer], body: bytes | None = None) -> RemoteAnswer:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 return msgspec.json.decode(await self._fetch(method, path, body), type=kind)

@@ -10,7 +10,7 @@ from examples.orders.services.control.remote import Sight
 from examples.orders.services.control.switches import Switch, switches_of
 from examples.orders.services.faults import StandingFault
 from examples.orders.services.ledger import Effect
-from examples.orders.services.service import Details
+from examples.orders.services.service import ServiceDetails
 
 MOST_EFFECTS = 6
 MOST_FAULTS = 8
@@ -23,7 +23,7 @@ PURPOSES = {
 }
 
 
-class State(StrEnum):
+class ServiceState(StrEnum):
     """How a service is doing; the words are the visitor's."""
 
     WORKING = "working"
@@ -59,7 +59,7 @@ class Card:
 
     name: str
     purpose: str
-    state: State
+    state: ServiceState
     trouble: str | None
     switches: list[tuple[Switch, bool]]
     faults: list[FaultLine]
@@ -94,16 +94,16 @@ def card(sight: Sight) -> Card:
 
 def summary(cards: Sequence[Card]) -> str:
     """All cards in a line: who does not answer, and how many faults are on."""
-    gone = [f"{each.name} does not answer" for each in cards if each.state is State.GONE]
+    gone = [f"{each.name} does not answer" for each in cards if each.state is ServiceState.GONE]
     on = sum(each.in_force for each in cards)
     faults = {0: "no fault is on", 1: "1 fault is on"}.get(on, f"{on} faults are on")
     return ", ".join([*gone, faults]).capitalize()
 
 
-def _state(sight: Sight, in_force: int) -> State:
+def _state(sight: Sight, in_force: int) -> ServiceState:
     if sight.trouble is not None:
-        return State.GONE
-    return State.FAULTY if in_force else State.WORKING
+        return ServiceState.GONE
+    return ServiceState.FAULTY if in_force else ServiceState.WORKING
 
 
 def _fault_line(fault: StandingFault) -> FaultLine:
@@ -134,7 +134,7 @@ def _effect_line(effect: Effect, undone: set[str], deliveries: dict[str, int]) -
     )
 
 
-def _what(details: Details) -> str:
+def _what(details: ServiceDetails) -> str:
     """The details in few words: `2 × teapot`, `42.00`, `Elm Street 5`."""
     if "quantity" in details:
         return f"{details['quantity']} × {details.get('product')}"

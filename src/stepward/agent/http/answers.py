@@ -24,7 +24,7 @@ LONGEST = 2_000
 """Characters of a problem document that are told."""
 
 
-class Problem(msgspec.Struct):
+class ServiceProblem(msgspec.Struct):
     """A problem document (RFC 9457), as far as people are told of it."""
 
     title: str = ""
@@ -48,7 +48,7 @@ def result(what: str, status: int, headers: Mapping[str, str], body: bytes, now:
 def told(body: bytes) -> str:
     """What a problem document says, or the beginning of any other body."""
     try:
-        problem = msgspec.json.decode(body, type=Problem)
+        problem = msgspec.json.decode(body, type=ServiceProblem)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return body[:EXCERPT].decode(errors="replace").strip()
     return ": ".join(part for part in (problem.title, problem.detail) if part)[:LONGEST]

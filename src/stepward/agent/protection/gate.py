@@ -10,7 +10,7 @@ from stepward.agent.declaration import Agent
 from stepward.agent.protection.breaker import Breaker, BreakerState
 from stepward.agent.protection.rate_limit import TokenBucket
 from stepward.agent.protection.retry_budget import RetryBudget
-from stepward.agent.protection.shared_state import Standing
+from stepward.agent.protection.shared_state import SharedState
 from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.agents import AgentStanding
@@ -22,7 +22,7 @@ AGAIN = 1.0
 class Gate:
     """Lets calls of one Agent instance pass, or makes them wait inside their complete-by."""
 
-    def __init__(self, agent: Agent, *, now: Callable[[], float], observers: Observers, standing: Standing) -> None:
+    def __init__(self, agent: Agent, *, now: Callable[[], float], observers: Observers, standing: SharedState) -> None:
         self._agent = agent
         self._now = now
         self._observers = observers

@@ -14,14 +14,14 @@ UNIT = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class RateLimit:
     """At most ``calls`` calls per ``per_seconds``."""
 
     calls: int
     per_seconds: float
 
     @classmethod
-    def parse(cls, value: Any, what: str) -> Rate:
+    def parse(cls, value: Any, what: str) -> RateLimit:
         """The rate of ``(50, "1s")`` or ``"50/s"``; raises DeclarationError."""
         calls, per = _parts(value, what)
         if not isinstance(calls, int) or calls < 1:
@@ -35,7 +35,7 @@ class TokenBucket:
     Where several instances share the rate, each has an equal part of the bucket and of what refills it.
     """
 
-    def __init__(self, rate: Rate) -> None:
+    def __init__(self, rate: RateLimit) -> None:
         self._rate = rate
         self._parts = 1
         self._size = self._tokens = float(rate.calls)

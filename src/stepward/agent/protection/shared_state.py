@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Standing(Protocol):
+class SharedState(Protocol):
     """How all instances of an Agent stand; whoever hosts them keeps it, an Agent knows no store."""
 
     def opened(self, agent: str, seconds: float) -> None:
@@ -21,15 +21,15 @@ class Standing(Protocol):
         ...
 
 
-class Alone:
+class OwnState:
     """The standing of an Agent that has one instance and nobody to tell."""
 
     def opened(self, agent: str, seconds: float) -> None:
-        """See ``Standing.opened``."""
+        """See ``SharedState.opened``."""
 
     def closed(self, agent: str) -> None:
-        """See ``Standing.closed``."""
+        """See ``SharedState.closed``."""
 
     async def may_probe(self, agent: str, seconds: float) -> bool:
-        """See ``Standing.may_probe``."""
+        """See ``SharedState.may_probe``."""
         return True

@@ -70,25 +70,25 @@ def _tell(numbers: Sequence[int], found: Sequence[int], done: str) -> None:
 async def _list(client: Client, *, limit: int, as_json: bool) -> None:
     found = await client.dead_letters(limit)
     if as_json:
-        print_json([_fields(letter) for letter in found])
+        print_json([_fields(dead_letter) for dead_letter in found])
         return
     now = client.store.now()
-    print_table(COLUMNS, [_row(letter, now) for letter in found], "No dead letters.")
+    print_table(COLUMNS, [_row(dead_letter, now) for dead_letter in found], "No dead letters.")
     if len(found) == limit:
         click.echo(f"The newest {limit:,}; --limit shows more.")
 
 
-def _fields(letter: DeadLetter) -> dict[str, Any]:
+def _fields(dead_letter: DeadLetter) -> dict[str, Any]:
     """What is in a body need not be JSON: that may be why it is here."""
-    text = letter.body.decode(errors="backslashreplace")
-    return plain(structs.replace(letter, body=b"null")) | {"body": text}
+    text = dead_letter.body.decode(errors="backslashreplace")
+    return plain(structs.replace(dead_letter, body=b"null")) | {"body": text}
 
 
-def _row(letter: DeadLetter, now: float) -> list[Cell]:
+def _row(dead_letter: DeadLetter, now: float) -> list[Cell]:
     return [
-        Cell(str(letter.number)),
-        Cell(span(now - letter.buried_at), "dim"),
-        Cell(letter.queue, "cyan"),
-        Cell(str(letter.tries), "dim"),
-        Cell(letter.reason, "red"),
+        Cell(str(dead_letter.number)),
+        Cell(span(now - dead_letter.buried_at), "dim"),
+        Cell(dead_letter.queue, "cyan"),
+        Cell(str(dead_letter.tries), "dim"),
+        Cell(dead_letter.reason, "red"),
     ]

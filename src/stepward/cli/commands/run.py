@@ -12,7 +12,7 @@ from stepward.cli.input.operator_store import settings_for
 from stepward.cli.input.targets import app_or_store, load_app
 from stepward.cli.processes.group import MOST_PROCESSES, serve_group
 from stepward.cli.processes.logs import log_to_stderr
-from stepward.cli.processes.parent_link import Tether
+from stepward.cli.processes.parent_link import ParentLink
 from stepward.cli.processes.serving import EVERY_ACTOR, Actors, serve, serve_tethered
 from stepward.errors import DeclarationError, SettingsError, StepwardError
 from stepward.supervisor.report import PassReport
@@ -32,7 +32,7 @@ app_argument = click.argument("target", metavar="APP")
 def run(target: str, processes: int | None, child: tuple[int, int] | None) -> None:
     """Run every actor of APP, in this process or in N others."""
     if child is not None:
-        _run_tethered(target, Tether(*child))
+        _run_tethered(target, ParentLink(*child))
     elif processes is not None:
         serve_group(load_app(target), target, processes)
     else:
@@ -85,7 +85,7 @@ def supervisor(target: str | None, once: bool) -> None:
     click.echo(_told(asyncio.run(app.supervise_once())))
 
 
-def _run_tethered(target: str, tether: Tether) -> None:
+def _run_tethered(target: str, tether: ParentLink) -> None:
     """As a child of a group; what goes wrong is the group's to say, once for all."""
     try:
         serve_tethered(load_app(target), EVERY_ACTOR, tether)

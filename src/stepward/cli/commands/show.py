@@ -42,7 +42,7 @@ OF_ATTEMPTS = frozenset({"attempt", "earlier", "expired", "failure", "failures",
 OF_DOUBT = frozenset({"maybe_done"})
 """What it says as well where it names the steps in doubt."""
 
-Lines = list[tuple[str, Text | str]]
+ShownLines = list[tuple[str, Text | str]]
 """What the header says, each under its label."""
 
 
@@ -93,7 +93,7 @@ async def _signals(client: Client, record: Task) -> Counter[str]:
     return Counter(row.name for row in untaken if row.kind is InboxKind.SIGNAL)
 
 
-def _waiting(signals: Counter[str]) -> Lines:
+def _waiting(signals: Counter[str]) -> ShownLines:
     shown = ", ".join(f"{name} × {count:,}" for name, count in signals.most_common(MOST_NAMES))
     more = "" if len(signals) <= MOST_NAMES else f", and {len(signals) - MOST_NAMES} other names"
     return [("signals", f"came and not taken yet: {shown}{more}")] if signals else []
@@ -106,7 +106,7 @@ def _fields(record: Task, status: TaskStatus) -> dict[str, Any]:
     return fields | counts | more
 
 
-def _header(lines: Lines, status: TaskStatus, width: int) -> Panel:
+def _header(lines: ShownLines, status: TaskStatus, width: int) -> Panel:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(width=LABEL, no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
@@ -122,9 +122,9 @@ def _header(lines: Lines, status: TaskStatus, width: int) -> Panel:
     )
 
 
-def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> Lines:
+def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> ShownLines:
     state = state_cell(status.state)
-    lines: Lines = [
+    lines: ShownLines = [
         ("state", Text.assemble((state.text, state.style), f"  {_stage(status)}")),
         ("workflow", f"{status.workflow}@{status.version}"),
         ("arguments", _shown(record.input)),
@@ -147,8 +147,8 @@ def _stage(status: TaskStatus) -> str:
     return clean(f"{done} done{run}{waits}")
 
 
-def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> Lines:
-    lines: Lines = [("locked by", status.locked_by or "nobody")]
+def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> ShownLines:
+    lines: ShownLines = [("locked by", status.locked_by or "nobody")]
     if status.complete_by is not None:
         lines.append(("complete by", full(status.complete_by, now)))
     if status.deadline is not None:
@@ -179,8 +179,8 @@ def _failures(status: TaskStatus, attempts: int) -> str:
     return f"{status.failure_count}: {', '.join(parts)}"
 
 
-def _outcome(record: Task, status: TaskStatus) -> Lines:
-    result: Lines = [] if record.output is None else [("result", _shown(record.output))]
+def _outcome(record: Task, status: TaskStatus) -> ShownLines:
+    result: ShownLines = [] if record.output is None else [("result", _shown(record.output))]
     if status.error is None:
         return result
     known = dict(status.error)

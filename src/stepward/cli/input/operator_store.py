@@ -18,7 +18,7 @@ from stepward.client import Client
 from stepward.settings import Settings
 from stepward.store.opening import identify
 
-Work = Callable[..., Coroutine[Any, Any, None]]
+StoreWork = Callable[..., Coroutine[Any, Any, None]]
 
 store_option = click.option(
     "--store", metavar="URL", help="The state store; else STEPWARD_STORE or the settings files say it."
@@ -26,7 +26,7 @@ store_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, instants in RFC 3339 UTC.")
 
 
-def with_client(work: Work) -> Callable[..., None]:
+def with_client(work: StoreWork) -> Callable[..., None]:
     """Make a command of a coroutine that is given a client on the store in question first."""
 
     @store_option
@@ -37,7 +37,7 @@ def with_client(work: Work) -> Callable[..., None]:
     return command
 
 
-def run_with_client(store: str | None, work: Work, *args: Any, **options: Any) -> None:
+def run_with_client(store: str | None, work: StoreWork, *args: Any, **options: Any) -> None:
     """Run a coroutine that is given a client on that store first."""
 
     async def run() -> None:

@@ -19,7 +19,7 @@ class Child:
 
     def __init__(self, process: Process, line: asyncio.StreamReader, tether: asyncio.StreamWriter) -> None:
         self._process = process
-        self._tether = tether
+        self._parent_link = tether
         self._reading = asyncio.create_task(self._read(line))
         self._ready = asyncio.Event()
         self.pid = process.pid
@@ -58,7 +58,7 @@ class Child:
 
     def cut(self) -> None:
         """Have it drain and end."""
-        self._tether.close()
+        self._parent_link.close()
 
     def kill(self) -> None:
         """End it at once."""

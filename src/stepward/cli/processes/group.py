@@ -13,8 +13,8 @@ from stepward.app import App
 from stepward.cli.failures import DONE, FAILED, Silent, complain
 from stepward.cli.processes.child import Child
 from stepward.cli.processes.serving import EVERY_ACTOR, header, patience, say, say_draining
-from stepward.cli.processes.signals import SIGNALLED, Signals
-from stepward.cli.processes.slots import End, Place
+from stepward.cli.processes.signals import SIGNALLED, ProcessSignals
+from stepward.cli.processes.slots import Slot, SlotEnd
 from stepward.clock import Clock
 
 MOST_PROCESSES = 64
@@ -26,20 +26,20 @@ def serve_group(app: App, target: str, count: int) -> None:
 
 
 async def _serve(app: App, target: str, count: int) -> None:
-    group = Group(target, count, patience(app.settings), app.environment.clock)
-    Signals(told=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
+    group = ProcessGroup(target, count, patience(app.settings), app.environment.clock)
+    ProcessSignals(told=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
     header(app, EVERY_ACTOR, {"processes": str(count)})
     await group.run()
 
 
-class Group:
+class ProcessGroup:
     """The processes of one application; ``grace`` is how many seconds those told to end may take."""
 
     def __init__(self, target: str, count: int, grace: float, clock: Clock) -> None:
         self._target = target
         self._grace = grace
         self._clock = clock
-        self._places = [Place(number) for number in range(1, count + 1)]
+        self._places = [Slot(number) for number in range(1, count + 1)]
         self._may_follow = asyncio.Event()
         """Set when the first is at work, which has brought the store to its schema, or when nobody is to begin."""
         self._over = asyncio.Event()
@@ -68,7 +68,7 @@ class Group:
             if place.child is not None:
                 place.child.kill()
 
-    async def _keep(self, place: Place) -> None:
+    async def _keep(self, place: Slot) -> None:
         if place.number > 1:
             await self._may_follow.wait()
         while not self._over.is_set():
@@ -84,23 +84,23 @@ class Group:
                 async with asyncio.timeout(pause):
                     await self._over.wait()
 
-    async def _live(self, place: Place) -> End:
+    async def _live(self, place: Slot) -> SlotEnd:
         """One life of a process."""
         try:
             place.child = child = await Child.begin(place.number, self._target)
         except OSError as error:
-            return End(FAILED, complaint=f"expected room for one more process, found {error.strerror}; make room")
+            return SlotEnd(FAILED, complaint=f"expected room for one more process, found {error.strerror}; make room")
         if self._over.is_set():
             child.cut()
         if not await child.is_at_work():
-            return End(await child.ended(), complaint=child.complaint)
+            return SlotEnd(await child.ended(), complaint=child.complaint)
         began_at = self._clock.boot()
         self._began(place)
         code = await child.ended()
         place.at_work = False
-        return End(code, worked=self._clock.boot() - began_at, complaint=child.complaint)
+        return SlotEnd(code, worked=self._clock.boot() - began_at, complaint=child.complaint)
 
-    def _began(self, place: Place) -> None:
+    def _began(self, place: Slot) -> None:
         place.began()
         self._may_follow.set()
         say(f"{place.name} is at work.")
@@ -108,7 +108,7 @@ class Group:
             self._told_ready = True
             say("Ready; SIGTERM or ^C drains.")
 
-    def _died(self, place: Place, end: End, pause: float) -> None:
+    def _died(self, place: Slot, end: SlotEnd, pause: float) -> None:
         if all(each.is_hopeless for each in self._places if each.is_taken):
             self._code = end.code if end.code > 0 else SIGNALLED - end.code
             complain(end.complaint or f"{place.name}: expected it to start, found that it {end.how}; look at its log")
@@ -118,7 +118,7 @@ class Group:
         else:
             say(f"{place.name} {end.how}{end.why}; another begins in {durations.text(pause)}.")
 
-    def _drained(self, place: Place, end: End) -> None:
+    def _drained(self, place: Slot, end: SlotEnd) -> None:
         if end.code != DONE and self._code == DONE:
             self._code = FAILED
         if end.code != DONE:

@@ -15,7 +15,7 @@ LONGEST = 4_000
 OVERDUE = 1
 
 
-class Tether:
+class ParentLink:
     """Tells the group that this process is at work, or why it cannot be, and hears from it one thing: the end.
 
     The line ends with the group's process, however that dies, so that no child outlives it for long.

@@ -19,8 +19,8 @@ from stepward.cli.output.screen import screen
 from stepward.cli.output.text_width import clean, cut
 from stepward.cli.processes.exit import bound_end, bounded_stop, last_words
 from stepward.cli.processes.logs import log_to_stderr
-from stepward.cli.processes.parent_link import Tether
-from stepward.cli.processes.signals import Signals
+from stepward.cli.processes.parent_link import ParentLink
+from stepward.cli.processes.signals import ProcessSignals
 from stepward.host import tune_process
 from stepward.interrupts import pass_interrupt, write_at_once
 from stepward.running import Running
@@ -49,7 +49,7 @@ def serve(app: App, actors: Actors) -> None:
     _run(_serve(app, actors))
 
 
-def serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
+def serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
     """The same as a child of a group, which says on stdout what becomes of this process."""
     log_to_stderr(app.settings.log_level, process=tether.number)
     tune_process()
@@ -117,7 +117,7 @@ def say_draining(settings: Settings) -> None:
 
 
 async def _serve(app: App, actors: Actors) -> None:
-    signals = Signals(told=lambda: say_draining(app.settings))
+    signals = ProcessSignals(told=lambda: say_draining(app.settings))
     with bounded_stop(patience(app.settings)) as ends:
         async with app.running(**actors._asdict()) as running:
             header(app, actors, {})
@@ -126,8 +126,8 @@ async def _serve(app: App, actors: Actors) -> None:
     say(last_words())
 
 
-async def _serve_tethered(app: App, actors: Actors, tether: Tether) -> None:
-    signals = Signals()
+async def _serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
+    signals = ProcessSignals()
     loop = asyncio.get_running_loop()
 
     def cut_off() -> None:

@@ -17,7 +17,7 @@ NOTES = 64
 """Signals that are read at once."""
 
 
-class Signals:
+class ProcessSignals:
     """Hears SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain.
 
     ``told`` is called at the first one, from a signal handler or a thread, though the loop may hang; ``begun`` in the

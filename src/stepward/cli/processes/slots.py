@@ -17,7 +17,7 @@ STARTS = 3
 """Failed starts in a row that are enough, if all the others fail as well."""
 
 
-class End(NamedTuple):
+class SlotEnd(NamedTuple):
     """How a process ended, after how many seconds at work (None: never), and what it said of that."""
 
     code: int
@@ -46,7 +46,7 @@ class End(NamedTuple):
         return self.code == WRONG and self.worked is None
 
 
-class Place:
+class Slot:
     """A place for one process at a time."""
 
     def __init__(self, number: int) -> None:
@@ -80,7 +80,7 @@ class Place:
         self.at_work = True
         self.failed_starts = 0
 
-    def pause_after(self, end: End) -> float:
+    def pause_after(self, end: SlotEnd) -> float:
         """Its process has ended; the seconds until the next one."""
         is_steady = end.worked is not None and end.worked >= STEADY_SECONDS
         self._deaths = 1 if is_steady else self._deaths + 1

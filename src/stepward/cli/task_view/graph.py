@@ -30,7 +30,7 @@ Lanes = list[str | None]
 """The stage to which each lane leads; None where there is no lane any more."""
 
 
-class Line(NamedTuple):
+class GraphLine(NamedTuple):
     """A line of the drawing; the sign of its stage stands between ``before`` and ``after``."""
 
     before: str
@@ -38,20 +38,20 @@ class Line(NamedTuple):
     after: str = ""
 
 
-def drawn(waits_for: Mapping[str, Sequence[str]]) -> list[Line] | None:
+def drawn(waits_for: Mapping[str, Sequence[str]]) -> list[GraphLine] | None:
     """The drawing of stages in the order of their plan; None where it would be too wide."""
     followers = _followers(waits_for)
     lanes: Lanes = []
-    lines: list[Line] = []
+    lines: list[GraphLine] = []
     ended: int | None = None
     for stage in waits_for:
         place = _enter(lanes, stage, ended)
-        lines.append(Line(_bars(lanes[:place]), stage, _bars(lanes[place + 1 :], first=False)))
+        lines.append(GraphLine(_bars(lanes[:place]), stage, _bars(lanes[place + 1 :], first=False)))
         before, joined = list(lanes), _leave(lanes, place, followers[stage])
         if max(len(before), len(lanes)) > MOST_LANES:
             return None
         if joined != {place}:
-            lines.append(Line(_joint(before, lanes, joined), None))
+            lines.append(GraphLine(_joint(before, lanes, joined), None))
         ended = None if followers[stage] else place
         while lanes and lanes[-1] is None:
             lanes.pop()

@@ -17,20 +17,20 @@ from stepward.model.records import Step, Task
 INDENT = 2
 GAP = 3
 
-Advice = list[tuple[str, str]]
+NextActions = list[tuple[str, str]]
 """Commands, each with what it does."""
 
 
-async def advise(client: Client, record: Task, status: TaskStatus) -> Advice:
+async def advise(client: Client, record: Task, status: TaskStatus) -> NextActions:
     """What can be done next about a task that needs somebody to do something: only what the store would carry out."""
     steps = await client.store.steps(record.id)
-    found: Advice = []
+    found: NextActions = []
     for choice in choices(record, status, steps):
         found += await _working(client, record, steps, choice)
     return found
 
 
-def print_advice(console: Console, advice: Advice) -> None:
+def print_advice(console: Console, advice: NextActions) -> None:
     """Print what can be done next, if there is anything."""
     if not advice:
         return
@@ -45,10 +45,10 @@ def print_advice(console: Console, advice: Advice) -> None:
             _print_below(console, command, meaning)
 
 
-async def _working(client: Client, record: Task, steps: Sequence[Step], choice: Choice) -> Advice:
+async def _working(client: Client, record: Task, steps: Sequence[Step], choice: Choice) -> NextActions:
     """The choice as it is if that works, else with each of the words that make it work."""
     for among in variants(record, choice, client.store.now()):
-        found: Advice = []
+        found: NextActions = []
         for one in among:
             if one.directive is None or await would_work(client.store, record, steps, one.directive):
                 found.append((command_line(*one.words), one.meaning))

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.client.queues.seen import Seen
+from stepward.client.queues.seen import EventsSeen
 from stepward.errors import InvalidPayload, TransportError
 from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.transport.queues.queues import AppQueues, Stored
@@ -58,7 +58,7 @@ class StatusEvents:
         self._ready: deque[tuple[int, StatusEvent]] = deque()
         self._dealt_with: list[int] = []
         self._doubles: list[int] = []
-        self._seen = Seen()
+        self._seen = EventsSeen()
         self._after = after
 
     def __aiter__(self) -> StatusEvents:

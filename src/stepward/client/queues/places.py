@@ -6,7 +6,7 @@ from typing import Protocol
 
 from stepward.clock import Environment
 from stepward.events import Hints, Observers
-from stepward.store.change_watcher import Watcher
+from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
 from stepward.transport.broker.dead_letters import burying
@@ -16,7 +16,7 @@ from stepward.transport.queues.queues import AppQueues, StoreQueues
 POLL = 1.0
 
 
-class Place(Protocol):
+class QueuePlace(Protocol):
     """The queues of one application, and what is needed to reach them."""
 
     @property
@@ -37,7 +37,7 @@ class Place(Protocol):
         ...
 
 
-def place_of(address: str | Store, app: str, environment: Environment) -> Place:
+def place_of(address: str | Store, app: str, environment: Environment) -> QueuePlace:
     """The place at that address, or in that store. Raises SettingsError."""
     if isinstance(address, str) and is_broker(address):
         return BrokerPlace(address, app, environment)
@@ -59,7 +59,7 @@ def queues_beside(store: Store, transport: str | None, app: str, environment: En
 
 
 class StorePlace:
-    """See ``Place``; a store that was open already stays so."""
+    """See ``QueuePlace``; a store that was open already stays so."""
 
     def __init__(self, address: str | Store, app: str, environment: Environment) -> None:
         self._owns_store = isinstance(address, str)
@@ -69,20 +69,20 @@ class StorePlace:
         self.queues = StoreQueues(self._store.messages, poll=POLL)
         hints = Hints()
         hints.listen(self.queues.wake)
-        self._watcher = Watcher(self._store, hints)
+        self._watcher = ChangeWatcher(self._store, hints)
 
     def now(self) -> float:
-        """See ``Place.now``."""
+        """See ``QueuePlace.now``."""
         return self._store.now()
 
     async def open(self) -> None:
-        """See ``Place.open``."""
+        """See ``QueuePlace.open``."""
         if self._owns_store:
             await self._store.open()
         self._watcher.start()
 
     async def close(self) -> None:
-        """See ``Place.close``."""
+        """See ``QueuePlace.close``."""
         await self._watcher.stop()
         await self.queues.close()
         if self._owns_store:
@@ -90,7 +90,7 @@ class StorePlace:
 
 
 class BrokerPlace:
-    """See ``Place``; who knows the broker alone dates by the clock of its host."""
+    """See ``QueuePlace``; who knows the broker alone dates by the clock of its host."""
 
     def __init__(self, address: str, app: str, environment: Environment) -> None:
         self.now = environment.clock.wall
@@ -99,7 +99,7 @@ class BrokerPlace:
         )
 
     async def open(self) -> None:
-        """See ``Place.open``."""
+        """See ``QueuePlace.open``."""
         try:
             await self.queues.open()
         except BaseException:
@@ -107,5 +107,5 @@ class BrokerPlace:
             raise
 
     async def close(self) -> None:
-        """See ``Place.close``."""
+        """See ``QueuePlace.close``."""
         await self.queues.close()

@@ -10,7 +10,7 @@ WIDEST_GAP = 1_000
 
 
 @dataclass(slots=True)
-class Run:
+class RunSeen:
     """The sequences of one task that were given: from the first to the last, but for the gaps."""
 
     first: int
@@ -35,17 +35,17 @@ class Run:
         return True
 
 
-class Seen:
+class EventsSeen:
     """By task; of very many those that told nothing for longest are forgotten."""
 
     def __init__(self) -> None:
-        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._runs: OrderedDict[str, RunSeen] = OrderedDict()
 
     def is_new(self, task: str, sequence: int) -> bool:
         """Whether this event of a task was not given before; it is now."""
         run = self._runs.get(task)
         if run is None:
-            self._runs[task] = Run(sequence, sequence)
+            self._runs[task] = RunSeen(sequence, sequence)
             if len(self._runs) > TASKS_KEPT:
                 self._runs.popitem(last=False)
             return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from stepward.client.submitting.preparation import Known
+from stepward.client.submitting.preparation import KnownWorkflow
 from stepward.model.plan import Plans
 from stepward.model.records import Task
-from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, Wait
+from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, WaitForHook
 from stepward.store.rules.verdicts import check_same
 
 REMEMBERED = 1000
@@ -17,7 +17,7 @@ REMEMBERED = 1000
 class Prepared(NamedTuple):
     """A submission that was checked, and not written yet."""
 
-    known: Known
+    known: KnownWorkflow
     tasks: Sequence[Task]
     plans: Plans
 
@@ -36,7 +36,7 @@ class Prepared(NamedTuple):
         """The same on an application's own connection, where TaskConflict leaves nothing."""
         return await borrowed.submit(self._slices(rows), self.plans)
 
-    def submit_blocking(self, borrowed: Borrowed, rows: int, wait: Wait) -> list[Submitted]:
+    def submit_blocking(self, borrowed: Borrowed, rows: int, wait: WaitForHook) -> list[Submitted]:
         """The same in the thread that calls."""
         return borrowed.submit_blocking(self._slices(rows), self.plans, wait)
 

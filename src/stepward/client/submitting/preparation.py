@@ -17,7 +17,7 @@ from stepward.store.contract import ClientStore
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
-Known = Workflow[Any, Any] | WorkflowRecord
+KnownWorkflow = Workflow[Any, Any] | WorkflowRecord
 """A workflow by its code, or by what a Scheduler registered of it."""
 
 
@@ -51,7 +51,7 @@ class Preparation:
         """The plans of the workflows that were meant so far."""
         return self._plans
 
-    async def known(self, workflow: Workflow[Any, Any] | str) -> Known:
+    async def known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
         """The workflow that is meant. Raises UnknownWorkflow."""
         known = await self._known(workflow)
         plan, key = _plan_of(known), (known.name, known.version)
@@ -69,7 +69,7 @@ class Preparation:
         found = [record for record in await self._store.workflow(name) if record.version == version]
         return _plan_of(found[0]) if found else None
 
-    async def _known(self, workflow: Workflow[Any, Any] | str) -> Known:
+    async def _known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
         name = validation.workflow_name(workflow)
         declared = self._registry.newest(name)
         if declared is not None:
@@ -80,7 +80,7 @@ class Preparation:
             raise validation.unknown(name, [*stored, *(name for name, _ in self._registry.workflows)])
         return workflow if isinstance(workflow, Workflow) else records[0]
 
-    def task(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
+    def task(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
         """The record of one submission. Raises what does not fit as Refused."""
         now = self._store.now()
         uid = self._environment.new_uid()
@@ -101,7 +101,11 @@ class Preparation:
         )
 
     def tasks(
-        self, known: Known, arguments: Sequence[Sequence[Any]], ids: Sequence[validation.Id] | None, face: Options
+        self,
+        known: KnownWorkflow,
+        arguments: Sequence[Sequence[Any]],
+        ids: Sequence[validation.Id] | None,
+        face: Options,
     ) -> list[Task]:
         """A record for each tuple of arguments, alike in all else."""
         now = self._store.now()
@@ -126,7 +130,7 @@ class Preparation:
             made.append(task)
         return made
 
-    def _pack(self, known: Known, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    def _pack(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
         if isinstance(known, Workflow):
             return validation.by_declaration(known, args, kwargs, self._limit)
         from stepward.client.submitting.registered_schemas import by_schema  # noqa: PLC0415  slow to import, and few need it
@@ -134,7 +138,7 @@ class Preparation:
         return by_schema(known, args, kwargs, self._limit)
 
 
-def _plan_of(known: Known) -> Plan | None:
+def _plan_of(known: KnownWorkflow) -> Plan | None:
     if isinstance(known, Workflow):
         return known.plan
     return None if known.plan is None else from_json(known.plan)

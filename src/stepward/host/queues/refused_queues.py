@@ -29,14 +29,14 @@ MOST_ALERTS = 1_000
 REPLIES = reply_queue("")
 
 
-class Details(Struct, frozen=True, omit_defaults=True):
+class RefusalDetails(Struct, frozen=True, omit_defaults=True):
     """What an alert is about; ``instance`` where the queue is refused to that process alone."""
 
     queue: str
     instance: str | None = None
 
 
-class QueueWarnings:
+class RefusedQueueAlerts:
     """Writes into the store what the transport reports of queues; ``sender`` names an instance of this process."""
 
     def __init__(self, parts: Parts, sender: Callable[[], str]) -> None:
@@ -136,8 +136,8 @@ def refused_alert(broker: str, queue: str, reason: str, details: bytes) -> Alert
 
 
 def _details(queue: str, instance: str | None = None) -> bytes:
-    return msgspec.json.encode(Details(queue, instance))
+    return msgspec.json.encode(RefusalDetails(queue, instance))
 
 
-def _about(alert: Alert) -> Details:
-    return msgspec.json.decode(alert.details, type=Details)
+def _about(alert: Alert) -> RefusalDetails:
+    return msgspec.json.decode(alert.details, type=RefusalDetails)

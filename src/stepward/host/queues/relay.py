@@ -14,11 +14,11 @@ from zlib import crc32
 from stepward.errors import QueueRefused, StoreError, StoreUnusable, TransportError
 from stepward.host.parts import Parts, Roles
 from stepward.host.queues.carrier import Carrier, Outlet
-from stepward.host.queues.returned_messages import Returned
+from stepward.host.queues.returned_messages import ReturnedMessages
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal
 from stepward.model.records import Instance, Role
-from stepward.transport.broker.dead_letters import bury_sealed, letters_queue
+from stepward.transport.broker.dead_letters import bury_sealed, dead_letters_queue
 from stepward.transport.queues.over_broker import RESPONSES, BrokerQueues
 
 MOST_QUEUES = 1000
@@ -31,7 +31,7 @@ GATHER_SECONDS = 0.005
 REST_SECONDS = 0.02
 """After a look that found nothing: hints tell of every change of the store."""
 FINISH_SECONDS = 2.0
-LETTERS, LETTERS_LEASE, PAUSE = 100, 15.0, 1.0
+LETTERS, DEAD_LETTERS_LEASE, PAUSE = 100, 15.0, 1.0
 REFUSED_SECONDS = 2.0
 """Before a queue that the broker refuses is tried again: others have its place among those that are carried."""
 REQUESTS = request_queue("")
@@ -42,7 +42,7 @@ Way = Callable[[Carrier], Awaitable[int]]
 """How a queue is carried; it gives how much went."""
 
 
-class Relay:
+class EventRelay:
     """Carries what stands in the store and belongs to the broker; ``instance`` is this process's Scheduler."""
 
     def __init__(self, parts: Parts, queues: BrokerQueues, seal: Seal, instance: Callable[[], str | None]) -> None:
@@ -50,9 +50,9 @@ class Relay:
         self._messages = parts.store.messages
         self._queues = queues
         self._store = seal.store
-        self._returned = Returned(parts.transport, parts.app, seal)
+        self._returned = ReturnedMessages(parts.transport, parts.app, seal)
         self._instance = instance
-        self._letters = letters_queue(parts.app)
+        self._dead_letters = dead_letters_queue(parts.app)
         self._instances: Sequence[Instance] = ()
         self._looked_at = float("-inf")
         self._posted_at = float("-inf")
@@ -103,15 +103,15 @@ class Relay:
                 if isinstance(error.__cause__, StoreUnusable):
                     raise error.__cause__ from None
                 if not is_away:
-                    self._parts.observers.tell("events.unavailable", queue=self._letters, error=str(error))
+                    self._parts.observers.tell("events.unavailable", queue=self._dead_letters, error=str(error))
                 is_away = True
                 await asyncio.sleep(PAUSE)
 
     async def _bury(self) -> None:
-        found = await self._queues.take(self._letters, LETTERS, LETTERS_LEASE)
+        found = await self._queues.take(self._dead_letters, LETTERS, DEAD_LETTERS_LEASE)
         for stored in found:
-            await bury_sealed(self._messages, stored.body, self._letters)
-        await self._queues.settle(self._letters, [stored.token for stored in found])
+            await bury_sealed(self._messages, stored.body, self._dead_letters)
+        await self._queues.settle(self._dead_letters, [stored.token for stored in found])
 
     def _wake(self) -> None:
         self._told.set()
@@ -204,11 +204,11 @@ class Relay:
             await asyncio.wait(list(self._carried.values()))
 
 
-def relay_of(parts: Parts, roles: Roles, instance: Callable[[], str | None]) -> Relay | None:
+def relay_of(parts: Parts, roles: Roles, instance: Callable[[], str | None]) -> EventRelay | None:
     """The relay of a process that runs a Scheduler, if the applications' queues are a broker's."""
     if parts.brokered is None or parts.seal is None or not roles.scheduler:
         return None
-    return Relay(parts, parts.brokered, parts.seal, instance)
+    return EventRelay(parts, parts.brokered, parts.seal, instance)
 
 
 def carrier_of(queue: str, instances: Sequence[Instance], now: float, lease: float) -> str | None:

@@ -17,23 +17,23 @@ from stepward.model.records import Instance, Role
 MOST_HEARD = 1_000
 """Processes that are heard between two looks at the store."""
 
-Place = tuple[str, ...]
+RemoteInstance = tuple[str, ...]
 """A source, and the Agent that it serves."""
 
 
-class Announced:
+class RemoteAgents:
     """Keeps an instance in the store for each process that announces an Agent over the broker."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._ours = f"/stepward/{parts.app}/"
         self._agents = {agent.name for agent in parts.agents}
-        self._heard: dict[Place, AgentHealth] = {}
+        self._heard: dict[RemoteInstance, AgentHealth] = {}
         self._stirred = asyncio.Event()
 
     async def keep(self) -> None:
         """Listen until cancelled."""
-        stop_listening = self._parts.transport.on_announced(self._hear)
+        stop_listening = self._parts.transport.on_announcement(self._hear)
         try:
             while True:
                 await self._stirred.wait()
@@ -55,7 +55,7 @@ class Announced:
         self._heard[source, health.agent] = health
         self._stirred.set()
 
-    async def _note(self, heard: Mapping[Place, AgentHealth]) -> None:
+    async def _note(self, heard: Mapping[RemoteInstance, AgentHealth]) -> None:
         known = await self._known()
         reports = {known[place].id: Report(health=[health]) for place, health in heard.items() if place in known}
         alive = await self._parts.store.renew(list(reports), self._parts.settings.lease, reports) if reports else set()
@@ -71,7 +71,7 @@ class Announced:
             # A process hears nothing of its own changes.
             self._parts.hints.hint()
 
-    async def _known(self) -> dict[Place, Instance]:
+    async def _known(self) -> dict[RemoteInstance, Instance]:
         """The first living instance of each."""
         agents = [each for each in await self._parts.store.instances() if each.alive and each.role is Role.AGENT]
         return {(each.host, *each.serves): each for each in sorted(agents, key=lambda each: each.id, reverse=True)}

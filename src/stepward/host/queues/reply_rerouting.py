@@ -15,7 +15,7 @@ from stepward.model.records import Role
 MOST_ADOPTED = 10
 
 
-class Adoption:
+class ReplyRerouting:
     """Moves the replies to Schedulers that are over to the one of this process; ``heir`` gives its instance."""
 
     def __init__(self, parts: Parts, heir: Callable[[], str | None]) -> None:

@@ -8,7 +8,7 @@ from stepward.transport.contract import Transport
 from stepward.transport.wire.wire import Wire, join
 
 
-class Returned:
+class ReturnedMessages:
     """Takes what is carried to the Agents' queues of the application ``app``, whose store has that ``seal``."""
 
     def __init__(self, transport: Transport, app: str, seal: Seal) -> None:

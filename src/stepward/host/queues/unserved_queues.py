@@ -27,7 +27,7 @@ MOST_ALERTS = 1_000
 SHARE = "unserved queues"
 
 
-class QueueWatch:
+class UnservedQueues:
     """Looks now and then; ``instance`` is this process's Scheduler, ``carried`` the response queues it knows of."""
 
     def __init__(self, parts: Parts, instance: Callable[[], str | None], carried: Collection[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from stepward.agent.calls import Calls
 from stepward.model.messages.requests import Request
 from stepward.scheduler.dispatch.local_steps import LocalSteps
-from stepward.submission.accept_calls import Calls as AcceptCalls
+from stepward.submission.accept_calls import AcceptCalls
 from stepward.workflow.event_loop.loop import WorkflowLoop
 
 DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd_bundle", "debugpy")

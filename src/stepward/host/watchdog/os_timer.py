@@ -15,7 +15,7 @@ YIELD_SECONDS = 0.01
 """How long the lock is let go at each alarm."""
 
 
-class Alarm:
+class OsTimer:
     """Rings ``after`` seconds from the last ``put_off`` and ``every`` so many then; in the main thread, where the
     application has no alarm of its own."""
 

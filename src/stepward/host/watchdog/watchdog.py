@@ -18,7 +18,7 @@ from stepward.clock import Clock
 from stepward.durations import text
 from stepward.events import Observers
 from stepward.host.watchdog.blame import Blamed, blame, is_debugged
-from stepward.host.watchdog.os_timer import Alarm, interrupted
+from stepward.host.watchdog.os_timer import OsTimer, interrupted
 from stepward.interrupts import end_at_once
 
 PATIENCE = 1.0
@@ -30,9 +30,9 @@ COUNT_SECONDS = 7.0
 """How long counting may take: a busy file is waited for."""
 ENDED = 1
 
-Count = Callable[[Blamed], Awaitable[int | None]]
+CountHang = Callable[[Blamed], Awaitable[int | None]]
 """Counts a hang on its task, on an event loop of its own; how often it has hung."""
-End = Callable[[int, str], object]
+EndProcess = Callable[[int, str], object]
 
 
 class Watchdog:
@@ -48,10 +48,10 @@ class Watchdog:
         *,
         lease: float,
         limit: float | None,
-        count: Count,
+        count: CountHang,
         break_off: Callable[[], bool],
         leave: Callable[[], Awaitable[None]],
-        end: End = end_at_once,
+        end: EndProcess = end_at_once,
     ) -> None:
         self._clock = clock
         self._observers = observers
@@ -72,7 +72,7 @@ class Watchdog:
         self._said = ""
         self._hangs: int | None = None
         """The number that the hang got on its task; None while it is not counted."""
-        self._alarm = Alarm(PATIENCE, EVERY)
+        self._alarm = OsTimer(PATIENCE, EVERY)
 
     def start(self) -> None:
         """Watch the running loop, unless it is watched already."""

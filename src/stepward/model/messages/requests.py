@@ -73,7 +73,7 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     """That of the request."""
 
 
-class Recorded(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
+class RecordedReply(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
     """A reply as its task's owner reads it in the inbox."""
 
     recorded_at: float | None = None

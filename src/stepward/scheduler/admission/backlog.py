@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 
-Place = tuple[str, int, str]
+BacklogKey = tuple[str, int, str]
 """Who holds a place, or waits for one: task, run and key of a step."""
 Key = str | None
 """What tasks are kept fair between; None is a key like any other."""
@@ -17,9 +17,9 @@ class Backlog:
     __slots__ = ("_rings", "lines")
 
     def __init__(self) -> None:
-        self._rings: dict[int, OrderedDict[Key, OrderedDict[Place, None]]] = {}
+        self._rings: dict[int, OrderedDict[Key, OrderedDict[BacklogKey, None]]] = {}
         """By priority the keys that wait, whose turn is next first; each with its steps, first come first."""
-        self.lines: dict[Place, tuple[int, Key]] = {}
+        self.lines: dict[BacklogKey, tuple[int, Key]] = {}
         """Who waits, at which priority and under which key."""
 
     def __len__(self) -> int:
@@ -35,7 +35,7 @@ class Backlog:
         """The lowest priority that waits."""
         return min(self._rings, default=None)
 
-    def push(self, place: Place, priority: int, key: Key) -> None:
+    def push(self, place: BacklogKey, priority: int, key: Key) -> None:
         """Let a step wait; one that waits already keeps its place."""
         if place in self.lines:
             return
@@ -48,12 +48,12 @@ class Backlog:
             line = ring[key] = OrderedDict()
         line[place] = None
 
-    def first(self) -> Place:
+    def first(self) -> BacklogKey:
         """Who is next; there is somebody."""
         ring = self._rings[max(self._rings)]
         return next(iter(next(iter(ring.values()))))
 
-    def pop(self) -> Place:
+    def pop(self) -> BacklogKey:
         """Take who is next, there is somebody; the turn passes to the next key."""
         place = self.first()
         priority, key = self.lines[place]
@@ -61,7 +61,7 @@ class Backlog:
         self.discard(place)
         return place
 
-    def discard(self, place: Place) -> None:
+    def discard(self, place: BacklogKey) -> None:
         """The step waits no more, if it did."""
         priority, key = self.lines.pop(place, (None, None))
         if priority is None:
@@ -77,7 +77,7 @@ class Backlog:
         """How many steps of each key wait at that priority."""
         return Counter({key: len(line) for key, line in self._rings.get(priority, {}).items()})
 
-    def last_come(self, priority: int, key: Key) -> Iterator[Place]:
+    def last_come(self, priority: int, key: Key) -> Iterator[BacklogKey]:
         """The steps of a key that wait at that priority, who came last first; nobody may come or go meanwhile."""
         ring = self._rings.get(priority)
         return iter(()) if ring is None or key not in ring else reversed(ring[key])

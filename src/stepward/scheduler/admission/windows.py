@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from stepward.model.records import Step
 from stepward.model.states import StepKind
-from stepward.scheduler.admission.backlog import Backlog, Key, Place
+from stepward.scheduler.admission.backlog import Backlog, BacklogKey, Key
 from stepward.scheduler.admission.fair_share import Room
 
 LOCAL, TRANSACTIONS = "(local)", "(transactions)"
@@ -28,7 +28,7 @@ class Window:
         """What is ours of the Agent's room, and how far the window has opened to that."""
         self.is_barred = room.is_barred
         self._was_open = self.capacity > 0
-        self.taken: set[Place] = set()
+        self.taken: set[BacklogKey] = set()
         self.backlog = Backlog()
         self.starved_since: float | None = None
         self.told = False
@@ -45,7 +45,7 @@ class Window:
         """Open by one step."""
         self.capacity = min(self.share, 2 * self.capacity)
 
-    def free(self, place: Place) -> None:
+    def free(self, place: BacklogKey) -> None:
         """The place is nobody's; while the window opens, each that comes back lets one more out.
 
         Behind an open breaker none goes before word of what this one found out: its time would pass in the queue.
@@ -65,7 +65,7 @@ class Window:
         return highest is None or highest < priority
 
 
-class Desk:
+class Windows:
     """The windows of all Agents that this Scheduler asks; freeing a place twice is harmless."""
 
     def __init__(self, rooms: Mapping[str, Room]) -> None:
@@ -114,7 +114,7 @@ class Desk:
         """Put a step into its Agent's backlog: highest priority first, then fairness keys in turn, then first come."""
         self._window_of(step).backlog.push((step.task, step.run, step.key), priority, key)
 
-    def ready(self) -> Iterator[Place]:
+    def ready(self) -> Iterator[BacklogKey]:
         """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be."""
         for window in self._windows.values():
             while window.backlog and len(window.taken) < window.capacity:
@@ -135,12 +135,12 @@ class Desk:
         """How many steps of each fairness key wait for room at that priority."""
         return sum((window.backlog.crowd(priority) for window in self._windows.values()), Counter())
 
-    def last_come(self, priority: int, key: Key) -> Iterator[Place]:
+    def last_come(self, priority: int, key: Key) -> Iterator[BacklogKey]:
         """The steps of a key that wait at that priority, of each Agent who came last first."""
         for window in self._windows.values():
             yield from window.backlog.last_come(priority, key)
 
-    def starved(self, now: float) -> Iterator[tuple[str, Place]]:
+    def starved(self, now: float) -> Iterator[tuple[str, BacklogKey]]:
         """Agents that have had no room at all for long while steps wait for them, each told once, with one of these."""
         for agent, window in self._windows.items():
             if window.capacity > 0 or window.is_barred or not window.backlog:

@@ -12,10 +12,10 @@ from stepward.model.messages.requests import Request, reply_queue, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.dispatch.local_steps import LocalSteps
-from stepward.scheduler.dispatch.publisher import Departures, Fate
+from stepward.scheduler.dispatch.publisher import Fate, Publisher
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_task import Resident, StepId
-from stepward.scheduler.tasks.timers import Agenda
+from stepward.scheduler.tasks.active_task import ActiveTask, StepId
+from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.transport.contract import Transport
 
 BESIDE = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
@@ -35,13 +35,13 @@ class Dispatcher:
         self,
         transport: Transport,
         local: LocalSteps,
-        agenda: Agenda,
+        agenda: TaskTimers,
         environment: Environment,
         observers: Observers,
         instance: str,
         *,
         now: Callable[[], float],
-        held: Callable[[], Mapping[str, Resident]],
+        held: Callable[[], Mapping[str, ActiveTask]],
         is_coming: Callable[[str], bool],
         changed: Callable[[], None],
     ) -> None:
@@ -52,11 +52,11 @@ class Dispatcher:
         self._now = now
         self._held = held
         self._is_coming = is_coming
-        self._departures = Departures(
+        self._publisher = Publisher(
             transport, environment, observers, over=self._left, fate=self._fate, changed=changed
         )
-        self._started: list[tuple[Resident, Step]] = []
-        self._sealed: list[tuple[Resident, Step]] = []
+        self._started: list[tuple[ActiveTask, Step]] = []
+        self._sealed: list[tuple[ActiveTask, Step]] = []
         self._revoked: list[Step] = []
         self._lost: set[str | None] = set()
         self._lost_at: dict[str | None, float] = {}
@@ -67,12 +67,12 @@ class Dispatcher:
     @property
     def unreached(self) -> frozenset[str]:
         """The Agents to which nothing gets through; what is started for them only waits."""
-        return self._departures.unreached
+        return self._publisher.unreached
 
     @property
     def is_sending(self) -> bool:
         """Whether requests are on their way to Agents that are reached."""
-        return self._departures.is_sending
+        return self._publisher.is_sending
 
     def is_beside(self, step: Step) -> bool:
         """Whether that attempt of a local step is under way, for whoever remembered the task before."""
@@ -84,9 +84,9 @@ class Dispatcher:
         lost_at = max((instant for instant in instants if instant is not None), default=None)
         return lost_at is not None and (step.started_at or 0.0) <= lost_at and self._now() - lost_at <= within
 
-    def start(self, resident: Resident, step: Step) -> None:
+    def start(self, active: ActiveTask, step: Step) -> None:
         """Have the running step leave after the commit."""
-        self._started.append((resident, step))
+        self._started.append((active, step))
 
     def revoke(self, steps: list[Step]) -> None:
         """Tell the Agents of these steps, after the commit, that nobody waits any more."""
@@ -99,44 +99,44 @@ class Dispatcher:
 
     def send(self) -> None:
         """Let out what was sealed for residents whose change is committed and who are still held."""
-        self._departures.check()
+        self._publisher.check()
         started, self._sealed = self._sealed, []
         tasks = self._held()
         requests: dict[str, list[Request]] = {}
-        for resident, step in started:
-            is_held = tasks.get(step.task) is resident and not resident.leaving
+        for active, step in started:
+            is_held = tasks.get(step.task) is active and not active.leaving
             # An owner that has just taken over may hear before it asks that the Agent has done its part.
             if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
                 continue
             try:
-                request = self._request(resident, step)
+                request = self._request(active, step)
             except LookupError:
                 # A record that is not whole costs its own task an attempt, and no other task anything.
                 self._agenda.sent(self._now(), step.task, (step.run, step.key), step.attempt)
                 continue
             if step.kind in BESIDE:
-                self._begin_local(resident, step, request)
+                self._begin_local(active, step, request)
                 self._left([request])
             else:
                 requests.setdefault(request.agent, []).append(request)
-                resident.sent[(step.run, step.key)] = step.attempt
+                active.sent[(step.run, step.key)] = step.attempt
         for agent, batch in requests.items():
-            self._departures.put(agent, batch)
+            self._publisher.put(agent, batch)
         if self._revoked:
             revoked, self._revoked = self._revoked, []
             for step in revoked:
-                self._departures.revoke(step)
+                self._publisher.revoke(step)
 
     async def stop(self) -> None:
         """Send nothing more."""
         self._hear_no_more()
         if self._asking is not None:
             self._asking.cancel()
-        await self._departures.stop()
+        await self._publisher.stop()
 
-    def _request(self, resident: Resident, step: Step) -> Request:
-        request = rows.request(resident.task, step, self._reply_to)
-        return rows.undo_request(request, resident.ordered().undone_by(step)) if step.kind is StepKind.UNDO else request
+    def _request(self, active: ActiveTask, step: Step) -> Request:
+        request = rows.request(active.task, step, self._reply_to)
+        return rows.undo_request(request, active.ordered().undone_by(step)) if step.kind is StepKind.UNDO else request
 
     def _left(self, requests: Sequence[Request]) -> None:
         """An attempt is shown to the Supervisor once its request is out, or too late to leave."""
@@ -147,12 +147,12 @@ class Dispatcher:
     def _fate(self, request: Request) -> Fate:
         if request.complete_by <= self._now():
             return Fate.LAPSE
-        resident = self._held().get(request.task)
-        if resident is None:
+        active = self._held().get(request.task)
+        if active is None:
             return Fate.WAIT if self._is_coming(request.task) else Fate.LAPSE
-        if resident.leaving:
+        if active.leaving:
             return Fate.WAIT
-        step = resident.open.get((request.run, request.key))
+        step = active.open.get((request.run, request.key))
         if step is None or is_deferred(step):
             # It did arrive, and its Agent has done its part.
             return Fate.LAPSE
@@ -176,18 +176,18 @@ class Dispatcher:
         early = {id(step) for _, step in (*self._started, *self._sealed)}
         waiting: dict[str, Container[tuple[str, StepId]]] = {}
         requests: dict[str, list[Request]] = {}
-        for resident in self._held().values():
-            for step in () if resident.leaving else resident.open.values():
+        for active in self._held().values():
+            for step in () if active.leaving else active.open.values():
                 agent = step.agent
                 if agent is None or id(step) in early or not self._is_out(step, lost):
                     continue
                 if agent not in waiting:
-                    waiting[agent] = {(each.task, (each.run, each.key)) for each in self._departures.waiting(agent)}
+                    waiting[agent] = {(each.task, (each.run, each.key)) for each in self._publisher.waiting(agent)}
                 if (step.task, (step.run, step.key)) not in waiting[agent]:
-                    requests.setdefault(agent, []).append(self._request(resident, step))
+                    requests.setdefault(agent, []).append(self._request(active, step))
         for agent, batch in requests.items():
             self._observers.tell("scheduler.asked_again", agent=agent, requests=len(batch))
-            self._departures.put(agent, batch)
+            self._publisher.put(agent, batch)
 
     def _is_out(self, step: Step, lost: set[str | None]) -> bool:
         """Whether the step's request was with the broker, and may be lost."""
@@ -197,9 +197,9 @@ class Dispatcher:
             return False
         return None in lost or request_queue(step.agent or "") in lost
 
-    def _begin_local(self, resident: Resident, step: Step, request: Request) -> None:
-        execution = resident.execution
+    def _begin_local(self, active: ActiveTask, step: Step, request: Request) -> None:
+        execution = active.execution
         action = execution.pending_action(step.key) if execution is not None else None
         # An attempt that was under way may have been answered since its task was read anew.
-        if action is not None and resident.open.get((step.run, step.key)) is step:
+        if action is not None and active.open.get((step.run, step.key)) is step:
             self._local.start(step, request, action)

@@ -24,7 +24,7 @@ from stepward.scheduler.dispatch.stuck_steps import StuckSteps
 from stepward.store.contract import Finish, SchedulerStore
 from stepward.threads import Threads
 
-Answer = Callable[[Reply, float | None], None]
+OnReply = Callable[[Reply, float | None], None]
 """Told the reply, and since when its outcome is committed already, if it is."""
 Attempt = tuple[str, int, str, int]
 REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
@@ -56,7 +56,7 @@ class LocalSteps:
         self,
         store: SchedulerStore,
         environment: Environment,
-        answer: Answer,
+        answer: OnReply,
         *,
         instance: str,
         payload_bytes: int,

@@ -31,7 +31,7 @@ class Fate(Enum):
     LAPSE = auto()
 
 
-class Lane:
+class SendQueue:
     """What is to leave for one Agent, in order."""
 
     __slots__ = ("failures", "probe", "requests", "revoked", "task")
@@ -46,7 +46,7 @@ class Lane:
         self.task: asyncio.Task[None] | None = None
 
 
-class Departures:
+class Publisher:
     """A lane for each Agent: what comes while it is busy leaves together, and a slow one holds up no other.
 
     A lane holds no more than the running steps of its Agent. ``over`` is told of requests that have left or never
@@ -69,7 +69,7 @@ class Departures:
         self._over = over
         self._fate = fate
         self._changed = changed
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, SendQueue] = {}
         self._broken: BaseException | None = None
 
     @property
@@ -111,18 +111,18 @@ class Departures:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _lane(self, agent: str) -> Lane:
+    def _lane(self, agent: str) -> SendQueue:
         lane = self._lanes.get(agent)
         if lane is None:
-            lane = self._lanes[agent] = Lane()
+            lane = self._lanes[agent] = SendQueue()
         return lane
 
-    def _go(self, agent: str, lane: Lane) -> None:
+    def _go(self, agent: str, lane: SendQueue) -> None:
         if lane.task is None:
             running = self._run(request_queue(agent), lane)
             lane.task = asyncio.Task(running, loop=asyncio.get_running_loop(), name="departures")
 
-    async def _run(self, queue: str, lane: Lane) -> None:
+    async def _run(self, queue: str, lane: SendQueue) -> None:
         try:
             while lane.requests or lane.revoked or lane.probe is not None:
                 await self._leave(queue, lane)
@@ -132,7 +132,7 @@ class Departures:
             lane.task = None
             self._reached(lane)
 
-    async def _leave(self, queue: str, lane: Lane) -> None:
+    async def _leave(self, queue: str, lane: SendQueue) -> None:
         try:
             await self._publish(queue, lane)
         except TransportError as error:
@@ -143,7 +143,7 @@ class Departures:
         else:
             self._reached(lane)
 
-    async def _publish(self, queue: str, lane: Lane) -> None:
+    async def _publish(self, queue: str, lane: SendQueue) -> None:
         self._environment.failpoint("W4.before")
         batch = lane.requests[:MOST_AT_ONCE]
         del lane.requests[:MOST_AT_ONCE]
@@ -163,7 +163,7 @@ class Departures:
                 await self._transport.revoke(queue, step.task, step.run, step.key, step.attempt)
         self._environment.failpoint("W4.after")
 
-    async def _wait(self, lane: Lane) -> None:
+    async def _wait(self, lane: SendQueue) -> None:
         """Wait a while, longer each time, and until nothing is left of which nobody knows whether it is wanted."""
         delay = min(LONGEST_BACKOFF, BACKOFF * 2**lane.failures)
         lane.failures = min(lane.failures + 1, DOUBLINGS)
@@ -173,7 +173,7 @@ class Departures:
             await asyncio.sleep(delay * (0.5 + self._environment.random.random() / 2))
             is_sorted = self._sort(lane)
 
-    def _sort(self, lane: Lane) -> bool:
+    def _sort(self, lane: SendQueue) -> bool:
         """Let go of what nobody wants any more; whether all the others may leave."""
         fates = [self._fate(request) for request in lane.requests]
         if Fate.LAPSE in fates:
@@ -186,7 +186,7 @@ class Departures:
                 lane.probe = replace(lapsed[-1], complete_by=LONG_PAST)
         return Fate.WAIT not in fates
 
-    def _reached(self, lane: Lane) -> None:
+    def _reached(self, lane: SendQueue) -> None:
         if lane.failures or self._broken is not None:
             lane.failures = 0
             self._changed()

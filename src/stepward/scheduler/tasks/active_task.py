@@ -20,7 +20,7 @@ StepId = tuple[int, str]
 """Run and key: what names a step within its task."""
 
 
-class Resident:
+class ActiveTask:
     """What a Scheduler remembers of a task that it holds; ``task`` is its committed face."""
 
     __slots__ = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stepward.model.records import History
-from stepward.scheduler.tasks.active_task import Resident
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.store.contract import Trim
 from stepward.workflow.definition import UndoRuns
 from stepward.workflow.registry import Registry
@@ -31,13 +31,13 @@ class FormerRuns:
             return history
         return msgspec.structs.replace(history, steps=[step for step in history.steps if step.run == task.run])
 
-    def trim(self, resident: Resident) -> None:
+    def trim(self, active: ActiveTask) -> None:
         """Have this turn's change delete a piece of what former runs left, if the task goes forward."""
-        task, change = resident.task, resident.change
+        task, change = active.task, active.change
         last = task.run - KEPT - 1
-        if change is None or last < 1 or not resident.trims or resident.leaving or resident.is_undoing:
+        if change is None or last < 1 or not active.trims or active.leaving or active.is_undoing:
             return
-        resident.trims -= 1
+        active.trims -= 1
         reaches_all = self._reach(task.workflow, task.version) == "all runs"
         change.trim = Trim(max(1, last - LOOKED_AT) if reaches_all else 1, last, reaches_all)
 

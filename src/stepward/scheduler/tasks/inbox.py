@@ -6,18 +6,18 @@ import msgspec
 
 from stepward.events import Observers
 from stepward.model import failures
-from stepward.model.effects import Place, place_of, read_place
-from stepward.model.messages.requests import NEGATIVE, Outcome, Recorded, Reply
+from stepward.model.effects import StepPlace, place_of, read_place
+from stepward.model.messages.requests import NEGATIVE, Outcome, RecordedReply, Reply
 from stepward.model.messages.status_events import Told, ended_with
 from stepward.model.records import InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.reply_checks import checked, is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_task import Resident
-from stepward.scheduler.tasks.advance import Forward, child_reply
+from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.advance import Advance, child_reply
 from stepward.scheduler.tasks.failed_attempts import tell_failure, unreadable_alert
-from stepward.scheduler.tasks.transitions import Ends
-from stepward.scheduler.tasks.undo import Unwinding
+from stepward.scheduler.tasks.transitions import Transitions
+from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.settings import Settings
 from stepward.workflow.registry import Registry
 
@@ -31,9 +31,9 @@ class Inbox:
 
     def __init__(
         self,
-        forward: Forward,
-        unwinding: Unwinding,
-        ends: Ends,
+        forward: Advance,
+        undo: TaskUndo,
+        ends: Transitions,
         registry: Registry,
         settings: Settings,
         observers: Observers,
@@ -42,137 +42,137 @@ class Inbox:
         self._settings = settings
         self._observers = observers
         self._forward = forward
-        self._unwinding = unwinding
+        self._undo = undo
         self._ends = ends
 
-    def direct(self, resident: Resident, rows: list[InboxRow], now: float) -> bool:
+    def direct(self, active: ActiveTask, rows: list[InboxRow], now: float) -> bool:
         """Carry out the directives among ``rows``; True when the task takes another way or leaves."""
         ends = any(row.kind in ENDING for row in rows)
         for row in rows:
-            resident.seen = max(resident.seen, row.number)
-            if row.kind is InboxKind.SUSPEND and (ends or resident.leaving):
+            active.seen = max(active.seen, row.number)
+            if row.kind is InboxKind.SUSPEND and (ends or active.leaving):
                 # Void beside what ends the task; and twice suspended is suspended once.
-                resident.changed().take(row.number)
-            elif row.kind in DIRECTIVES and not resident.leaving:
-                resident.changed().take(row.number)
-                self._carry_out(resident, row, now)
-            elif row.kind is InboxKind.STEP and not resident.leaving:
-                resident.changed().take(row.number)
+                active.changed().take(row.number)
+            elif row.kind in DIRECTIVES and not active.leaving:
+                active.changed().take(row.number)
+                self._carry_out(active, row, now)
+            elif row.kind is InboxKind.STEP and not active.leaving:
+                active.changed().take(row.number)
                 if row.name:
-                    self._tell_delay(resident, row.name, now)
+                    self._tell_delay(active, row.name, now)
                 else:
-                    self._ends.displaced(resident, now)
-        return resident.leaving
+                    self._ends.displaced(active, now)
+        return active.leaving
 
-    def hand_over(self, resident: Resident, row: InboxRow, now: float) -> None:
+    def hand_over(self, active: ActiveTask, row: InboxRow, now: float) -> None:
         """Give the task an outcome or a signal that came through its inbox."""
         if row.kind is InboxKind.SIGNAL:
-            self._forward.signal(resident, row.number, row.name, row.body, now)
+            self._forward.signal(active, row.number, row.name, row.body, now)
         elif row.kind is InboxKind.CHILD:
-            resident.changed().take(row.number)
-            self._child(resident, row, now)
+            active.changed().take(row.number)
+            self._child(active, row, now)
         elif row.kind is InboxKind.REPLY:
-            resident.changed().take(row.number)
-            self._reply(resident, msgspec.json.decode(row.body, type=Recorded), now)
+            active.changed().take(row.number)
+            self._reply(active, msgspec.json.decode(row.body, type=RecordedReply), now)
 
-    def keep(self, resident: Resident, row: InboxRow, now: float) -> None:
+    def keep(self, active: ActiveTask, row: InboxRow, now: float) -> None:
         """Record an outcome for a task whose code does not fit: it is delivered when code fits again."""
         if row.kind is InboxKind.CHILD:
-            step = _child_step(resident, read_place(row.name))
+            step = _child_step(active, read_place(row.name))
             reply = None if step is None else child_reply(row.body, step)
         elif row.kind is InboxKind.REPLY:
-            told = msgspec.json.decode(row.body, type=Recorded)
-            step = resident.open.get((told.run, told.key))
+            told = msgspec.json.decode(row.body, type=RecordedReply)
+            step = active.open.get((told.run, told.key))
             reply = self._checked(told) if told.recorded_at is None else None
         else:
             return
         if step is not None and reply is not None and _is_for(reply, step):
             reply = rows.settled(step, reply)
             if reply.outcome in OUTCOMES:
-                resident.changed().take(row.number)
-                self._unwinding.record(resident, step, reply, now)
+                active.changed().take(row.number)
+                self._undo.record(active, step, reply, now)
 
-    def answer(self, resident: Resident, step: Step, reply: Reply, recorded_at: float | None, now: float) -> None:
+    def answer(self, active: ActiveTask, step: Step, reply: Reply, recorded_at: float | None, now: float) -> None:
         """Give a running step its answer; ``recorded_at`` if its outcome stands on the row already."""
         if recorded_at is None and reply.outcome in NEGATIVE:
-            reply = self._failed(resident, step, reply, now)
+            reply = self._failed(active, step, reply, now)
         if reply.outcome is Outcome.GAVE_UP:
-            self._forward.gave_up(resident, step, reply, now)
+            self._forward.gave_up(active, step, reply, now)
         elif reply.outcome is Outcome.DEFERRED:
-            self._forward.deferred(resident, step, now)
+            self._forward.deferred(active, step, now)
         elif recorded_at is None:
-            self.resolve(resident, step, reply, now)
-        elif resident.execution is None or step.kind is StepKind.UNDO or resident.cleaning:
+            self.resolve(active, step, reply, now)
+        elif active.execution is None or step.kind is StepKind.UNDO or active.cleaning:
             # What undo follows from it is told by the records.
-            resident.leaving = resident.reload = True
+            active.leaving = active.reload = True
         else:
-            self._forward.deliver_recorded(resident, step, reply, recorded_at, now)
+            self._forward.deliver_recorded(active, step, reply, recorded_at, now)
 
-    def late(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+    def late(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
         """Give a step that nobody awaits, or that is undone, its answer; one that cannot be read leaves it in doubt."""
-        settled = self._failed(resident, step, reply, now) if reply.outcome in NEGATIVE else reply
+        settled = self._failed(active, step, reply, now) if reply.outcome in NEGATIVE else reply
         if not is_unreadable(settled):
-            self._unwinding.resolve(resident, step, settled, now)
+            self._undo.resolve(active, step, settled, now)
 
-    def resolve(self, resident: Resident, step: Step, reply: Reply, now: float) -> None:
+    def resolve(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
         """An outcome, whichever way the task goes."""
-        if resident.execution is None or step.kind is StepKind.UNDO or resident.cleaning:
-            self._unwinding.resolve(resident, step, reply, now)
+        if active.execution is None or step.kind is StepKind.UNDO or active.cleaning:
+            self._undo.resolve(active, step, reply, now)
         else:
-            self._forward.resolve(resident, step, reply, now)
+            self._forward.resolve(active, step, reply, now)
 
-    def _reply(self, resident: Resident, reply: Recorded, now: float) -> None:
-        step = resident.open.get((reply.run, reply.key))
+    def _reply(self, active: ActiveTask, reply: RecordedReply, now: float) -> None:
+        step = active.open.get((reply.run, reply.key))
         if step is not None and _is_for(reply, step):
             is_recorded = reply.recorded_at is not None
             found = reply if is_recorded else self._checked(reply)
-            self.answer(resident, step, found, reply.recorded_at, now)
+            self.answer(active, step, found, reply.recorded_at, now)
 
     def _checked(self, reply: Reply) -> Reply:
         return checked(reply, self._settings.payload_bytes, self._registry.operations)
 
-    def _failed(self, resident: Resident, step: Step, reply: Reply, now: float) -> Reply:
+    def _failed(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> Reply:
         """A failed attempt as it is recorded: the log hears of it, and of one that cannot be read an operator."""
         reply = rows.settled(step, reply)
-        tell_failure(self._observers, resident.task, step, reply)
+        tell_failure(self._observers, active.task, step, reply)
         if is_unreadable(reply):
-            resident.changed().alert(unreadable_alert(resident.task, step, reply, now))
+            active.changed().alert(unreadable_alert(active.task, step, reply, now))
         return reply
 
-    def _carry_out(self, resident: Resident, row: InboxRow, now: float) -> None:
-        if row.kind is InboxKind.FAIL and resident.is_undoing:
+    def _carry_out(self, active: ActiveTask, row: InboxRow, now: float) -> None:
+        if row.kind is InboxKind.FAIL and active.is_undoing:
             known = failures.read(row.body)
             message = str(known.get("message") or "it failed")
-            self._ends.stuck(resident, str(known.get("step") or ""), message, now)
+            self._ends.stuck(active, str(known.get("step") or ""), message, now)
         elif row.kind is InboxKind.FAIL:
-            self._ends.error(resident, row.body, "task_error", now)
-        elif resident.is_undoing:
+            self._ends.error(active, row.body, "task_error", now)
+        elif active.is_undoing:
             return
         elif row.kind is InboxKind.SUSPEND:
-            self._ends.suspended(resident, now)
+            self._ends.suspended(active, now)
         else:
             undo_to = TaskState.UNDONE if row.kind is InboxKind.UNDO else TaskState.CANCELLED
-            self._ends.undo(resident, undo_to, now, error=_cause(row.body))
+            self._ends.undo(active, undo_to, now, error=_cause(row.body))
 
-    def _tell_delay(self, resident: Resident, name: str, now: float) -> None:
+    def _tell_delay(self, active: ActiveTask, name: str, now: float) -> None:
         """What the Supervisor has repeated is told when its owner first hears of it."""
         run, _, key = name.partition("/")
-        step = _kept(resident, int(run), key)
-        if step is None or step.kind is StepKind.UNDO or resident.is_undoing:
+        step = _kept(active, int(run), key)
+        if step is None or step.kind is StepKind.UNDO or active.is_undoing:
             return
         if step.state is StepState.TO_REPEAT:
             more = {"failures": step.failure_count, "repeat_at": step.repeat_at, **ended_with(None, step.error)}
-            resident.tell(Told.STEP_DELAYED, now, step=key, name=step.name, **more)
+            active.tell(Told.STEP_DELAYED, now, step=key, name=step.name, **more)
 
-    def _child(self, resident: Resident, row: InboxRow, now: float) -> None:
-        step = _child_step(resident, read_place(row.name))
+    def _child(self, active: ActiveTask, row: InboxRow, now: float) -> None:
+        step = _child_step(active, read_place(row.name))
         if step is None:
             return
         reply = rows.settled(step, child_reply(row.body, step))
-        if resident.execution is None or resident.cleaning:
-            self._unwinding.child_ended(resident, step, reply, msgspec.json.decode(row.body), now)
-        elif (step.run, step.key) in resident.open:
-            self._forward.resolve(resident, step, reply, now)
+        if active.execution is None or active.cleaning:
+            self._undo.child_ended(active, step, reply, msgspec.json.decode(row.body), now)
+        elif (step.run, step.key) in active.open:
+            self._forward.resolve(active, step, reply, now)
 
 
 def _cause(body: bytes) -> bytes | None:
@@ -180,18 +180,18 @@ def _cause(body: bytes) -> bytes | None:
     return body if b'"message"' in body else None
 
 
-def _child_step(resident: Resident, place: Place) -> Step | None:
+def _child_step(active: ActiveTask, place: StepPlace) -> Step | None:
     """The step that waits for a child of that place, or that waited for it until a repair set it aside."""
     run, key, generation = place
-    step = resident.open.get((run, key))
+    step = active.open.get((run, key))
     if step is not None and step.generation == generation:
         return step
-    return next((step for step in resident.steps if place_of(step) == place), None)
+    return next((step for step in active.steps if place_of(step) == place), None)
 
 
 def _is_for(reply: Reply, step: Step) -> bool:
     return step.attempt == reply.attempt and step.state is StepState.RUNNING
 
 
-def _kept(resident: Resident, run: int, key: str) -> Step | None:
-    return next((step for step in resident.steps if step.run == run and step.key == key), None)
+def _kept(active: ActiveTask, run: int, key: str) -> Step | None:
+    return next((step for step in active.steps if step.run == run and step.key == key), None)

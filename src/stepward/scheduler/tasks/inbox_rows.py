@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from stepward.model.effects import read_place
-from stepward.model.messages.requests import Recorded
+from stepward.model.messages.requests import RecordedReply
 from stepward.model.records import Alert, InboxKind, InboxRow, Task
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_task import Resident
+from stepward.scheduler.tasks.active_task import ActiveTask
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -27,7 +27,7 @@ class Ended(Struct):
     error: Raw
 
 
-def readable(resident: Resident, inbox: Sequence[InboxRow], now: float) -> list[InboxRow]:
+def readable(active: ActiveTask, inbox: Sequence[InboxRow], now: float) -> list[InboxRow]:
     """What can be read of ``inbox``; the others are used up, and an operator is told of each."""
     found = []
     for row in inbox:
@@ -35,9 +35,9 @@ def readable(resident: Resident, inbox: Sequence[InboxRow], now: float) -> list[
         if complaint is None:
             found.append(row)
         else:
-            resident.seen = max(resident.seen, row.number)
-            resident.changed().take(row.number)
-            resident.changed().alert(_alert(resident.task, row, complaint, now))
+            active.seen = max(active.seen, row.number)
+            active.changed().take(row.number)
+            active.changed().alert(_alert(active.task, row, complaint, now))
     return found
 
 
@@ -45,7 +45,7 @@ def complaint_about(row: InboxRow) -> str | None:
     """Why the row cannot be read; None if it can."""
     try:
         if row.kind is InboxKind.REPLY:
-            msgspec.json.decode(row.body, type=Recorded)
+            msgspec.json.decode(row.body, type=RecordedReply)
         elif row.kind is InboxKind.CHILD:
             read_place(row.name)
             msgspec.json.decode(row.body, type=Ended)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from stepward.events import Observers
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, TaskState
-from stepward.scheduler.tasks.active_task import Resident, StepId
+from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.store.contract import Change
 from stepward.workflow.registry import Registry
 from stepward.workflow.replay.rerun import verify
 
 
-class Rehearsal:
+class ReplayCheck:
     """Keeps the record of every resident task, and replays it at the end; switched off it keeps nothing."""
 
     def __init__(self, registry: Registry, observers: Observers, *, enabled: bool) -> None:
@@ -41,10 +41,10 @@ class Rehearsal:
             if step is not None:
                 step.ordinal, step.asked = deliver.ordinal, deliver.asked
 
-    def end(self, resident: Resident) -> None:
+    def end(self, active: ActiveTask) -> None:
         """The task leaves memory; if it was processed, its record must replay to the same end."""
-        record = self._records.pop(resident.task.uid, None)
-        task = resident.task
+        record = self._records.pop(active.task.uid, None)
+        task = active.task
         workflow = self._registry.workflow(task.workflow, task.version)
         if record is None or workflow is None or task.state is not TaskState.PROCESSED:
             return

@@ -13,7 +13,7 @@ from stepward.model.records import Alert, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
 from stepward.store.contract import Finish, StepMove, Watch
-from stepward.workflow.decisions import Delivered, Recorded, StepCall
+from stepward.workflow.decisions import Delivered, RecordedValue, StepCall
 
 
 def again(step: Step, former: Step) -> None:
@@ -42,7 +42,7 @@ def new_step(task: Task, call: StepCall) -> Step:
     )
 
 
-def recorded_step(task: Task, recorded: Recorded) -> Step:
+def recorded_step(task: Task, recorded: RecordedValue) -> Step:
     """The row of an outcome that the engine brought about itself."""
     return Step(
         task=task.uid,

@@ -13,7 +13,7 @@ WATCH_AFTER = 1.0
 SPARE = 64
 
 
-class Agenda:
+class TaskTimers:
     """One heap for what is due, one queue for what is watched: no timer of the event loop's per task or step."""
 
     def __init__(self) -> None:

@@ -15,9 +15,9 @@ from stepward.model.messages.status_events import OF_STATE, Told, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import StepState, TaskState
 from stepward.payload import readable
-from stepward.scheduler.admission.windows import Desk
+from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_task import Resident
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.task_deadlines import held_until
 from stepward.settings import Settings
 from stepward.store.contract import Post, TaskMove
@@ -27,160 +27,160 @@ from stepward.workflow.undo import has_begun
 UNDO_FAILED = "UndoFailed"
 
 
-class Ends:
+class Transitions:
     """Writes the last change of a resident task, after which it is forgotten or read anew."""
 
-    def __init__(self, desk: Desk, settings: Settings) -> None:
-        self._desk = desk
+    def __init__(self, windows: Windows, settings: Settings) -> None:
+        self._windows = windows
         self._settings = settings
 
-    def left(self, resident: Resident, now: float) -> None:
+    def left(self, active: ActiveTask, now: float) -> None:
         """The run is over and cleaned up: the next one begins, or the task is done."""
-        doubt = [s.key for s in resident.abandoned if is_in_doubt(s) and not s.has_undo]
-        doubt += [s.key for s in resident.set_aside if is_in_doubt(s)]
-        if resident.next_input is None:
-            self._processed(resident, doubt, now)
+        doubt = [s.key for s in active.abandoned if is_in_doubt(s) and not s.has_undo]
+        doubt += [s.key for s in active.set_aside if is_in_doubt(s)]
+        if active.next_input is None:
+            self._processed(active, doubt, now)
         else:
-            self._continued(resident, resident.next_input, doubt, now)
+            self._continued(active, active.next_input, doubt, now)
 
-    def _processed(self, resident: Resident, doubt: list[str], now: float) -> None:
+    def _processed(self, active: ActiveTask, doubt: list[str], now: float) -> None:
         """All done: the pattern's ``Processed``."""
         error = rows.error_object("abandoned steps may have acted", "InDoubt", in_doubt=doubt) if doubt else None
-        self._end(resident, TaskState.PROCESSED, now, output=resident.output, error=error)
+        self._end(active, TaskState.PROCESSED, now, output=active.output, error=error)
 
-    def undone(self, resident: Resident, in_doubt: list[str], now: float) -> None:
+    def undone(self, active: ActiveTask, in_doubt: list[str], now: float) -> None:
         """All that had to be undone is undone."""
-        task = resident.task
+        task = active.task
         if in_doubt:
             message = f"{task.id} was undone, but steps without an undo may have acted: {', '.join(in_doubt)}"
-            resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
+            active.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=in_doubt))
         error = _with_doubt(_cause(task.error), in_doubt)
-        self._end(resident, task.undo_to or TaskState.UNDONE, now, error=error)
+        self._end(active, task.undo_to or TaskState.UNDONE, now, error=error)
 
-    def failed(self, resident: Resident, end: Failed, last_rung: str, now: float) -> None:
+    def failed(self, active: ActiveTask, end: Failed, last_rung: str, now: float) -> None:
         """An exception left the workflow: a StepFailed is undone where the policy says so, all else needs a person."""
         if end.step_failed and last_rung == "undo":
-            self.undo(resident, TaskState.UNDONE, now, error=end.error)
+            self.undo(active, TaskState.UNDONE, now, error=end.error)
             return
-        self.error(resident, end.error, "task_error", now)
+        self.error(active, end.error, "task_error", now)
 
-    def broken(self, resident: Resident, message: str, now: float) -> None:
+    def broken(self, active: ActiveTask, message: str, now: float) -> None:
         """The code did what no workflow may: nothing of this turn is written but the error itself."""
-        resident.begin_anew(now)
-        self.error(resident, rows.error_object(message, stopped_tasks.TYPE), stopped_tasks.KIND, now)
+        active.begin_anew(now)
+        self.error(active, rows.error_object(message, stopped_tasks.TYPE), stopped_tasks.KIND, now)
 
-    def diverged(self, resident: Resident, end: Diverged, now: float) -> None:
+    def diverged(self, active: ActiveTask, end: Diverged, now: float) -> None:
         """The code does not fit the record: nothing is decided, and the task waits for code that does.
 
         It is tried again after a while, and whenever a Scheduler starts that serves it. One alert stands for all tasks
         that stop at this difference.
         """
-        resident.begin_anew(now)
-        task, tries = resident.task, stopped_tasks.tries(resident.task) + 1
+        active.begin_anew(now)
+        task, tries = active.task, stopped_tasks.tries(active.task) + 1
         message = f"{end.message}; other tasks may wait for the same"
         alert = rows.alert(task, stopped_tasks.KIND, message, now)
         details = stopped_tasks.alert_details(task, end.place)
-        resident.changed().alert(msgspec.structs.replace(alert, details=details))
+        active.changed().alert(msgspec.structs.replace(alert, details=details))
         former = stopped_tasks.place_of(task)
         if former != details:
-            resident.changed().fits = former
+            active.changed().fits = former
         retry_at = now + stopped_tasks.retry_after(tries)
         if tries == 1:
-            resident.tell(Told.WAITING, now, waits_for=stopped_tasks.WAITS_FOR, until=retry_at)
-        resident.changed().move = self.move(
+            active.tell(Told.WAITING, now, waits_for=stopped_tasks.WAITS_FOR, until=retry_at)
+        active.changed().move = self.move(
             task,
             TaskState.WAITING,
             now,
-            inbox=resident.inbox,
+            inbox=active.inbox,
             release=True,
             wake_at=retry_at,
             waits_for=stopped_tasks.WAITS_FOR,
-            complete_by=of_steps(resident.open.values()),
+            complete_by=of_steps(active.open.values()),
             error=stopped_tasks.stopped_error(end.message, end.place, tries),
             progress=False,
         )
-        resident.leaving = resident.diverged = True
+        active.leaving = active.diverged = True
 
-    def internal(self, resident: Resident, fault: BaseException, now: float) -> None:
+    def internal(self, active: ActiveTask, fault: BaseException, now: float) -> None:
         """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
         error = failure_of(fault)
-        resident.begin_anew(now)
+        active.begin_anew(now)
         message = f"expected to go on with its record, found {named(error)}"
-        self.error(resident, rows.error_object(message, "Internal"), "internal", now)
+        self.error(active, rows.error_object(message, "Internal"), "internal", now)
 
-    def too_long(self, resident: Resident, now: float) -> None:
+    def too_long(self, active: ActiveTask, now: float) -> None:
         """The history's limit is reached."""
         limit = self._settings.history_bytes
-        message = f"expected at most {limit:,} bytes of history, found {resident.bytes:,}; use continue_as_new"
-        self.error(resident, rows.error_object(message, "HistoryTooLong"), "task_error", now)
+        message = f"expected at most {limit:,} bytes of history, found {active.bytes:,}; use continue_as_new"
+        self.error(active, rows.error_object(message, "HistoryTooLong"), "task_error", now)
 
-    def error(self, resident: Resident, error: bytes, kind: str, now: float, **details: Any) -> None:
+    def error(self, active: ActiveTask, error: bytes, kind: str, now: float, **details: Any) -> None:
         """The pattern's ``Error``: an operator is told in the same commit."""
-        self._forget_unsent(resident)
-        task = resident.task
+        self._forget_unsent(active)
+        task = active.task
         known = failures.read(error)
         message = f"{task.workflow} {task.id}: {failures.titled(known) or 'failed'}"
-        resident.changed().alert(
+        active.changed().alert(
             rows.alert(task, kind, message, now, step=known.get("step") or None, error=known, **details)
         )
-        self._end(resident, TaskState.ERROR, now, error=error)
+        self._end(active, TaskState.ERROR, now, error=error)
 
-    def stuck(self, resident: Resident, step: str, message: str, now: float) -> None:
+    def stuck(self, active: ActiveTask, step: str, message: str, now: float) -> None:
         """Undo cannot go on: the alert lists what is undone and what is in doubt."""
-        undone = [s.key for s in resident.steps if s.state is StepState.UNDONE]
-        doubt = [s.key for s in resident.steps if may_have_acted(s)]
+        undone = [s.key for s in active.steps if s.state is StepState.UNDONE]
+        doubt = [s.key for s in active.steps if may_have_acted(s)]
         error = rows.error_object(
-            message, UNDO_FAILED, step=step, undone=undone, in_doubt=doubt, cause=readable(_cause(resident.task.error))
+            message, UNDO_FAILED, step=step, undone=undone, in_doubt=doubt, cause=readable(_cause(active.task.error))
         )
-        self.error(resident, error, "undo_failed", now, undone=undone, in_doubt=doubt)
+        self.error(active, error, "undo_failed", now, undone=undone, in_doubt=doubt)
 
-    def barred(self, resident: Resident, step: str, message: str, now: float) -> None:
+    def barred(self, active: ActiveTask, step: str, message: str, now: float) -> None:
         """Undo may not go past ``step``; where none has begun, a resubmission goes forward again."""
-        self.stuck(resident, step, message, now)
-        change = resident.changed()
-        if change.move is not None and not has_begun(resident.steps):
+        self.stuck(active, step, message, now)
+        change = active.changed()
+        if change.move is not None and not has_begun(active.steps):
             change.move = msgspec.structs.replace(change.move, undo_to=None)
 
-    def undo(self, resident: Resident, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
+    def undo(self, active: ActiveTask, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
         """Turn round: from here on only undo goes on, told by the records alone."""
-        self._forget_unsent(resident)
-        resident.changed().move = self.move(
-            resident.task,
+        self._forget_unsent(active)
+        active.changed().move = self.move(
+            active.task,
             TaskState.UNDOING,
             now,
             undo_to=undo_to,
-            error=error or resident.task.error,
-            complete_by=held_until(resident, now),
+            error=error or active.task.error,
+            complete_by=held_until(active, now),
         )
-        resident.changed().fits = stopped_tasks.place_of(resident.task)
-        resident.tell(Told.UNDOING, now, **ended_with(None, error))
-        resident.leaving = resident.reload = True
+        active.changed().fits = stopped_tasks.place_of(active.task)
+        active.tell(Told.UNDOING, now, **ended_with(None, error))
+        active.leaving = active.reload = True
 
-    def suspended(self, resident: Resident, now: float) -> None:
+    def suspended(self, active: ActiveTask, now: float) -> None:
         """Let the task go until an operator resumes it."""
-        resident.tell(Told.SUSPENDED, now)
-        self._let_go(resident, TaskState.SUSPENDED, now)
+        active.tell(Told.SUSPENDED, now)
+        self._let_go(active, TaskState.SUSPENDED, now)
 
-    def evicted(self, resident: Resident, now: float) -> None:
+    def evicted(self, active: ActiveTask, now: float) -> None:
         """Let a waiting task go from memory; its timer or its inbox brings it back."""
-        self._let_go(resident, TaskState.WAITING, now)
+        self._let_go(active, TaskState.WAITING, now)
 
-    def displaced(self, resident: Resident, now: float) -> None:
+    def displaced(self, active: ActiveTask, now: float) -> None:
         """Let a task go that waits for room: whoever has some for it claims it again, in its old place."""
-        task = resident.task
-        after = TaskState.UNDOING if resident.is_undoing else TaskState.PENDING
-        face = {"inbox": resident.inbox, "release": True, "waits_for": task.waits_for, "progress": False}
-        resident.changed().move = self.move(task, after, now, **face)
-        resident.leaving = True
+        task = active.task
+        after = TaskState.UNDOING if active.is_undoing else TaskState.PENDING
+        face = {"inbox": active.inbox, "release": True, "waits_for": task.waits_for, "progress": False}
+        active.changed().move = self.move(task, after, now, **face)
+        active.leaving = True
 
-    def _continued(self, resident: Resident, input: bytes, doubt: list[str], now: float) -> None:
+    def _continued(self, active: ActiveTask, input: bytes, doubt: list[str], now: float) -> None:
         """Begin the task's next run; nobody but an operator remembers what this one leaves in doubt."""
-        task = resident.task
+        task = active.task
         if doubt:
             message = f"{task.id}: abandoned steps of run {task.run} may have acted: {', '.join(doubt)}"
-            resident.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
+            active.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
         move = self.move(task, TaskState.PROCESSING, now, complete_by=of_claim(now))
-        resident.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
+        active.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
 
     def move(self, task: Task, after: TaskState, now: float, **face: Any) -> TaskMove:
         """A move of the task row that keeps what is not named."""
@@ -189,20 +189,20 @@ class Ends:
 
     def _end(
         self,
-        resident: Resident,
+        active: ActiveTask,
         after: TaskState,
         now: float,
         *,
         output: bytes | None = None,
         error: bytes | None,
     ) -> None:
-        task = resident.task
-        change = resident.changed()
-        change.move = self.move(task, after, now, inbox=resident.inbox, release=True, output=output, error=error)
+        task = active.task
+        change = active.changed()
+        change.move = self.move(task, after, now, inbox=active.inbox, release=True, output=output, error=error)
         if change.fits is None:
             # It waits for code that fits no longer.
             change.fits = stopped_tasks.place_of(task)
-        resident.tell(OF_STATE[after], now, **ended_with(output, error))
+        active.tell(OF_STATE[after], now, **ended_with(output, error))
         if task.parent is not None:
             change.post(
                 Post(
@@ -213,26 +213,26 @@ class Ends:
                     sender=task.id,
                 )
             )
-        resident.leaving = True
+        active.leaving = True
 
-    def _let_go(self, resident: Resident, after: TaskState, now: float) -> None:
-        resident.changed().move = self.move(
-            resident.task,
+    def _let_go(self, active: ActiveTask, after: TaskState, now: float) -> None:
+        active.changed().move = self.move(
+            active.task,
             after,
             now,
-            inbox=resident.inbox,
+            inbox=active.inbox,
             release=True,
-            wake_at=resident.wakes_at,
-            waits_for=resident.task.waits_for,
+            wake_at=active.wakes_at,
+            waits_for=active.task.waits_for,
         )
-        resident.leaving = True
+        active.leaving = True
 
-    def _forget_unsent(self, resident: Resident) -> None:
+    def _forget_unsent(self, active: ActiveTask) -> None:
         """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""
-        change = resident.changed()
-        unsent = {step_id: step for step_id in resident.fresh if (step := resident.open.pop(step_id, None)) is not None}
+        change = active.changed()
+        unsent = {step_id: step for step_id in active.fresh if (step := active.open.pop(step_id, None)) is not None}
         for step in unsent.values():
-            self._desk.free(step)
+            self._windows.free(step)
         change.inserts = [step for step in change.inserts if (step.run, step.key) not in unsent]
         change.fills = [step for step in change.fills if (step.run, step.key) not in unsent]
         change.children = ()

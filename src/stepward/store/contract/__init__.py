@@ -6,11 +6,11 @@ nobody can know.
 """
 
 from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally, TaskFilter
-from stepward.store.contract.completion import Completion, CompletionStore, Reason, Refusal
-from stepward.store.contract.external import Borrowed, Wait
+from stepward.store.contract.completion import Completion, CompletionStore, Refusal, RefusalReason
+from stepward.store.contract.external import Borrowed, WaitForHook
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
-from stepward.store.contract.pruning import Act, OldRecords, PruningStore
+from stepward.store.contract.pruning import AuditedAct, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
 from stepward.store.contract.scheduler import (
     Least,
@@ -44,7 +44,7 @@ from stepward.store.contract.turn import (
 __all__ = [
     "OVERTAKEN",
     "TRIM_ROWS",
-    "Act",
+    "AuditedAct",
     "Bloat",
     "Borrowed",
     "Change",
@@ -72,8 +72,8 @@ __all__ = [
     "Post",
     "PruningStore",
     "Purged",
-    "Reason",
     "Refusal",
+    "RefusalReason",
     "RetentionStore",
     "SchedulerStore",
     "Server",
@@ -94,7 +94,7 @@ __all__ = [
     "Trim",
     "Unheld",
     "UnheldStep",
-    "Wait",
+    "WaitForHook",
     "Watch",
     "WatchedPlace",
 ]

@@ -15,7 +15,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.store.contract.completion import CompletionStore
 from stepward.store.contract.external import Borrowed
-from stepward.store.contract.pruning import Act, OldRecords, PruningStore
+from stepward.store.contract.pruning import AuditedAct, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore
 from stepward.store.contract.scheduler import Submitted, Transaction
 
@@ -159,7 +159,7 @@ class ClientStore(RetentionStore, PruningStore, CompletionStore, Protocol):
         """The same as ``SupervisorStore.prune``, as ``actor``."""
         ...
 
-    async def acts(self, after: int) -> list[Act]:
+    async def acts(self, after: int) -> list[AuditedAct]:
         """A page of the audit behind the act of that number, oldest first, with the hashes; an empty one is the end."""
         ...
 

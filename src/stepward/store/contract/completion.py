@@ -29,7 +29,7 @@ class Completion(Struct, frozen=True, kw_only=True):
         return "complete" if self.error is None else "fail"
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """Why a completion changed nothing."""
 
     UNREADABLE = "unreadable"
@@ -48,7 +48,7 @@ class Reason(StrEnum):
 class Refusal(Struct, frozen=True):
     """A completion that changed nothing, with the reason in a word and in one line."""
 
-    reason: Reason
+    reason: RefusalReason
     message: str
 
 

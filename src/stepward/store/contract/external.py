@@ -9,7 +9,7 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.store.contract.scheduler import Submitted
 
-Wait = Callable[[Coroutine[Any, Any, None]], None]
+WaitForHook = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine where the store's own connections are used, and waits for its end."""
 
 
@@ -23,7 +23,7 @@ class Borrowed(Protocol):
         """
         ...
 
-    def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: Wait) -> list[Submitted]:
+    def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: WaitForHook) -> list[Submitted]:
         """The same, in this thread."""
         ...
 

@@ -62,7 +62,7 @@ class MessageStore(Protocol):
         ...
 
     async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Move messages (tokens, each with the reason) to the dead letters; an operator is alerted, once per queue
         until the alert is acknowledged. ``told`` are status events, each for a queue, that are put in the same commit.
@@ -70,7 +70,7 @@ class MessageStore(Protocol):
         ...
 
     async def bury_bodies(
-        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """The same for what never stood in the store: bodies from a broker's queue, each with reason and tries."""
         ...

@@ -10,7 +10,7 @@ from msgspec import Struct
 from stepward.model.records import Alert, Audit
 
 
-class Act(Struct, frozen=True):
+class AuditedAct(Struct, frozen=True):
     """An act of the audit with its hash, which follows from the act before it."""
 
     audit: Audit
@@ -20,7 +20,7 @@ class Act(Struct, frozen=True):
 class OldRecords(Struct, frozen=True):
     """What one transaction prunes: acts from the beginning of the audit without a gap, and acknowledged alerts."""
 
-    acts: Sequence[Act]
+    acts: Sequence[AuditedAct]
     alerts: Sequence[Alert]
 
 

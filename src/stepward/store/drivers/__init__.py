@@ -4,7 +4,16 @@ What is said on them is a dialogue, written once for all drivers; nothing here i
 application has not imported itself.
 """
 
-from stepward.store.drivers.dialogue import Ask, Awaited, Blocking, Caller, Dialogue, Rows, converse, converse_blocking
+from stepward.store.drivers.dialogue import (
+    Ask,
+    Awaited,
+    Blocking,
+    Dialogue,
+    ExternalConnection,
+    ExternalRows,
+    converse,
+    converse_blocking,
+)
 from stepward.store.drivers.errors import said, state_of
 from stepward.store.drivers.kinds import name_of, recognised
 from stepward.store.drivers.savepoint import within_savepoint
@@ -13,9 +22,9 @@ __all__ = [
     "Ask",
     "Awaited",
     "Blocking",
-    "Caller",
     "Dialogue",
-    "Rows",
+    "ExternalConnection",
+    "ExternalRows",
     "converse",
     "converse_blocking",
     "name_of",

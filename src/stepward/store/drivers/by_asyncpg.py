@@ -7,7 +7,7 @@ from typing import Any
 
 import asyncpg
 
-from stepward.store.drivers.dialogue import Ask, Awaited, Rows
+from stepward.store.drivers.dialogue import Ask, Awaited, ExternalRows
 
 
 def recognised(connection: object) -> Awaited | None:
@@ -16,7 +16,7 @@ def recognised(connection: object) -> Awaited | None:
     return Awaited("postgresql", partial(_ask, connection)) if isinstance(connection, asyncpg.Connection) else None
 
 
-async def _ask(connection: asyncpg.Connection[Any], ask: Ask) -> Rows:
+async def _ask(connection: asyncpg.Connection[Any], ask: Ask) -> ExternalRows:
     if ask.given is None:
         await connection.execute(ask.sql)
         return []

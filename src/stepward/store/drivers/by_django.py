@@ -8,7 +8,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.connection import ConnectionProxy
 
-from stepward.store.drivers.dialogue import Ask, Blocking, Rows
+from stepward.store.drivers.dialogue import Ask, Blocking, ExternalRows
 
 
 def recognised(connection: object) -> Blocking | None:
@@ -21,7 +21,7 @@ def recognised(connection: object) -> Blocking | None:
     return Blocking(connection.vendor, partial(_ask, connection), lambda: connection.connection)
 
 
-def _ask(connection: BaseDatabaseWrapper, ask: Ask) -> Rows:
+def _ask(connection: BaseDatabaseWrapper, ask: Ask) -> ExternalRows:
     with connection.cursor() as cursor:
         if ask.given is None:
             cursor.execute(ask.sql)

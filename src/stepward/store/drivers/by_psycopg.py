@@ -10,10 +10,10 @@ from psycopg import pq
 from psycopg.rows import tuple_row
 
 from stepward.errors import Refused
-from stepward.store.drivers.dialogue import Ask, Awaited, Blocking, Caller, Rows
+from stepward.store.drivers.dialogue import Ask, Awaited, Blocking, ExternalConnection, ExternalRows
 
 
-def recognised(connection: object) -> Caller | None:
+def recognised(connection: object) -> ExternalConnection | None:
     """How to ask it, if it is one."""
     if isinstance(connection, psycopg.AsyncConnection):
         return Awaited("postgresql", partial(_ask, connection))
@@ -22,7 +22,7 @@ def recognised(connection: object) -> Caller | None:
     return None
 
 
-async def _ask(connection: psycopg.AsyncConnection[Any], ask: Ask) -> Rows:
+async def _ask(connection: psycopg.AsyncConnection[Any], ask: Ask) -> ExternalRows:
     _refuse_pipeline(connection)
     # A cursor of our own making: the connection may be set to make others.
     async with psycopg.AsyncCursor(connection, row_factory=tuple_row) as cursor:
@@ -30,7 +30,7 @@ async def _ask(connection: psycopg.AsyncConnection[Any], ask: Ask) -> Rows:
         return await cursor.fetchall() if cursor.description else []
 
 
-def _ask_blocking(connection: psycopg.Connection[Any], ask: Ask) -> Rows:
+def _ask_blocking(connection: psycopg.Connection[Any], ask: Ask) -> ExternalRows:
     _refuse_pipeline(connection)
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
         cursor.execute(*_written(ask))

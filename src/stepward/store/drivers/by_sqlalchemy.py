@@ -9,7 +9,7 @@ from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.orm import Session, scoped_session
 
 from stepward.errors import Refused
-from stepward.store.drivers.dialogue import Ask, Blocking, Rows
+from stepward.store.drivers.dialogue import Ask, Blocking, ExternalRows
 
 UNBOUND = Refused(
     "transaction: expected a session bound to one database, found one bound by its tables; give the connection that "
@@ -40,7 +40,7 @@ def _database(session: Session) -> str:
         raise UNBOUND from None
 
 
-def _ask(given: Connection | Session, ask: Ask) -> Rows:
+def _ask(given: Connection | Session, ask: Ask) -> ExternalRows:
     found = _connection(given).execute(*written(ask))
     return [tuple(row) for row in found] if found.returns_rows else []
 

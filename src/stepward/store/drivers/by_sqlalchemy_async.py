@@ -8,7 +8,7 @@ from sqlalchemy.exc import UnboundExecutionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
 from stepward.store.drivers.by_sqlalchemy import UNBOUND, written
-from stepward.store.drivers.dialogue import Ask, Awaited, Rows
+from stepward.store.drivers.dialogue import Ask, Awaited, ExternalRows
 
 
 def recognised(connection: object) -> Awaited | None:
@@ -28,7 +28,7 @@ def _database(session: AsyncSession) -> str:
         raise UNBOUND from None
 
 
-async def _ask(given: AsyncConnection | AsyncSession, ask: Ask) -> Rows:
+async def _ask(given: AsyncConnection | AsyncSession, ask: Ask) -> ExternalRows:
     connection = await given.connection() if isinstance(given, AsyncSession) else given
     found = await connection.execute(*written(ask))
     return [tuple(row) for row in found] if found.returns_rows else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from functools import partial
 
-from stepward.store.drivers.dialogue import Ask, Blocking, Rows
+from stepward.store.drivers.dialogue import Ask, Blocking, ExternalRows
 
 
 def recognised(connection: object) -> Blocking | None:
@@ -15,6 +15,6 @@ def recognised(connection: object) -> Blocking | None:
     return Blocking("sqlite", partial(_ask, connection), lambda: connection)
 
 
-def _ask(connection: sqlite3.Connection, ask: Ask) -> Rows:
+def _ask(connection: sqlite3.Connection, ask: Ask) -> ExternalRows:
     found = connection.execute(ask.written("?"), () if ask.given is None else (ask.given,))
     return [tuple(row) for row in found.fetchall()]

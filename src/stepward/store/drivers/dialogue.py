@@ -14,7 +14,7 @@ T = TypeVar("T")
 PLACE = ":given"
 """Where the one parameter stands in a statement; each driver has its own way to write it."""
 
-Rows = Sequence[Sequence[Any]]
+ExternalRows = Sequence[Sequence[Any]]
 
 
 class Ask(NamedTuple):
@@ -28,7 +28,7 @@ class Ask(NamedTuple):
         return place.join(escape(part) for part in self.sql.split(PLACE))
 
 
-Dialogue = Generator[Ask, Rows, T]
+Dialogue = Generator[Ask, ExternalRows, T]
 
 
 class Blocking(NamedTuple):
@@ -36,7 +36,7 @@ class Blocking(NamedTuple):
 
     database: str
     """``postgresql`` or ``sqlite``."""
-    ask: Callable[[Ask], Rows]
+    ask: Callable[[Ask], ExternalRows]
     in_file: Callable[[], object] | None = None
     """On SQLite: the connection of sqlite3 that it goes through."""
 
@@ -45,10 +45,10 @@ class Awaited(NamedTuple):
     """A connection whose answers are awaited."""
 
     database: str
-    ask: Callable[[Ask], Awaitable[Rows]]
+    ask: Callable[[Ask], Awaitable[ExternalRows]]
 
 
-Caller = Blocking | Awaited
+ExternalConnection = Blocking | Awaited
 
 
 def converse_blocking(caller: Blocking, dialogue: Dialogue[T]) -> T:
@@ -67,7 +67,7 @@ def converse_blocking(caller: Blocking, dialogue: Dialogue[T]) -> T:
         return result
 
 
-async def converse(caller: Caller, dialogue: Dialogue[T]) -> T:
+async def converse(caller: ExternalConnection, dialogue: Dialogue[T]) -> T:
     """Hold the dialogue on the connection; one that blocks blocks this loop, as its own statements do."""
     if isinstance(caller, Blocking):
         return converse_blocking(caller, dialogue)

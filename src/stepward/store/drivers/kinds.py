@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from stepward.store.drivers.dialogue import Caller
+from stepward.store.drivers.dialogue import ExternalConnection
 
 KINDS = {
     "asyncpg": "by_asyncpg",
@@ -18,12 +18,12 @@ KINDS = {
 """The package that a connection comes from, and the module that asks it: imported only where that package is."""
 
 
-def recognised(connection: object) -> Caller | None:
+def recognised(connection: object) -> ExternalConnection | None:
     """How to ask this connection; None for what is no connection that can be used. Raises Refused for one that is not
     on the kind of database that its driver can be used with here."""
     for package, module in KINDS.items():
         if package in sys.modules:
-            found: Caller | None = importlib.import_module(f"{__package__}.{module}").recognised(connection)
+            found: ExternalConnection | None = importlib.import_module(f"{__package__}.{module}").recognised(connection)
             if found is not None:
                 return found
     return None

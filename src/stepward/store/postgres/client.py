@@ -10,7 +10,17 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows
-from stepward.store.contract import Act, Directive, OldRecords, Outlived, Post, Purged, Submitted, Tally, TaskFilter
+from stepward.store.contract import (
+    AuditedAct,
+    Directive,
+    OldRecords,
+    Outlived,
+    Post,
+    Purged,
+    Submitted,
+    Tally,
+    TaskFilter,
+)
 from stepward.store.postgres import (
     agents,
     dead_letters,
@@ -25,7 +35,7 @@ from stepward.store.postgres import (
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.listing import listing
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.rules import inboxes, verdicts
 
 DEAD_SHOWN_SECONDS = 3600.0
@@ -34,16 +44,16 @@ DEAD_SHOWN_SECONDS = 3600.0
 class PostgresClient:
     """What applications and operators may do; see ``ClientStore``."""
 
-    def __init__(self, database: Database, bell: Bell) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._database = database
         self._lane = database.others
         self._clock = database.clock
-        self._bell = bell
+        self._notifier = notifier
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``ClientStore.submit``."""
         submitted = await self._lane.write(submission.submit, tasks, plans)
-        self._bell.ring()
+        self._notifier.ring()
         return submitted
 
     async def task(self, id: str) -> Task | None:
@@ -71,14 +81,14 @@ class PostgresClient:
     async def direct(self, id: str, directive: Directive) -> TaskState:
         """See ``ClientStore.direct``."""
         after = await self._lane.write(_direct, id, directive, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return after
 
     async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
         """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
         is_new = await self._lane.write(_signal, post, signal_id, actor, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return is_new
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
@@ -116,7 +126,7 @@ class PostgresClient:
         """See ``ClientStore.prune_as``."""
         return await self._lane.write(pruning.prune, records, actor, self._clock.now())
 
-    async def acts(self, after: int) -> list[Act]:
+    async def acts(self, after: int) -> list[AuditedAct]:
         """See ``ClientStore.acts``."""
         return await self._lane.read(pruning.acts, after)
 
@@ -139,13 +149,13 @@ class PostgresClient:
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
         """See ``ClientStore.suspend_agent``."""
         is_new = await self._lane.write(agents.suspend, name, note, actor, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return is_new
 
     async def resume_agent(self, name: str, actor: str) -> bool:
         """See ``ClientStore.resume_agent``."""
         was_suspended = await self._lane.write(agents.resume, name, actor, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return was_suspended
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
@@ -155,7 +165,7 @@ class PostgresClient:
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
         """See ``ClientStore.put_back``."""
         back = await self._lane.write(dead_letters.put_back, numbers, actor, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return back
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:

@@ -11,17 +11,17 @@ from stepward.store.contract import Completion, Refusal
 from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.rules import completing
 
 
 class PostgresCompletion:
     """What finishing steps from outside needs; see ``CompletionStore``."""
 
-    def __init__(self, database: Database, bell: Bell) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._lane = database.others
         self._clock = database.clock
-        self._bell = bell
+        self._notifier = notifier
 
     async def completion_key(self, fresh: bytes) -> bytes:
         """See ``CompletionStore.completion_key``."""
@@ -37,7 +37,7 @@ class PostgresCompletion:
     async def complete(self, completion: Completion) -> Refusal | None:
         """See ``CompletionStore.complete``."""
         refused = await self._lane.write(_complete, completion, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return refused
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
@@ -97,7 +97,11 @@ async def _note(
 
 async def _are_too_many(connection: Connection, whose: str, now: float) -> bool:
     row = await connection.row("completing.refusals")
-    known = completing.Refusals() if row is None else msgspec.json.decode(row[0], type=completing.Refusals)
+    known = (
+        completing.CompletionRefusals()
+        if row is None
+        else msgspec.json.decode(row[0], type=completing.CompletionRefusals)
+    )
     refusals = known.one_more(whose, now)
     if refusals is None:
         return True

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import asyncpg
 
 from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
-from stepward.store.postgres.lineage import Line, Lineage
+from stepward.store.postgres.lineage import KnownPrimary, Lineage
 from stepward.store.postgres.query_catalogue import load_book
 from stepward.store.postgres.session import Use, cleaning
 
@@ -49,7 +49,7 @@ class Connection:
         self._commits = False
         self._is_cut_short = False
         self._lineage: Lineage | None = None
-        self._line: Line | None = None
+        self._line: KnownPrimary | None = None
         raw.add_log_listener(self._warned)
 
     def query(self, name: str) -> str:
@@ -185,10 +185,10 @@ class Connection:
         self._line = await self.line()
         lineage.met(self._line)
 
-    async def line(self) -> Line | None:
+    async def line(self) -> KnownPrimary | None:
         """Which primary this is; None of a standby, and of a service that does not tell."""
         try:
-            return Line.read(await self.row("replication.line"))
+            return KnownPrimary.read(await self.row("replication.line"))
         except LOST:
             raise
         except asyncpg.PostgresError:

@@ -12,7 +12,7 @@ from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.address import PostgresPlace, hosts_of, rotated
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import BROKEN, translated
-from stepward.store.postgres.lineage import Line, Lineage
+from stepward.store.postgres.lineage import KnownPrimary, Lineage
 
 Raw: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -48,12 +48,12 @@ UNKNOWN_PARAMETER = "unsupported startup parameter"
 """What PgBouncer says to a setting that it cannot keep for a client."""
 
 
-class Host(NamedTuple):
+class ServerAddress(NamedTuple):
     """What one of an address's hosts said."""
 
     dsn: str
     answers: bool
-    line: Line | None
+    line: KnownPrimary | None
     """None: a standby."""
 
 
@@ -90,19 +90,19 @@ class Connector:
             raise self._told(error) from error
         return connection
 
-    async def ask(self, host: str) -> Host:
+    async def ask(self, host: str) -> ServerAddress:
         """Whether a host answers, and which primary it is, if it is one."""
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 connection = Connection(await self._driven(host, {}, any_server=True), self._schema, ASK_SECONDS)
                 try:
-                    return Host(host, answers=True, line=await connection.line())
+                    return ServerAddress(host, answers=True, line=await connection.line())
                 finally:
                     await connection.close()
         except (*BROKEN, ValueError):
-            return Host(host, answers=False, line=None)
+            return ServerAddress(host, answers=False, line=None)
 
-    async def hosts(self) -> list[Host]:
+    async def hosts(self) -> list[ServerAddress]:
         """What each host of the address says, all asked at once."""
         return list(await asyncio.gather(*[self.ask(host) for host in self._hosts]))
 

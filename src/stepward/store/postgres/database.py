@@ -19,7 +19,7 @@ from stepward.store.postgres.connector import (
 from stepward.store.postgres.faults import BROKEN, translated
 from stepward.store.postgres.indeterminate import Doubts
 from stepward.store.postgres.pool import Pool
-from stepward.store.postgres.transactions import Lane
+from stepward.store.postgres.transactions import Transactions
 
 OTHERS = 4
 TRANSACTIONS = 8
@@ -48,7 +48,7 @@ class Database:
         return sum(lane.pool.statements for lane in self._lanes)
 
     @property
-    def _lanes(self) -> tuple[Lane, ...]:
+    def _lanes(self) -> tuple[Transactions, ...]:
         return self.turns, self.leases, self.others, self.shared
 
     def open(self) -> None:
@@ -93,5 +93,5 @@ class Database:
 
     def _lane(
         self, connect: Callable[[], Awaitable[Connection]], size: int, environment: Environment, seconds: float
-    ) -> Lane:
-        return Lane(Pool(connect, size, self.place.shown), environment, self.place.shown, seconds, self._doubts)
+    ) -> Transactions:
+        return Transactions(Pool(connect, size, self.place.shown), environment, self.place.shown, seconds, self._doubts)

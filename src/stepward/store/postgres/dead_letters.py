@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.store.postgres import journal
 from stepward.store.postgres.connection import Connection, Row
-from stepward.store.rules.verdicts import letter_audit
+from stepward.store.rules.verdicts import dead_letter_audit
 
 
 async def put_back(connection: Connection, numbers: Sequence[int], actor: str, now: float) -> list[int]:
@@ -29,6 +29,6 @@ async def _taken(connection: Connection, numbers: Sequence[int]) -> list[Row]:
 
 
 async def _audited(connection: Connection, act: str, taken: Sequence[Row], actor: str, now: float) -> list[int]:
-    audits = [letter_audit(actor, act, number, queue) for number, queue, _ in taken]
+    audits = [dead_letter_audit(actor, act, number, queue) for number, queue, _ in taken]
     journal.write_audits(connection, audits, now)
     return [row[0] for row in taken]

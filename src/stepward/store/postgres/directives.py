@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import astuple
 
-from stepward.model.directives import Verb, judge
+from stepward.model.directives import DirectiveVerb, judge
 from stepward.model.plan import from_json
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
@@ -16,7 +16,7 @@ from stepward.store.postgres.connection import Connection
 from stepward.store.rules import repairs, rewinding, verdicts
 from stepward.store.rules.repairs import Repair
 
-REPAIRS = frozenset({Verb.RESUBMIT, Verb.MARK_DONE})
+REPAIRS = frozenset({DirectiveVerb.RESUBMIT, DirectiveVerb.MARK_DONE})
 
 
 async def direct(connection: Connection, task: Task, directive: Directive, now: float) -> TaskState:
@@ -36,9 +36,9 @@ async def direct(connection: Connection, task: Task, directive: Directive, now: 
 
 async def _repair(connection: Connection, task: Task, directive: Directive, now: float) -> Repair:
     steps = [rows.step(row) for row in await connection.rows("directives.steps", task.uid)]
-    if directive.verb == Verb.MARK_DONE:
+    if directive.verb == DirectiveVerb.MARK_DONE:
         repair = repairs.marking(task, steps, directive, now)
-    elif directive.verb == Verb.RESUBMIT:
+    elif directive.verb == DirectiveVerb.RESUBMIT:
         children = await inbox.lock(connection, rewinding.concerned_children(steps))
         repair = repairs.resubmission(task, steps, directive, children, now)
     else:
@@ -50,7 +50,7 @@ async def _repair(connection: Connection, task: Task, directive: Directive, now:
     for child in repair.begun:
         await _begin(connection, child)
     for child in repair.resubmitted:
-        again = Directive(verb=Verb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
+        again = Directive(verb=DirectiveVerb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
         await direct(connection, child, again, now)
     if directive.deadline is not None:
         await connection.change("directives.set_deadline", task.uid, directive.deadline)

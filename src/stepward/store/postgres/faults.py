@@ -52,9 +52,9 @@ UNKNOWN_PARAMETER = "42704"
 
 NO_RIGHT = "42501"
 
-Advice = tuple[type[StepwardError], str]
+FaultAdvice = tuple[type[StepwardError], str]
 
-BY_STATE: dict[str, Advice] = {
+BY_STATE: dict[str, FaultAdvice] = {
     "25006": (StoreUnavailable, "expected the primary, found a server that only reads; name the primary, or all hosts"),
     "28000": (StoreUnusable, "expected to be let in, found the user refused; look at the user and the server's rules"),
     "28P01": (
@@ -75,7 +75,7 @@ BY_STATE: dict[str, Advice] = {
     "25P03": (StoreUnavailable, "expected work within the open transaction, found it idle too long; keep it short"),
 }
 
-BY_CLASS: dict[str, Advice] = {
+BY_CLASS: dict[str, FaultAdvice] = {
     "53": (StoreUnavailable, "expected the server to have the means, found it short of them; look at its log"),
     "57": (StoreUnavailable, "expected a running server, found it stopping; wait for it"),
 }

@@ -18,7 +18,7 @@ READERS_KEPT = 10_000
 GIVEN_KEPT = 1_000
 
 
-class Look(NamedTuple):
+class GapLook(NamedTuple):
     """What to ask for: rows numbered above ``above`` that ``since`` (a snapshot, if any) did not show."""
 
     reader: str
@@ -41,22 +41,22 @@ class Look(NamedTuple):
         return [number for number in numbers if number not in given]
 
 
-class Trail:
+class GapReader:
     """Where readers stand; one that reads from elsewhere than it stood begins anew."""
 
     def __init__(self) -> None:
-        self._next: OrderedDict[str, Look] = OrderedDict()
+        self._next: OrderedDict[str, GapLook] = OrderedDict()
 
-    def look(self, reader: str, after: int, era: int = 0) -> Look:
+    def look(self, reader: str, after: int, era: int = 0) -> GapLook:
         """What the reader, who was given ``after`` last, is to ask for."""
         known = self._next.get(reader)
         if known is None or after not in known.marks:
-            return Look(reader, (after,), after, None, None, era, after)
+            return GapLook(reader, (after,), after, None, None, era, after)
         if known.era != era:
             return known._replace(above=known.begun, since=None, first=None, era=era)
         return known
 
-    def saw(self, look: Look, snapshot: str, numbers: Sequence[int], limit: int) -> None:
+    def saw(self, look: GapLook, snapshot: str, numbers: Sequence[int], limit: int) -> None:
         """A look that saw ``snapshot`` gave the reader rows of these numbers, in order and at most ``limit``."""
         new = look.new(numbers)
         following = look._replace(

@@ -17,7 +17,7 @@ BATCH = 2_000
 """Tasks of one transaction, with all their running steps; half as many after one that took too long."""
 
 
-class Progress(msgspec.Struct, frozen=True):
+class GraceProgress(msgspec.Struct, frozen=True):
     """How far the grace is: behind which owner's which task, and whether the clock was set."""
 
     at: float
@@ -55,7 +55,7 @@ class Grace:
             return False
         await connection.change("supervisor.write_forgiven_at", now)
         await connection.change(f"supervisor.{'restart' if jumped else 'extend'}_leases", now, seconds)
-        await _give(connection, Progress(now, seconds, jumped), now, self._batch)
+        await _give(connection, GraceProgress(now, seconds, jumped), now, self._batch)
         return True
 
     async def _gone_on(self, connection: Connection, term: int, now: float) -> int:
@@ -64,10 +64,10 @@ class Grace:
         row = await connection.row("supervisor.grace")
         if row is None:
             return 0
-        return await _give(connection, msgspec.json.decode(row[0], type=Progress), now, self._batch)
+        return await _give(connection, msgspec.json.decode(row[0], type=GraceProgress), now, self._batch)
 
 
-async def _give(connection: Connection, progress: Progress, now: float, most: int) -> int:
+async def _give(connection: Connection, progress: GraceProgress, now: float, most: int) -> int:
     """Give it to some tasks behind the last one, and note how far it is; how many."""
     held = await connection.rows("supervisor.held", progress.owner, progress.task, most)
     uids = [uid for _, uid in held]

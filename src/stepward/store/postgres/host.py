@@ -14,7 +14,7 @@ from stepward.store.contract import Post
 from stepward.store.postgres import agents, inbox, journal, leases, recurring, rights
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.stalled import end_stalled
 from stepward.store.rules import verdicts
 
@@ -22,12 +22,12 @@ from stepward.store.rules import verdicts
 class PostgresHost:
     """What the host of actors needs; see ``HostStore``."""
 
-    def __init__(self, database: Database, bell: Bell) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._database = database
         self._leases = database.leases
         self._lane = database.others
         self._clock = database.clock
-        self._bell = bell
+        self._notifier = notifier
 
     async def check_rights(self, roles: Collection[Role]) -> None:
         """See ``HostStore.check_rights``."""
@@ -47,7 +47,7 @@ class PostgresHost:
             # Perhaps somebody stands still who has locked the seat, and nobody else is there to notice.
             await end_stalled(self._lane)
             await self._register(instance, lease)
-        self._bell.ring()
+        self._notifier.ring()
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
         """See ``HostStore.register_workflows``."""
@@ -76,7 +76,7 @@ class PostgresHost:
     async def retire(self, instance: str, *, in_order: bool = True) -> None:
         """See ``HostStore.retire``."""
         await self._lane.write(leases.retire, instance, self._clock.now(), in_order=in_order)
-        self._bell.ring()
+        self._notifier.ring()
 
     def break_off(self) -> bool:
         """See ``HostStore.break_off``: an open transaction keeps nobody out of the whole database."""
@@ -85,7 +85,7 @@ class PostgresHost:
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
         """See ``HostStore.count_hang``."""
         hangs = await self._lane.write(_count_hang, task, sender, where, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return hangs
 
     async def warn(self, alert: Alert) -> None:
@@ -114,7 +114,7 @@ class PostgresHost:
 
     async def _rung(self, doing: Awaitable[bool]) -> bool:
         if changed := await doing:
-            self._bell.ring()
+            self._notifier.ring()
         return changed
 
     async def _register(self, instance: Instance, lease: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import Verdict, judge
+from stepward.model.directives import DirectiveVerdict, judge
 from stepward.model.messages.status_events import OF_STATE, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
@@ -62,7 +62,7 @@ async def insert(connection: Connection, posts: Sequence[Post], now: float) -> N
 
 
 async def move_free(
-    connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None
+    connection: Connection, task: Task, verdict: DirectiveVerdict, now: float, cause: bytes | None = None
 ) -> None:
     """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
     if verdict.after is task.state:
@@ -120,7 +120,7 @@ class Round:
         try:
             verdict = judge(post.kind, task)
         except IllegalTransition:
-            verdict = Verdict(task.state)
+            verdict = DirectiveVerdict(task.state)
         if verdict.after is task.state and task.state in TASK_ENDS and task.parent is not None:
             self._add(verdicts.told_again(task, self._tasks.get(task.parent), post))
         if verdict.after is not task.state:

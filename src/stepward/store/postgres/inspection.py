@@ -9,7 +9,7 @@ from stepward.store.address import PostgresPlace
 from stepward.store.contract import Server, ServerHost
 from stepward.store.postgres import vacuum
 from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.connector import Connector, Host
+from stepward.store.postgres.connector import Connector, ServerAddress
 from stepward.store.postgres.faults import BROKEN, translated
 from stepward.store.postgres.replication import standbys
 
@@ -58,7 +58,7 @@ async def _inspected(connector: Connector, connection: Connection) -> Server:
     )
 
 
-def _host(host: Host) -> ServerHost:
+def _host(host: ServerAddress) -> ServerHost:
     shown = urlsplit(host.dsn).netloc.rpartition("@")[2]
     if not host.answers:
         return ServerHost(host=shown, role="silent")

@@ -38,7 +38,7 @@ class Lending:
         """The connection as it is lent."""
         if self._proxy is None:
             self._connection.use = max(self._connection.use, Use.CONNECTION)
-            self._proxy = cast("Any", Lent)(self._connection)
+            self._proxy = cast("Any", LentConnection)(self._connection)
         return cast("asyncpg.Connection[asyncpg.Record]", self._proxy)
 
     def take_back(self) -> None:
@@ -50,7 +50,7 @@ class Lending:
             raw._pool_release_ctr += 1
 
 
-class Lent(cast("Any", PoolConnectionProxy)):  # type: ignore[misc]  # its stubs hide the arguments
+class LentConnection(cast("Any", PoolConnectionProxy)):  # type: ignore[misc]  # its stubs hide the arguments
     """What is lent; it notes a use that no statement undoes."""
 
     __slots__ = ("_stepwards",)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Line(NamedTuple):
+class KnownPrimary(NamedTuple):
     """Which cluster a primary belongs to, and its timeline there."""
 
     system: int
     timeline: int
 
     @classmethod
-    def read(cls, row: Any) -> Line | None:
+    def read(cls, row: Any) -> KnownPrimary | None:
         """What a row of system and name of the current WAL file tells; None of a standby, which has no such file."""
         if row is None or row[0] is None or row[1] is None:
             return None
@@ -27,14 +27,14 @@ class Lineage:
     """The newest primary that this store object has met or heard of."""
 
     def __init__(self) -> None:
-        self.newest: Line | None = None
+        self.newest: KnownPrimary | None = None
 
-    def met(self, line: Line | None) -> None:
+    def met(self, line: KnownPrimary | None) -> None:
         """Remember a primary that is newer; one of another cluster, to which somebody has moved, begins anew."""
         if line is not None and not self.is_outdated(line):
             self.newest = line
 
-    def is_outdated(self, line: Line | None) -> bool:
+    def is_outdated(self, line: KnownPrimary | None) -> bool:
         """Whether another primary of the same cluster has replaced this one."""
         newest = self.newest
         return (

@@ -10,8 +10,8 @@ from stepward.store.postgres import journal, telling
 from stepward.store.postgres.columns import columns_of, without_nul
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.gap_reader import Trail
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.gap_reader import GapReader
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.queue_floors import Floors
 from stepward.store.rules import verdicts
 
@@ -21,11 +21,11 @@ FORGET_LIMIT = 5_000
 class PostgresMessages:
     """See ``MessageStore``."""
 
-    def __init__(self, database: Database, bell: Bell) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._lane = database.others
         self._clock = database.clock
-        self._bell = bell
-        self._trail = Trail()
+        self._notifier = notifier
+        self._gap_reader = GapReader()
         self._floors = Floors(database)
 
     def now(self) -> float:
@@ -36,7 +36,7 @@ class PostgresMessages:
         """See ``MessageStore.put``."""
         if bodies:
             await self._lane.single(Connection.change, "messages.put", queue, *columns_of(bodies))
-            self._bell.ring()
+            self._notifier.ring()
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
         """See ``MessageStore.take``."""
@@ -82,14 +82,14 @@ class PostgresMessages:
     async def _read(
         self, connection: Connection, queue: str, after: int, limit: int, reader: str
     ) -> list[StoredMessage]:
-        look = self._trail.look(f"{queue} {reader}", after, self._lane.pool.made)
+        look = self._gap_reader.look(f"{queue} {reader}", after, self._lane.pool.made)
         query = "messages.read" if look.since is None else "messages.read_since"
         since = () if look.since is None else (look.since,)
         found = await connection.rows(query, queue, look.above, limit, self._clock.now(), *since)
         there = [StoredMessage(token, body, 1) for _, token, body in found if token is not None]
         numbers = [message.token for message in there]
         new = frozenset(look.new(numbers))
-        self._trail.saw(look, found[0][0], numbers, limit)
+        self._gap_reader.saw(look, found[0][0], numbers, limit)
         return [message for message in there if message.token in new]
 
     async def bury(
@@ -99,7 +99,7 @@ class PostgresMessages:
         if letters:
             await self._lane.write(_bury, queue, letters, told, self._clock.now())
             if told:
-                self._bell.ring()
+                self._notifier.ring()
 
     async def bury_bodies(
         self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
@@ -108,7 +108,7 @@ class PostgresMessages:
         if letters:
             await self._lane.write(_bury_bodies, queue, letters, told, self._clock.now())
             if told:
-                self._bell.ring()
+                self._notifier.ring()
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
         """See ``MessageStore.filled``."""
@@ -127,13 +127,13 @@ class PostgresMessages:
         finally:
             self._floors.forget(heir)
         if count:
-            self._bell.ring()
+            self._notifier.ring()
         return count
 
 
 async def forget_expired(connection: Connection, now: float) -> int:
     """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    await connection.change("messages.forget_letters", now - verdicts.LETTERS_KEPT_SECONDS, FORGET_LIMIT)
+    await connection.change("messages.forget_letters", now - verdicts.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
     return await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
 

@@ -17,7 +17,7 @@ from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.connector import REPLANNED
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.faults import BROKEN, translated
-from stepward.store.postgres.schema import Part
+from stepward.store.postgres.schema import MigrationPart
 
 MIGRATION_SECONDS = 3600.0
 """For one statement of a migration."""
@@ -84,13 +84,13 @@ async def _create(connection: Connection, app: str) -> None:
     await connection.change("schema.write_meta", "schema_version", str(schema.newest()))
 
 
-async def _apply_part(database: Database, part: Part) -> None:
+async def _apply_part(database: Database, part: MigrationPart) -> None:
     if part.is_beside:
         await _apply_beside(database, part)
     await _apply_when_free(database, part)
 
 
-async def _apply_when_free(database: Database, part: Part) -> None:
+async def _apply_when_free(database: Database, part: MigrationPart) -> None:
     """A part that is a transaction, and of any the note that it is done."""
     loop = asyncio.get_running_loop()
     ends_at = loop.time() + TRY_SECONDS
@@ -102,7 +102,7 @@ async def _apply_when_free(database: Database, part: Part) -> None:
         seconds = min(seconds * 2, longest)
 
 
-async def _apply(connection: Connection, database: Database, part: Part, seconds: float) -> bool:
+async def _apply(connection: Connection, database: Database, part: MigrationPart, seconds: float) -> bool:
     """Whether the locks were free."""
     await connection.row("schema.lock_version")
     await _check_turn(connection, part, database.place.shown)
@@ -135,7 +135,7 @@ async def _break_off(connection: Connection, database: Database) -> bool:
     return False
 
 
-async def _check_turn(connection: Connection, part: Part, place: str) -> None:
+async def _check_turn(connection: Connection, part: MigrationPart, place: str) -> None:
     """A process that lost its turn with its connection may find that another has gone on."""
     found = await schema.identity(connection, place)
     if found is None or await schema.standing(connection, found) != part.before:
@@ -145,7 +145,7 @@ async def _check_turn(connection: Connection, part: Part, place: str) -> None:
         )
 
 
-async def _apply_beside(database: Database, part: Part) -> None:
+async def _apply_beside(database: Database, part: MigrationPart) -> None:
     """Statements outside of a transaction; what an earlier try has left unfinished is made again."""
     connection = await database.connector.connect(REPLANNED, MIGRATION_SECONDS)
     try:
@@ -159,7 +159,7 @@ async def _apply_beside(database: Database, part: Part) -> None:
         await connection.close()
 
 
-async def _held(connection: Connection, part: Part, place: str) -> StoreUnavailable:
+async def _held(connection: Connection, part: MigrationPart, place: str) -> StoreUnavailable:
     found = await connection.rows("schema.holders", connection.schema)
     names = [f"process {pid} ({', '.join(filter(None, (name, f'user {user}')))})" for pid, name, user in found]
     return StoreUnavailable(

@@ -23,7 +23,7 @@ LOOK_SECONDS = 10.0
 """Between two looks at how old the last word of the server's clock is, where nothing rings."""
 
 
-class Bell:
+class Notifier:
     """Rings when this process changed something that others may wait for, and hears the others."""
 
     def __init__(self, database: Database) -> None:

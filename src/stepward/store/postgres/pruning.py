@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.store import rows
-from stepward.store.contract import Act, OldRecords
+from stepward.store.contract import AuditedAct, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.postgres import journal
 from stepward.store.postgres.connection import Connection
@@ -13,7 +13,7 @@ from stepward.store.rules import verdicts
 from stepward.store.rules.audit_chain import pruned_audit, pruned_part
 
 
-async def acts(connection: Connection, after: int) -> list[Act]:
+async def acts(connection: Connection, after: int) -> list[AuditedAct]:
     """A page of the audit behind the act of that number."""
     return [rows.act(row) for row in await connection.rows("pruning.acts", after, PAGE_ROWS, PAGE_BYTES)]
 
@@ -39,7 +39,7 @@ async def prune(connection: Connection, records: OldRecords, actor: str, now: fl
     return len(acts) + alerts
 
 
-async def _still_first(connection: Connection, acts: Sequence[Act]) -> Sequence[Act]:
+async def _still_first(connection: Connection, acts: Sequence[AuditedAct]) -> Sequence[AuditedAct]:
     if not acts:
         return acts
     row = await connection.row("pruning.beginning", acts[-1].audit.number)

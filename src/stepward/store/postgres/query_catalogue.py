@@ -14,7 +14,7 @@ from stepward.store.postgres.compact_rows import USUAL, Usual
 from stepward.store.queries import load_queries
 from stepward.store.rows import FRAGMENTS, columns
 
-Book = Mapping[str, str]
+Queries = Mapping[str, str]
 
 BOOKS_KEPT = 16
 TYPES = {"str": "text", "int": "integer", "float": "float8", "bool": "boolean", "bytes": "bytea"}
@@ -49,7 +49,7 @@ SUPERVISION = {
 
 
 @lru_cache(maxsize=BOOKS_KEPT)
-def load_book(schema: str) -> Book:
+def load_book(schema: str) -> Queries:
     """The queries for tables in the schema of that name."""
     own = {**FRAGMENTS, **OWN, "schema": quoted(schema)}
     fragments = own | {name: condition.format_map(own) for name, condition in SUPERVISION.items()}

@@ -40,7 +40,7 @@ BOTTOM = Floor(0, 0.0)
 
 
 @dataclass(slots=True)
-class Known:
+class QueueFloor:
     """What is known of one queue: its floor, the next one, and whose end that one waits for."""
 
     since: float
@@ -59,7 +59,7 @@ class Floors:
     def __init__(self, database: Database) -> None:
         self._lane = database.others
         self._clock = database.clock
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, QueueFloor] = {}
         self._epoch: object = None
         self._highest = 0
 
@@ -82,7 +82,7 @@ class Floors:
         """Messages with lower tokens may have come into the queue."""
         self._known.pop(queue, None)
 
-    def _of(self, queue: str) -> Known:
+    def _of(self, queue: str) -> QueueFloor:
         epoch = (self._lane.pool.made, self._clock.jumped())
         if epoch != self._epoch:
             self._epoch, self._highest = epoch, 0
@@ -90,10 +90,10 @@ class Floors:
         now = asyncio.get_running_loop().time()
         known = self._known.get(queue)
         if known is None or now - known.since > LASTS_SECONDS:
-            known = self._known[queue] = Known(now)
+            known = self._known[queue] = QueueFloor(now)
         return known
 
-    async def _raise(self, connection: Connection, queue: str, known: Known) -> None:
+    async def _raise(self, connection: Connection, queue: str, known: QueueFloor) -> None:
         epoch = self._epoch
         if known.wanted is None:
             ((last,),) = await connection.rows("messages.last_token", connection.schema)

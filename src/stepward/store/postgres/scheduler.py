@@ -17,8 +17,8 @@ from stepward.store.postgres import progress, stray, telling, turn, unheld
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.gap_reader import Trail
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.gap_reader import GapReader
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.turn_parts import Missed, parts_of
 from stepward.store.rules.fairness import NO_TURNS, Turns, gone_on, passed_over
 from stepward.store.rules.verdicts import fenced
@@ -32,12 +32,12 @@ ROUND, UNSTARTED, MORE = -4, -2, -1
 class PostgresScheduler:
     """What a Scheduler may do; see ``SchedulerStore``."""
 
-    def __init__(self, database: Database, bell: Bell) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._lane = database.turns
         self._others = database.others
         self._clock = database.clock
-        self._bell = bell
-        self._trail = Trail()
+        self._notifier = notifier
+        self._gap_reader = GapReader()
         self._turns: Turns = NO_TURNS
 
     async def claim(
@@ -60,14 +60,14 @@ class PostgresScheduler:
         return await self._lane.read(self._read_inbox, instance, after)
 
     async def _read_inbox(self, connection: Connection, instance: str, after: int) -> list[InboxRow]:
-        look = self._trail.look(instance, after, self._lane.pool.made)
+        look = self._gap_reader.look(instance, after, self._lane.pool.made)
         query = "scheduler.read_inbox" if look.since is None else "scheduler.read_inbox_since"
         since = () if look.since is None else (look.since,)
         found = await connection.rows(query, look.above, instance, INBOX_LIMIT, *since)
         there = [rows.inbox_row(row[1:]) for row in found if row[1] is not None]
         numbers = [row.number for row in there]
         new = frozenset(look.new(numbers))
-        self._trail.saw(look, found[0][0], numbers, INBOX_LIMIT)
+        self._gap_reader.saw(look, found[0][0], numbers, INBOX_LIMIT)
         return [row for row in there if row.number in new]
 
     async def next_wake(self) -> float | None:
@@ -88,13 +88,13 @@ class PostgresScheduler:
             # Nothing was changed; now each change alone, to leave out those that are to blame.
             committed = await self._lane.write(_commit_each, instance, changes, renew, self._clock.now())
         if any(_concerns_others(change) for change in changes):
-            self._bell.ring()
+            self._notifier.ring()
         return committed
 
     async def stray(self, replies: Sequence[Reply]) -> None:
         """See ``SchedulerStore.stray``."""
         await self._lane.write(stray.settle, replies, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
 
     async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
         """See ``SchedulerStore.unheld``."""

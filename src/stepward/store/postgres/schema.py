@@ -30,17 +30,17 @@ LOCK_BY_HAND = 1.2
 """Seconds that a transaction waits for a lock which an operator runs: where it fails it changes nothing."""
 
 
-class Standing(NamedTuple):
+class SchemaState(NamedTuple):
     """How far a store's tables are: their version, and how many parts of the next one are done."""
 
     version: int
     parts: int
 
 
-NOTHING = Standing(0, 0)
+NOTHING = SchemaState(0, 0)
 
 
-class Part(NamedTuple):
+class MigrationPart(NamedTuple):
     """What of a migration is done at once: a transaction, or indexes that are made outside of one."""
 
     version: int
@@ -50,9 +50,9 @@ class Part(NamedTuple):
     is_last: bool
 
     @property
-    def before(self) -> Standing:
+    def before(self) -> SchemaState:
         """Where a store stands that this part is the next for."""
-        return Standing(self.version - 1, self.place - 1)
+        return SchemaState(self.version - 1, self.place - 1)
 
     def body(self, schema: str) -> str:
         """Its statements."""
@@ -93,10 +93,10 @@ def schema_of(app: str) -> str:
 
 async def is_current(connection: Connection, app: str, place: str) -> bool:
     """Whether no migration is missing; refuses the store of another application or a newer program."""
-    return await stands_at(connection, app, place) == Standing(newest(), 0)
+    return await stands_at(connection, app, place) == SchemaState(newest(), 0)
 
 
-async def stands_at(connection: Connection, app: str, place: str) -> Standing:
+async def stands_at(connection: Connection, app: str, place: str) -> SchemaState:
     """Where the store stands; refuses the store of another application or a newer program."""
     found = await identity(connection, place)
     if found is None:
@@ -108,10 +108,10 @@ async def stands_at(connection: Connection, app: str, place: str) -> Standing:
     return await standing(connection, found)
 
 
-async def standing(connection: Connection, found: Identity) -> Standing:
+async def standing(connection: Connection, found: Identity) -> SchemaState:
     """Where a store stands that has been identified."""
     ((parts,),) = await connection.rows("schema.parts_done")
-    return Standing(found.schema_version, int(parts))
+    return SchemaState(found.schema_version, int(parts))
 
 
 async def identity(connection: Connection, place: str) -> Identity | None:
@@ -146,13 +146,13 @@ def new(schema: str) -> str:
     return ";\n".join(CONCURRENTLY.sub(r"\1 index ", text) for text in texts)
 
 
-def parts_after(stands: Standing) -> list[Part]:
+def parts_after(stands: SchemaState) -> list[MigrationPart]:
     """What is missing of a store that stands there."""
     found = []
     for version, text in migrations():
         texts = _divided(text)
         found += [
-            Part(version, place, body, is_beside=is_beside, is_last=place == len(texts))
+            MigrationPart(version, place, body, is_beside=is_beside, is_last=place == len(texts))
             for place, (is_beside, body) in enumerate(texts, 1)
         ]
     return [part for part in found if part.before >= stands]

@@ -6,13 +6,13 @@ from __future__ import annotations
 from stepward.store.postgres.connection import ANSWER_SECONDS, Connection
 from stepward.store.postgres.connector import STATEMENT_SECONDS, session_name, shared_name
 from stepward.store.postgres.query_catalogue import quoted
-from stepward.store.postgres.transactions import Lane
+from stepward.store.postgres.transactions import Transactions
 
 STALLED_SECONDS = STATEMENT_SECONDS + ANSWER_SECONDS
 """After that the process itself, whatever its lease, would have dropped the connection, if it ran."""
 
 
-async def end_stalled(lane: Lane) -> None:
+async def end_stalled(lane: Transactions) -> None:
     """End them, so that the rows that they have locked are free; nobody else's, and none that only waits for us."""
     await lane.read(_end_stalled)
 

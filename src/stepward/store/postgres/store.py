@@ -16,7 +16,7 @@ from stepward.store.postgres.external import Home, PostgresBorrowed
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
 from stepward.store.postgres.migration import migrate
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.retention import PostgresRetention
 from stepward.store.postgres.scheduler import PostgresScheduler
 from stepward.store.postgres.supervisor import PostgresSupervisor
@@ -36,19 +36,19 @@ class PostgresStore:
         self._place = place
         self._clock = clock or StoreClock(environment.clock)
         self._database = Database(place, place.schema or schema.schema_of(app), environment, self._clock)
-        self._bell = Bell(self._database)
+        self._notifier = Notifier(self._database)
         self._home = Home(self._database)
-        self.messages = PostgresMessages(self._database, self._bell)
+        self.messages = PostgresMessages(self._database, self._notifier)
         self.now = self._clock.now
         self.jumped = self._clock.jumped
-        self.changed = self._bell.changed
-        self.stirred = self._bell.stirred
-        self._give_scheduler_verbs(PostgresScheduler(self._database, self._bell))
-        self._give_supervisor_verbs(PostgresSupervisor(self._database, self._bell))
+        self.changed = self._notifier.changed
+        self.stirred = self._notifier.stirred
+        self._give_scheduler_verbs(PostgresScheduler(self._database, self._notifier))
+        self._give_supervisor_verbs(PostgresSupervisor(self._database, self._notifier))
         self._give_retention_verbs(PostgresRetention(self._database))
-        self._give_client_verbs(PostgresClient(self._database, self._bell))
-        self._give_completion_verbs(PostgresCompletion(self._database, self._bell))
-        self._give_host_verbs(PostgresHost(self._database, self._bell))
+        self._give_client_verbs(PostgresClient(self._database, self._notifier))
+        self._give_completion_verbs(PostgresCompletion(self._database, self._notifier))
+        self._give_host_verbs(PostgresHost(self._database, self._notifier))
 
     async def open(self) -> None:
         """See ``Store.open``; any number of processes may open a new or an older store at once."""
@@ -57,23 +57,23 @@ class PostgresStore:
             if not await self._database.others.read(schema.is_current, self._app, self._place.shown):
                 await migrate(self._database, self._app)
             # Only now is it known whether a pooler stands between.
-            await self._bell.open()
+            await self._notifier.open()
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
         """See ``Store.close``."""
-        await self._bell.close()
+        await self._notifier.close()
         await self._database.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """See ``SchedulerStore.transaction``; several may be open at once, each on a connection of its own."""
-        return transaction.opened(self._database, self._bell)
+        return transaction.opened(self._database, self._notifier)
 
     def borrowed(self, connection: object) -> Borrowed:
         """See ``ClientStore.borrowed``."""
-        return PostgresBorrowed(connection, self._database.schema, self._place.shown, self._home, self._bell)
+        return PostgresBorrowed(connection, self._database.schema, self._place.shown, self._home, self._notifier)
 
     @property
     def transactional_steps(self) -> int:

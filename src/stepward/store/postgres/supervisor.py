@@ -16,11 +16,11 @@ from stepward.store.postgres.connection import Connection, Row
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.grace import Grace
 from stepward.store.postgres.leadership import Leadership
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.scheduler import WAKE_LIMIT
 from stepward.store.postgres.stalled import end_stalled
 from stepward.store.rules import verdicts
-from stepward.store.rules.expiry import Expiry, Place, Seen
+from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,10 +36,10 @@ DEAD_KEPT_SECONDS = 3600.0
 class PostgresSupervisor:
     """What a Supervisor may do; see ``SupervisorStore``."""
 
-    def __init__(self, database: Database, bell: Bell) -> None:
+    def __init__(self, database: Database, notifier: Notifier) -> None:
         self._lane = database.others
         self._clock = database.clock
-        self._bell = bell
+        self._notifier = notifier
         self._leadership = Leadership(database)
         self._grace = Grace(database, self._leadership)
         self._expiry = Expiry(self._look, (float("-inf"), "", 0, ""))
@@ -74,7 +74,7 @@ class PostgresSupervisor:
     async def free(self, term: int, recovery_limit: int) -> int:
         """See ``SupervisorStore.free``."""
         freed = await self._judged(term, 0, _free, recovery_limit, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return freed
 
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
@@ -86,7 +86,7 @@ class PostgresSupervisor:
         if not decisions:
             return 0
         applied = await self._judged(term, 0, _decide, decisions, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return applied
 
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
@@ -97,7 +97,7 @@ class PostgresSupervisor:
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         """See ``SupervisorStore.expire_task``."""
         expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
-        self._bell.ring()
+        self._notifier.ring()
         return expired
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
@@ -108,7 +108,7 @@ class PostgresSupervisor:
     async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
         """See ``SupervisorStore.fire``."""
         fired = await self._judged(term, False, recurring.fire, schedule, tasks, next_at)
-        self._bell.ring()
+        self._notifier.ring()
         return fired
 
     async def unserved(self, term: int, after: float) -> int:
@@ -152,7 +152,7 @@ class PostgresSupervisor:
         """See ``SupervisorStore.prune``."""
         return await self._judged(term, 0, pruning.prune, records, verdicts.ACTOR, self._clock.now())
 
-    async def _look(self, place: Place, now: float, limit: int) -> list[Seen]:
+    async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:
         found = await self._lane.read(Connection.rows, "supervisor.expired_steps", now, *place, limit)
         return [(tuple(row[:4]), None if row[4] is None else _expired_step(row)) for row in found]
 

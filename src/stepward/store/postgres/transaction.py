@@ -20,7 +20,7 @@ from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.faults import BROKEN, DATA, refused, translated
 from stepward.store.postgres.lent_connection import Lending, lending
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.session import Use
 from stepward.store.postgres.submission import submit
 from stepward.store.postgres.turn import prove
@@ -113,13 +113,13 @@ class PostgresTransaction:
 
 
 @asynccontextmanager
-async def opened(database: Database, bell: Bell) -> AsyncIterator[PostgresTransaction]:
+async def opened(database: Database, notifier: Notifier) -> AsyncIterator[PostgresTransaction]:
     """A transaction of its own: commits when left, rolls back on an exception."""
     transaction_scopes.refuse_nested(database)
     async with database.shared.transaction() as connection:
         with transaction_scopes.entered(database) as scope, lending(connection) as lent:
             yield PostgresTransaction(connection, database, scope, lent)
-    bell.ring()
+    notifier.ring()
 
 
 async def _finish(connection: Connection, instance: str, finish: Finish, seconds: float) -> bool:

@@ -25,7 +25,7 @@ LEAST_SECONDS = 0.2
 SHARE_OF_LEASE = 0.4
 
 
-class Lane:
+class Transactions:
     """Connections of one purpose, and how work is done on them."""
 
     def __init__(self, pool: Pool, environment: Environment, place: str, seconds: float, doubts: Doubts) -> None:

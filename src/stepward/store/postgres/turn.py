@@ -13,7 +13,7 @@ from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import DATA, MISSED, detail
 from stepward.store.postgres.query_catalogue import load_book, quoted
-from stepward.store.postgres.turn_parts import Missed, Part, overlap, parts_of
+from stepward.store.postgres.turn_parts import Missed, TurnPart, overlap, parts_of
 from stepward.store.rules.inboxes import why_missed
 from stepward.store.rules.verdicts import fenced
 
@@ -23,11 +23,11 @@ PROOF = "the instance lives"
 WHEN = "when (select count(*) from part_{part}) <> ${rows}::bigint then {schema}.miss('{part}')"
 
 
-def proof(instance: str, renew: float | None, now: float) -> Part:
+def proof(instance: str, renew: float | None, now: float) -> TurnPart:
     """Every commit proves in itself that its instance still lives; a renewal proves it in passing."""
     if renew is None:
-        return Part("turn.fence", [instance], 1, PROOF)
-    return Part("leases.renew", [[instance], now, renew, [None], [None], None], 1, PROOF)
+        return TurnPart("turn.fence", [instance], 1, PROOF)
+    return TurnPart("leases.renew", [[instance], now, renew, [None], [None], None], 1, PROOF)
 
 
 def is_one_statement(changes: Sequence[Change]) -> bool:
@@ -35,7 +35,7 @@ def is_one_statement(changes: Sequence[Change]) -> bool:
     return not any(change.posts or change.audits or change.fits for change in changes) and not overlap(changes)
 
 
-async def apply_at_once(connection: Connection, parts: Sequence[Part]) -> float:
+async def apply_at_once(connection: Connection, parts: Sequence[TurnPart]) -> float:
     """Apply parts in one statement, wholly or not at all; what the server's clock showed.
 
     Raises Missed with the reason of the first part that does not apply.
@@ -93,14 +93,14 @@ async def prove(connection: Connection, instance: str, renew: float | None, now:
         raise fenced(instance)
 
 
-async def _apply_in_order(connection: Connection, parts: Sequence[Part]) -> None:
+async def _apply_in_order(connection: Connection, parts: Sequence[TurnPart]) -> None:
     for part in parts:
         count = await connection.change(part.query, *part.values)
         if part.rows is not None and count != part.rows:
             raise Missed(part.reason)
 
 
-def _counted(part: Part) -> list[object]:
+def _counted(part: TurnPart) -> list[object]:
     return part.values if part.rows is None else [*part.values, part.rows]
 
 

@@ -17,15 +17,15 @@ from stepward.store.postgres.compact_rows import USUAL
 from stepward.store.rules.inboxes import NOT_AS_READ
 from stepward.store.rules.verdicts import is_owners
 
-Values = tuple[Any, ...]
-StepKey = tuple[str, int, str]
+ColumnValues = tuple[Any, ...]
+RunStepKey = tuple[str, int, str]
 
 
 class Missed(Exception):
     """A change does not apply; the message says why."""
 
 
-class Part(NamedTuple):
+class TurnPart(NamedTuple):
     """A query of the book with its parameters, and how many rows it must find; None: any."""
 
     query: str
@@ -34,13 +34,13 @@ class Part(NamedTuple):
     reason: str
 
 
-def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[Part]:
+def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnPart]:
     """The parts in the order in which they apply. Raises Missed for what no row needs to be asked about."""
     born = [_as_born(change, instance) for change in changes if change.born is not None]
     parts = [
         *_held(instance, changes),
         *_tasks(instance, changes),
-        *_births(born),
+        *_local_submissions(born),
         *_planned(changes),
         *_steps(changes),
         *_taken(changes),
@@ -50,7 +50,7 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[Part]
     ]
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
-        parts.append(Part("journal.insert_alert", journal.alert_columns(alerts, now), None, ""))
+        parts.append(TurnPart("journal.insert_alert", journal.alert_columns(alerts, now), None, ""))
     return parts
 
 
@@ -60,7 +60,7 @@ def overlap(changes: Sequence[Change]) -> bool:
     return len(set(steps)) != len(steps) or len({change.task for change in changes}) != len(changes)
 
 
-def _touched(change: Change) -> list[StepKey]:
+def _touched(change: Change) -> list[RunStepKey]:
     keys = [(step.task, step.run, step.key) for step in change.inserts]
     keys += [(finish.task, finish.run, finish.key) for finish in change.finishes]
     for decisions in (change.delivers, change.dispatches, change.watches, change.step_moves):
@@ -73,23 +73,23 @@ def _touched(change: Change) -> list[StepKey]:
     return keys
 
 
-def _part(query: str, rows: Sequence[Values], reason: str) -> list[Part]:
+def _part(query: str, rows: Sequence[ColumnValues], reason: str) -> list[TurnPart]:
     if not rows:
         return []
     columns, usual = columns_of(rows), USUAL.get(query)
     if usual is not None and usual.fits(rows):
-        return [Part(f"turn.{query}_usual", usual.sent(columns), len(rows), reason)]
-    return [Part(f"turn.{query}", columns, len(rows), reason)]
+        return [TurnPart(f"turn.{query}_usual", usual.sent(columns), len(rows), reason)]
+    return [TurnPart(f"turn.{query}", columns, len(rows), reason)]
 
 
-def _held(instance: str, changes: Sequence[Change]) -> list[Part]:
+def _held(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
     tasks = sorted({change.task for change in changes if change.born is None and is_owners(change)})
     if not tasks:
         return []
-    return [Part("turn.held", [tasks, instance], len(tasks), f"the task is not held by {instance}")]
+    return [TurnPart("turn.held", [tasks, instance], len(tasks), f"the task is not held by {instance}")]
 
 
-def _tasks(instance: str, changes: Sequence[Change]) -> list[Part]:
+def _tasks(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
     """Tasks are written before their steps, as whoever decides on steps locks the tasks first."""
     known = [change for change in changes if change.born is None]
     moves = sorted(_move_values(change.task, change.move, change.telling) for change in known if change.move)
@@ -106,12 +106,12 @@ def _counts(events: Telling | None) -> tuple[int | None, int | None]:
     return (None, None) if events is None else (events.told, events.told + len(events.bodies))
 
 
-def _births(born: list[Task]) -> list[Part]:
+def _local_submissions(born: list[Task]) -> list[TurnPart]:
     rows = sorted((astuple(task) for task in born), key=lambda row: str(row[1]))
     return _part("insert_task", rows, "born: the id or uid exists")
 
 
-def _planned(changes: Sequence[Change]) -> list[Part]:
+def _planned(changes: Sequence[Change]) -> list[TurnPart]:
     rows = [astuple(step) for change in changes if change.plans for step in _recorded(change)]
     return [part._replace(rows=None) for part in _part("insert_planned", rows, "")]
 
@@ -121,39 +121,39 @@ def _recorded(change: Change) -> list[Step]:
     return [step for task in change.begun for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
 
 
-def _steps(changes: Sequence[Change]) -> list[Part]:
+def _steps(changes: Sequence[Change]) -> list[TurnPart]:
     return [part for query, reason, rows_of in STEPS for part in _part(query, rows_of(changes), reason)]
 
 
-def _inserts(changes: Sequence[Change]) -> list[Values]:
+def _inserts(changes: Sequence[Change]) -> list[ColumnValues]:
     return [astuple(step) for change in changes for step in change.inserts]
 
 
-def _fills(changes: Sequence[Change]) -> list[Values]:
+def _fills(changes: Sequence[Change]) -> list[ColumnValues]:
     return [astuple(step) for change in changes for step in change.fills]
 
 
-def _moves(changes: Sequence[Change]) -> list[Values]:
+def _moves(changes: Sequence[Change]) -> list[ColumnValues]:
     return [_step_move_values(move) for change in changes for move in change.step_moves]
 
 
-def _finishes(changes: Sequence[Change]) -> list[Values]:
+def _finishes(changes: Sequence[Change]) -> list[ColumnValues]:
     return [astuple(finish) for change in changes for finish in change.finishes]
 
 
-def _delivers(changes: Sequence[Change]) -> list[Values]:
+def _delivers(changes: Sequence[Change]) -> list[ColumnValues]:
     return [astuple(deliver) for change in changes for deliver in change.delivers]
 
 
-def _dispatches(changes: Sequence[Change]) -> list[Values]:
+def _dispatches(changes: Sequence[Change]) -> list[ColumnValues]:
     return [astuple(dispatch) for change in changes for dispatch in change.dispatches]
 
 
-def _watches(changes: Sequence[Change]) -> list[Values]:
+def _watches(changes: Sequence[Change]) -> list[ColumnValues]:
     return [astuple(watch) for change in changes for watch in change.watches]
 
 
-STEPS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [
+STEPS: list[tuple[str, str, Callable[[Sequence[Change]], list[ColumnValues]]]] = [
     ("insert_step", "insert: nothing was inserted", _inserts),
     ("fill_step", "fill: the step is not planned", _fills),
     # A step can be given up and answered in one turn: its late result is recorded on the abandoned row.
@@ -166,39 +166,39 @@ STEPS: list[tuple[str, str, Callable[[Sequence[Change]], list[Values]]]] = [
 """What of a turn touches steps, in the order of its being applied."""
 
 
-def _taken(changes: Sequence[Change]) -> list[Part]:
+def _taken(changes: Sequence[Change]) -> list[TurnPart]:
     rows = [(number, change.task) for change in changes for number in change.taken]
     return _part("take_inbox", rows, "taken: an inbox row is gone")
 
 
-def _trims(changes: Sequence[Change]) -> list[Part]:
+def _trims(changes: Sequence[Change]) -> list[TurnPart]:
     rows = [(change.task, *astuple(change.trim)) for change in changes if change.trim is not None]
     if not rows:
         return []
     tasks, firsts, lasts, keeps = columns_of(rows)
     return [
-        Part("turn.trim_steps", [tasks, firsts, lasts, keeps, TRIM_ROWS], None, ""),
-        Part("turn.trim_signals", [tasks, lasts, TRIM_ROWS], None, ""),
+        TurnPart("turn.trim_steps", [tasks, firsts, lasts, keeps, TRIM_ROWS], None, ""),
+        TurnPart("turn.trim_signals", [tasks, lasts, TRIM_ROWS], None, ""),
     ]
 
 
-def _children(changes: Sequence[Change]) -> list[Part]:
+def _children(changes: Sequence[Change]) -> list[TurnPart]:
     rows = sorted((astuple(child) for change in changes for child in change.children), key=lambda row: str(row[0]))
     return [part._replace(rows=None) for part in _part("insert_child", rows, "")]
 
 
-def _events(changes: Sequence[Change], now: float) -> list[Part]:
+def _events(changes: Sequence[Change], now: float) -> list[TurnPart]:
     events = [(c.telling.queue, body) for c in changes if c.telling is not None for body in c.telling.bodies]
-    return [Part("telling.put", telling.event_columns(events, now), None, "")] if events else []
+    return [TurnPart("telling.put", telling.event_columns(events, now), None, "")] if events else []
 
 
-def _step_move_values(move: StepMove) -> Values:
+def _step_move_values(move: StepMove) -> ColumnValues:
     if move.after not in STEP_MOVES[move.before]:
         raise Missed(f"step move: no step goes from {move.before} to {move.after}")
     return astuple(move)
 
 
-def _move_values(task: str, move: TaskMove, events: Telling | None) -> Values:
+def _move_values(task: str, move: TaskMove, events: Telling | None) -> ColumnValues:
     _check_move(move)
     ends = move.after in TASK_ENDS
     return (

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from stepward.model.records import Alert, Audit
-from stepward.store.contract.pruning import Act
+from stepward.store.contract.pruning import AuditedAct
 
 FIRST_HASH = bytes(32)
 PRUNED = "prune"
@@ -30,7 +30,7 @@ def linked(previous: bytes, values: tuple[Any, ...]) -> bytes:
     return sha256(previous + msgspec.json.encode(values)).digest()
 
 
-def pruned_audit(actor: str, acts: Sequence[Act], alerts: int) -> Audit:
+def pruned_audit(actor: str, acts: Sequence[AuditedAct], alerts: int) -> Audit:
     """The act that tells what was archived and deleted: so many acknowledged alerts, and acts from the beginning."""
     pruned = Pruned(len(acts), alerts)
     if acts:
@@ -38,7 +38,7 @@ def pruned_audit(actor: str, acts: Sequence[Act], alerts: int) -> Audit:
     return Audit(actor=actor, act=PRUNED, details=msgspec.json.encode(pruned))
 
 
-def pruned_part(acts: Sequence[Act], first: bytes | None, last: bytes | None) -> Sequence[Act]:
+def pruned_part(acts: Sequence[AuditedAct], first: bytes | None, last: bytes | None) -> Sequence[AuditedAct]:
     """The acts if they still stand at the beginning of the audit, as the hashes found there show; else none."""
     return acts if (first, last) == (acts[0].hash, acts[-1].hash) else ()
 
@@ -51,13 +51,13 @@ class Verification:
 
     def __init__(self) -> None:
         self.count = 0
-        self.first: Act | None = None
+        self.first: AuditedAct | None = None
         self.breaks: list[int] = []
         """The numbers of acts that were edited, or before which acts are missing."""
         self._pruned: Pruned | None = None
         self._last = FIRST_HASH
 
-    def add(self, act: Act) -> None:
+    def add(self, act: AuditedAct) -> None:
         """The next act."""
         if self.first is None:
             self.first = act
@@ -81,7 +81,7 @@ class Verification:
         return self.breaks
 
 
-def _follows(act: Act, before: bytes) -> bool:
+def _follows(act: AuditedAct, before: bytes) -> bool:
     return linked(before, audit_values(act.audit, act.audit.at)) == act.hash
 
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from stepward.model import failures
-from stepward.model.messages.requests import Outcome, Recorded
+from stepward.model.messages.requests import Outcome, RecordedReply
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
-from stepward.store.contract import Completion, Post, Reason, Refusal
+from stepward.store.contract import Completion, Post, Refusal, RefusalReason
 
-UNPROVEN = frozenset({Reason.FORGED, Reason.FOREIGN, Reason.UNREADABLE})
+UNPROVEN = frozenset({RefusalReason.FORGED, RefusalReason.FOREIGN, RefusalReason.UNREADABLE})
 """What such a token says of itself may be of any task."""
 NOBODY_WAITS = frozenset({StepState.ABANDONED, StepState.SKIPPED})
 MOST_REFUSALS = 100
@@ -30,7 +30,7 @@ def refusal(completion: Completion, task: Task | None, step: Step | None, now: f
     """Why the attempt cannot be ended so; None if it can."""
     if task is None or step is None:
         return Refusal(
-            Reason.GONE,
+            RefusalReason.GONE,
             f"completion of {completion.key}: expected a task that is kept, found none; there is nothing to finish",
         )
     found = _found(completion, task, step, now)
@@ -51,12 +51,12 @@ def settled(completion: Completion, step: Step) -> Completion:
 def overtaken(completion: Completion, task: Task) -> Refusal:
     """Somebody ended or moved the attempt at this very moment."""
     message = f"completion of {completion.key} of task {task.id}: expected it to run, found it changed meanwhile"
-    return Refusal(Reason.OVER, message)
+    return Refusal(RefusalReason.OVER, message)
 
 
 def told(completion: Completion, now: float) -> Post:
     """What the owner reads of an outcome that is recorded already."""
-    reply = Recorded(
+    reply = RecordedReply(
         task=completion.task,
         run=completion.run,
         key=completion.key,
@@ -76,20 +76,20 @@ def told(completion: Completion, now: float) -> Post:
     )
 
 
-class Refusals(msgspec.Struct, frozen=True):
+class CompletionRefusals(msgspec.Struct, frozen=True):
     """The refused completions that were audited in the present hour, by the tasks of their tokens."""
 
     since: float = float("-inf")
     audited: dict[str, int] = {}
 
-    def one_more(self, whose: str, now: float) -> Refusals | None:
+    def one_more(self, whose: str, now: float) -> CompletionRefusals | None:
         """With another one; None if it has no room in the audit. The next hour, or a clock that went back, has room."""
         if not 0 <= now - self.since < REFUSALS_SECONDS:
-            return Refusals(now, {whose: 1})
+            return CompletionRefusals(now, {whose: 1})
         count = self.audited.get(whose, 0)
         if count >= MOST_REFUSALS_EACH or sum(self.audited.values()) >= MOST_REFUSALS:
             return None
-        return Refusals(self.since, {**self.audited, whose: count + 1})
+        return CompletionRefusals(self.since, {**self.audited, whose: count + 1})
 
 
 def principal(task: Task | None, refused: Refusal) -> str:
@@ -123,27 +123,27 @@ def audit(completion: Completion, task: Task | None, refused: Refusal | None) ->
     )
 
 
-def _found(completion: Completion, task: Task, step: Step, now: float) -> tuple[Reason, str] | None:
+def _found(completion: Completion, task: Task, step: Step, now: float) -> tuple[RefusalReason, str] | None:
     if step.attempt != completion.attempt or step.state is StepState.TO_REPEAT:
-        return Reason.REPEATED, "that the attempt ran out of time and is repeated; use the token of the next one"
+        return RefusalReason.REPEATED, "that the attempt ran out of time and is repeated; use the token of the next one"
     if step.state is not StepState.RUNNING:
         return _over(step)
     if task.undo_to is not None and step.kind is not StepKind.UNDO:
-        return Reason.UNDONE, "that its task is being undone; nothing goes forward any more"
+        return RefusalReason.UNDONE, "that its task is being undone; nothing goes forward any more"
     if step.complete_by is not None and step.complete_by <= now:
         by = datetime.fromtimestamp(step.complete_by, UTC).isoformat(timespec="seconds")
-        return Reason.LATE, f"its complete-by, {by}, past"
+        return RefusalReason.LATE, f"its complete-by, {by}, past"
     return None
 
 
-def _over(step: Step) -> tuple[Reason, str]:
+def _over(step: Step) -> tuple[RefusalReason, str]:
     if step.state is StepState.UNDONE:
-        return Reason.UNDONE, "it undone; nothing goes forward any more"
+        return RefusalReason.UNDONE, "it undone; nothing goes forward any more"
     if step.state in NOBODY_WAITS:
-        return Reason.OVER, f"it {step.state}: nobody waits for it any more"
+        return RefusalReason.OVER, f"it {step.state}: nobody waits for it any more"
     if step.state is StepState.FAILED and _has_expired(step):
-        return Reason.LATE, "that it ran out of time and failed; its tokens are worth nothing any more"
-    return Reason.USED, f"it {step.state} already; a token is good once"
+        return RefusalReason.LATE, "that it ran out of time and failed; its tokens are worth nothing any more"
+    return RefusalReason.USED, f"it {step.state} already; a token is good once"
 
 
 def _has_expired(step: Step) -> bool:

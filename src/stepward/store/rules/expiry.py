@@ -11,11 +11,11 @@ from typing import Any
 
 from stepward.store.contract import ExpiredStep
 
-Place = tuple[Any, ...]
+ExpiryCursor = tuple[Any, ...]
 """Behind which step a look goes on: its complete-by, and what orders the steps of one complete-by."""
-Seen = tuple[Place, ExpiredStep | None]
+ExpirySeen = tuple[ExpiryCursor, ExpiredStep | None]
 """A step that was looked at, with what the judge needs if it can be decided on."""
-Look = Callable[[Place, float, int], Awaitable[Sequence[Seen]]]
+ExpiryLook = Callable[[ExpiryCursor, float, int], Awaitable[Sequence[ExpirySeen]]]
 """The first steps behind a place that ran out by an instant, so many at most."""
 
 LOOKS = 100
@@ -25,7 +25,7 @@ LOOKS = 100
 class Expiry:
     """The two places of one store object."""
 
-    def __init__(self, look: Look, first: Place) -> None:
+    def __init__(self, look: ExpiryLook, first: ExpiryCursor) -> None:
         self._see = look
         self._first = self._newest = self._around = first
 
@@ -38,10 +38,10 @@ class Expiry:
             found |= others
         return sorted(found.values(), key=lambda step: step.complete_by)[:limit]
 
-    async def _fresh(self, now: float, limit: int) -> dict[Place, ExpiredStep]:
+    async def _fresh(self, now: float, limit: int) -> dict[ExpiryCursor, ExpiredStep]:
         if self._newest[0] > now:
             self._newest = self._first  # The clock has gone back.
-        found: dict[Place, ExpiredStep] = {}
+        found: dict[ExpiryCursor, ExpiredStep] = {}
         for _ in range(LOOKS):
             some, self._newest, is_end = await self._look(self._newest, now, limit)
             found |= some
@@ -49,7 +49,9 @@ class Expiry:
                 break
         return found
 
-    async def _look(self, place: Place, now: float, limit: int) -> tuple[dict[Place, ExpiredStep], Place, bool]:
+    async def _look(
+        self, place: ExpiryCursor, now: float, limit: int
+    ) -> tuple[dict[ExpiryCursor, ExpiredStep], ExpiryCursor, bool]:
         """What can be decided on of the steps behind a place, where to go on, and whether that was the end."""
         seen = await self._see(place, now, limit)
         behind = seen[-1][0] if seen else place

@@ -10,15 +10,15 @@ from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Unheld, UnheldStep
 from stepward.store.rows import Row
 
-StepKey = tuple[str, int, str]
+UnheldKey = tuple[str, int, str]
 """Task, run and key."""
 IS_WANTED = -1
 """The column of a look that says whether its step is one of them; before it stands the step's place."""
 
 
-def wanted_steps(seen: Sequence[Row]) -> list[StepKey]:
+def wanted_steps(seen: Sequence[Row]) -> list[UnheldKey]:
     """The steps that are wanted, and those that they undo."""
-    wanted: list[StepKey] = [(task, run, key) for _, task, run, key, is_wanted in seen if is_wanted]
+    wanted: list[UnheldKey] = [(task, run, key) for _, task, run, key, is_wanted in seen if is_wanted]
     return wanted + [(task, run, key.removesuffix(SUFFIX)) for task, run, key in wanted if key.endswith(SUFFIX)]
 
 

@@ -16,7 +16,7 @@ from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Step
 from stepward.model.states import STEP_MOVES, TASK_ENDS, StepKind, StepState, TaskState
 from stepward.payload import is_json, readable
 from stepward.store.contract import (
-    Act,
+    AuditedAct,
     Change,
     Decision,
     Directive,
@@ -46,11 +46,11 @@ FINAL = TASK_ENDS - {TaskState.ERROR, TaskState.PROCESSED}
 """Ends that no operator reopens."""
 ASKED_BYTES = 63
 """How much of a request's body is indexed: to the end of a uid."""
-MOST_LETTERS = 1_000
+MOST_DEAD_LETTERS = 1_000
 """Dead letters of one queue that are kept; what comes beyond is counted and dropped."""
-MOST_LETTER_BYTES = 64 * 1024 * 1024
+MOST_DEAD_LETTER_BYTES = 64 * 1024 * 1024
 """Bytes of the dead letters of one queue beyond which no more are kept."""
-LETTERS_KEPT_SECONDS = 90 * 86_400.0
+DEAD_LETTERS_KEPT_SECONDS = 90 * 86_400.0
 """How long a dead letter waits for an operator before it is deleted."""
 MOST_HANGS = 2
 """How often code of a task may hold up an event loop for a whole lease; then the task is an operator's."""
@@ -494,9 +494,9 @@ def expired_task(row: Any) -> ExpiredTask:
     )
 
 
-def is_full(letters: int, letter_bytes: int) -> bool:
+def is_full(dead_letters: int, letter_bytes: int) -> bool:
     """Whether a queue has as many dead letters as are kept of one."""
-    return letters >= MOST_LETTERS or letter_bytes >= MOST_LETTER_BYTES
+    return dead_letters >= MOST_DEAD_LETTERS or letter_bytes >= MOST_DEAD_LETTER_BYTES
 
 
 def dead_letter_alert(queue: str, reason: str, now: float, *, count: int, dropped: int, before: bytes = b"{}") -> Alert:
@@ -520,7 +520,7 @@ def among_asked(beginning: bytes) -> tuple[bytes, bytes]:
     return start, start + b"\xff"
 
 
-def letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
+def dead_letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
     """What an operator did with a dead letter."""
     details = msgspec.json.encode({"dead_letter": number, "queue": queue})
     return Audit(actor=actor, act=act, details=details)
@@ -552,7 +552,7 @@ def batch(found: Sequence[Any]) -> list[Outlived]:
     return chosen
 
 
-def prunable(acts: Sequence[Act], before: float) -> Sequence[Act]:
+def prunable(acts: Sequence[AuditedAct], before: float) -> Sequence[AuditedAct]:
     """Those at the beginning that are older than ``before``; none if they tell of nothing but pruning."""
     old = list(takewhile(lambda act: act.audit.at < before, acts))
     return old if any(act.audit.act != PRUNED for act in old) else []

@@ -11,7 +11,17 @@ from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows
-from stepward.store.contract import Act, Directive, OldRecords, Outlived, Post, Purged, Submitted, Tally, TaskFilter
+from stepward.store.contract import (
+    AuditedAct,
+    Directive,
+    OldRecords,
+    Outlived,
+    Post,
+    Purged,
+    Submitted,
+    Tally,
+    TaskFilter,
+)
 from stepward.store.queries import load_queries
 from stepward.store.rules import inboxes, verdicts
 from stepward.store.sqlite import (
@@ -121,7 +131,7 @@ class SqliteClient:
         """See ``ClientStore.prune_as``."""
         return await self._database.write(pruning.prune, records, actor, self._clock.now())
 
-    async def acts(self, after: int) -> list[Act]:
+    async def acts(self, after: int) -> list[AuditedAct]:
         """See ``ClientStore.acts``."""
         return await self._database.read(pruning.acts, after)
 

@@ -88,7 +88,11 @@ def _note(
 
 def _are_too_many(connection: Connection, whose: str, now: float) -> bool:
     row = connection.row(Q["refusals"])
-    known = completing.Refusals() if row is None else msgspec.json.decode(row[0], type=completing.Refusals)
+    known = (
+        completing.CompletionRefusals()
+        if row is None
+        else msgspec.json.decode(row[0], type=completing.CompletionRefusals)
+    )
     refusals = known.one_more(whose, now)
     if refusals is None:
         return True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stepward.model.records import DeadLetter
 from stepward.store import rows
 from stepward.store.queries import load_queries
-from stepward.store.rules.verdicts import letter_audit
+from stepward.store.rules.verdicts import dead_letter_audit
 from stepward.store.sqlite import journal
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
@@ -34,6 +34,6 @@ def discard(connection: Connection, numbers: Sequence[int], actor: str, now: flo
 
 def _remove(connection: Connection, act: str, numbers: Sequence[int], actor: str, now: float) -> list[int]:
     removed = [(number, row[0]) for number in numbers if (row := connection.row(Q["discard"], (number,)))]
-    audits = [letter_audit(actor, act, number, queue) for number, queue in removed]
+    audits = [dead_letter_audit(actor, act, number, queue) for number, queue in removed]
     journal.write_audits(connection, audits, now)
     return [number for number, _ in removed]

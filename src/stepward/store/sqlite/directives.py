@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import astuple
 
-from stepward.model.directives import Verb, judge
+from stepward.model.directives import DirectiveVerb, judge
 from stepward.model.plan import from_json
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
@@ -18,7 +18,7 @@ from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "directives.sql", FRAGMENTS)
-REPAIRS = frozenset({Verb.RESUBMIT, Verb.MARK_DONE})
+REPAIRS = frozenset({DirectiveVerb.RESUBMIT, DirectiveVerb.MARK_DONE})
 
 
 def direct(connection: Connection, task: Task, directive: Directive, now: float) -> TaskState:
@@ -38,9 +38,9 @@ def direct(connection: Connection, task: Task, directive: Directive, now: float)
 
 def _repair(connection: Connection, task: Task, directive: Directive, now: float) -> Repair:
     steps = [rows.step(row) for row in connection.rows(Q["steps"], (task.uid,))]
-    if directive.verb == Verb.MARK_DONE:
+    if directive.verb == DirectiveVerb.MARK_DONE:
         repair = repairs.marking(task, steps, directive, now)
-    elif directive.verb == Verb.RESUBMIT:
+    elif directive.verb == DirectiveVerb.RESUBMIT:
         found = (inbox.find(connection, uid) for uid in rewinding.concerned_children(steps))
         children = {child.uid: child for child in found if child is not None}
         repair = repairs.resubmission(task, steps, directive, children, now)
@@ -51,7 +51,7 @@ def _repair(connection: Connection, task: Task, directive: Directive, now: float
     for child in repair.begun:
         _begin(connection, child)
     for child in repair.resubmitted:
-        again = Directive(verb=Verb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
+        again = Directive(verb=DirectiveVerb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
         direct(connection, child, again, now)
     if directive.deadline is not None:
         connection.change(Q["set_deadline"], (task.uid, directive.deadline))

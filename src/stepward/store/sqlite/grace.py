@@ -18,7 +18,7 @@ BATCH = 2_000
 """Tasks of one transaction, with all their running steps."""
 
 
-class Progress(msgspec.Struct, frozen=True):
+class GraceProgress(msgspec.Struct, frozen=True):
     """How far the grace is: behind which owner's which task, by its row."""
 
     seconds: float
@@ -35,7 +35,7 @@ def begin(connection: Connection, term: int, seconds: float, now: float) -> bool
         return False
     connection.change(Q["write_forgiven_at"], (now,))
     connection.change(Q["extend_leases"], (now, seconds))
-    _give(connection, Progress(seconds), now)
+    _give(connection, GraceProgress(seconds), now)
     return True
 
 
@@ -44,10 +44,10 @@ def go_on(connection: Connection, term: int, now: float) -> int:
     row = connection.row(Q["grace"])
     if row is None or not leads(connection, term):
         return 0
-    return _give(connection, msgspec.json.decode(row[0], type=Progress), now)
+    return _give(connection, msgspec.json.decode(row[0], type=GraceProgress), now)
 
 
-def _give(connection: Connection, progress: Progress, now: float) -> int:
+def _give(connection: Connection, progress: GraceProgress, now: float) -> int:
     """Give it to some tasks behind the last one, and note how far it is; how many."""
     held = connection.rows(Q["held"], (progress.owner, progress.row, BATCH))
     rows = msgspec.json.encode([row for _, row, _ in held]).decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import Verdict, judge
+from stepward.model.directives import DirectiveVerdict, judge
 from stepward.model.messages.status_events import OF_STATE, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
@@ -45,7 +45,9 @@ def insert(connection: Connection, post: Post, now: float) -> None:
     connection.change(Q["count"], (post.task, now, post.kind is InboxKind.FAIL))
 
 
-def move_free(connection: Connection, task: Task, verdict: Verdict, now: float, cause: bytes | None = None) -> None:
+def move_free(
+    connection: Connection, task: Task, verdict: DirectiveVerdict, now: float, cause: bytes | None = None
+) -> None:
     """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
     if verdict.after is task.state:
         return
@@ -91,7 +93,7 @@ def _direct(connection: Connection, task: Task, post: Post, now: float) -> None:
     try:
         verdict = judge(post.kind, task)
     except IllegalTransition:
-        verdict = Verdict(task.state)
+        verdict = DirectiveVerdict(task.state)
     if verdict.after is task.state and task.state in TASK_ENDS:
         _tell_parent(connection, task, post, now)
     move_free(connection, task, verdict, now, post.body if post.body not in verdicts.NOTHING else None)

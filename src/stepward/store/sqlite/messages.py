@@ -66,17 +66,17 @@ class SqliteMessages:
         return [StoredMessage(token, body, 1) for token, body in found]
 
     async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """See ``MessageStore.bury``."""
-        await self._database.write(_bury, queue, letters, told, self._clock.now())
+        await self._database.write(_bury, queue, dead_letters, told, self._clock.now())
 
     async def bury_bodies(
-        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """See ``MessageStore.bury_bodies``."""
-        if letters:
-            await self._database.write(_bury_bodies, queue, letters, told, self._clock.now())
+        if dead_letters:
+            await self._database.write(_bury_bodies, queue, dead_letters, told, self._clock.now())
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
         """See ``MessageStore.filled``."""
@@ -95,7 +95,7 @@ class SqliteMessages:
 
 def forget_expired(connection: Connection, now: float) -> int:
     """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    connection.change(Q["forget_letters"], (now - verdicts.LETTERS_KEPT_SECONDS, FORGET_LIMIT))
+    connection.change(Q["forget_letters"], (now - verdicts.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT))
     return connection.change(Q["forget_expired"], (now, FORGET_LIMIT))
 
 
@@ -123,30 +123,32 @@ def _extend(connection: Connection, queue: str, tokens: Sequence[int], until: fl
 def _bury(
     connection: Connection,
     queue: str,
-    letters: Sequence[tuple[int, str]],
+    dead_letters: Sequence[tuple[int, str]],
     told: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
     full = _is_full(connection, queue)
     if not full:
-        connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in letters])
-    if count := connection.change_many(Q["delete"], [(token, queue) for token, _ in letters]):
+        connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in dead_letters])
+    if count := connection.change_many(Q["delete"], [(token, queue) for token, _ in dead_letters]):
         telling.put(connection, told, now)
-        _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
+        _tell(connection, queue, dead_letters[0][1], now, count=count, dropped=count * full)
 
 
 def _bury_bodies(
     connection: Connection,
     queue: str,
-    letters: Sequence[tuple[bytes, str, int]],
+    dead_letters: Sequence[tuple[bytes, str, int]],
     told: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
     full = _is_full(connection, queue)
     if not full:
-        connection.change_many(Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in letters])
+        connection.change_many(
+            Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in dead_letters]
+        )
     telling.put(connection, told, now)
-    _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
+    _tell(connection, queue, dead_letters[0][1], now, count=len(dead_letters), dropped=len(dead_letters) * full)
 
 
 def _is_full(connection: Connection, queue: str) -> bool:

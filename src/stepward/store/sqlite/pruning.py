@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.store import rows
-from stepward.store.contract import Act, OldRecords
+from stepward.store.contract import AuditedAct, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.queries import load_queries
 from stepward.store.rules import verdicts
@@ -19,7 +19,7 @@ from stepward.store.sqlite.rows import FRAGMENTS
 Q = load_queries(__package__, "pruning.sql", FRAGMENTS)
 
 
-def acts(connection: Connection, after: int) -> list[Act]:
+def acts(connection: Connection, after: int) -> list[AuditedAct]:
     """A page of the audit behind the act of that number."""
     return [rows.act(row) for row in connection.rows(Q["acts"], (after, PAGE_ROWS, PAGE_BYTES))]
 
@@ -44,7 +44,7 @@ def prune(connection: Connection, records: OldRecords, actor: str, now: float) -
     return len(acts) + alerts
 
 
-def _still_first(connection: Connection, acts: Sequence[Act]) -> Sequence[Act]:
+def _still_first(connection: Connection, acts: Sequence[AuditedAct]) -> Sequence[AuditedAct]:
     if not acts:
         return acts
     return pruned_part(acts, *connection.rows(Q["beginning"], (acts[-1].audit.number,))[0])

@@ -9,7 +9,7 @@ from stepward.store import rows
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
 from stepward.store.queries import load_queries
 from stepward.store.rules import verdicts
-from stepward.store.rules.expiry import Expiry, Place, Seen
+from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.sqlite import grace, inbox, journal, messages, pruning, recurring, retention
 from stepward.store.sqlite.claiming import wake
 from stepward.store.sqlite.clock import StoreClock
@@ -161,7 +161,7 @@ class SqliteSupervisor:
         """See ``SupervisorStore.prune``."""
         return await self._database.write(_prune, term, records, self._clock.now())
 
-    async def _look(self, place: Place, now: float, limit: int) -> list[Seen]:
+    async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:
         found = await self._database.read(Connection.rows, Q["expired_steps"], (now, *place, limit))
         return [(row[:2], None if row[3] is None else verdicts.expired_step(row[2:])) for row in found]
 

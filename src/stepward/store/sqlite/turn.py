@@ -28,7 +28,7 @@ class Missed(Exception):
 
 def apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:
     """Apply changes, by kind; raises Missed, or what SQLite raises, with some of them applied."""
-    _apply_births(connection, instance, changes)
+    _apply_local_submissions(connection, instance, changes)
     for change in changes:
         if change.plans:
             planned.record(connection, change.begun, change.plans)
@@ -72,7 +72,7 @@ def apply_each(connection: Connection, instance: str, changes: Sequence[Change],
     return missed
 
 
-def _apply_births(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
+def _apply_local_submissions(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
     born = [change.born for change in changes if change.born is not None]
     if not born:
         return

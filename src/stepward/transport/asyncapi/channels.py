@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.transport.asyncapi.routes import ACTS, ROUTES, Act, Route
+from stepward.transport.asyncapi.routes import ACTS, ROUTES, Route, RouteAct
 
-Node = dict[str, Any]
+JsonObject = dict[str, Any]
 
 NATS, RABBITMQ = "nats", "rabbitmq"
 AMQP = "0.3.0"
@@ -20,7 +20,7 @@ PARAMETERS = {
 }
 
 
-def servers() -> Node:
+def servers() -> JsonObject:
     """The brokers."""
     return {
         NATS: {
@@ -39,21 +39,21 @@ def servers() -> Node:
     }
 
 
-def channels() -> Node:
+def channels() -> JsonObject:
     """Each kind of queue at each broker."""
-    found: Node = {}
+    found: JsonObject = {}
     for route in ROUTES:
         found[f"{NATS}.{route.key}"] = _channel(route, NATS) | _jetstream(route)
         found[f"{RABBITMQ}.{route.key}"] = _channel(route, RABBITMQ) | _amqp(route)
     return found
 
 
-def operations() -> Node:
+def operations() -> JsonObject:
     """What an Agent or a front end does at each broker."""
     return {f"{broker}.{act.key}": _operation(act, broker) for act in ACTS for broker in (NATS, RABBITMQ)}
 
 
-def _channel(route: Route, broker: str) -> Node:
+def _channel(route: Route, broker: str) -> JsonObject:
     address = route.subject if broker == NATS else route.queue
     messages = route.messages if broker == NATS else (*route.messages, *route.of_rabbitmq)
     return {
@@ -66,7 +66,7 @@ def _channel(route: Route, broker: str) -> Node:
     }
 
 
-def _jetstream(route: Route) -> Node:
+def _jetstream(route: Route) -> JsonObject:
     if route.stream is None:
         return {}
     consumer = {"durable_name": route.consumer, "filter_subject": route.subject, "ack_policy": "explicit"}
@@ -74,7 +74,7 @@ def _jetstream(route: Route) -> Node:
     return {"x-jetstream": {"stream": route.stream, "retention": route.retention, **shared}}
 
 
-def _amqp(route: Route) -> Node:
+def _amqp(route: Route) -> JsonObject:
     if route.stream is None:
         exchange = {"name": route.queue, "type": "fanout", "durable": True}
         return {"bindings": {"amqp": {"is": "routingKey", "exchange": exchange, "bindingVersion": AMQP}}}
@@ -85,9 +85,9 @@ def _amqp(route: Route) -> Node:
     }
 
 
-def _operation(act: Act, broker: str) -> Node:
+def _operation(act: RouteAct, broker: str) -> JsonObject:
     channel = f"#/channels/{broker}.{act.route}"
-    operation: Node = {
+    operation: JsonObject = {
         "action": act.action,
         "channel": {"$ref": channel},
         "summary": act.text,
@@ -95,5 +95,5 @@ def _operation(act: Act, broker: str) -> Node:
     }
     if broker == NATS or act.route == "told":
         return operation
-    manner: Node = {"ack": True} if act.action == "receive" else {"deliveryMode": 2, "mandatory": True}
+    manner: JsonObject = {"ack": True} if act.action == "receive" else {"deliveryMode": 2, "mandatory": True}
     return operation | {"bindings": {"amqp": {**manner, "bindingVersion": AMQP}}}

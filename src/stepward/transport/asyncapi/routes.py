@@ -94,7 +94,7 @@ ROUTES = (
 )
 
 
-class Act(Struct, frozen=True, kw_only=True):
+class RouteAct(Struct, frozen=True, kw_only=True):
     """What an Agent or a front end does at a kind of queue."""
 
     key: str
@@ -105,7 +105,7 @@ class Act(Struct, frozen=True, kw_only=True):
 
 
 ACTS = (
-    Act(
+    RouteAct(
         key="takeRequests",
         action="receive",
         route="requests",
@@ -113,7 +113,7 @@ ACTS = (
         text="Take what there is room for; drop what is past its `expirytime`, silently; acknowledge a broker message "
         "once the replies to all that is in it are confirmed by the broker, or dropped.",
     ),
-    Act(
+    RouteAct(
         key="reply",
         action="send",
         route="replies",
@@ -121,28 +121,28 @@ ACTS = (
         text="Answer each request before its `expirytime`, to the queue in its `replyto`; past it say nothing. Repeat "
         "`store` and `proof` as they are: an answer without them is refused.",
     ),
-    Act(
+    RouteAct(
         key="hearRevocations",
         action="receive",
         route="told",
         messages=("Revocation",),
         text="Stop working on that step, and say nothing: nobody waits for it any more.",
     ),
-    Act(
+    RouteAct(
         key="announce",
         action="send",
         route="told",
         messages=("Capacity",),
         text="Tell every third of a lease that the Agent is there, and for how many requests it has room.",
     ),
-    Act(
+    RouteAct(
         key="post",
         action="send",
         route="submissions",
         messages=("Submission",),
         text="Post what is to be done; posted again under the same id it is done once.",
     ),
-    Act(
+    RouteAct(
         key="follow",
         action="receive",
         route="responses",

@@ -10,7 +10,7 @@ from stepward.errors import PayloadTooLarge
 from stepward.model.messages.answers import failed
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
 from stepward.payload import encode
-from stepward.transport.contract import Message
+from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
 
 MOST_TOGETHER = 64
@@ -19,7 +19,7 @@ TOGETHER_BYTES = 256 * 1024
 NEVER = float("inf")
 
 
-class Parcel(Struct, frozen=True, gc=False):
+class MessageBatch(Struct, frozen=True, gc=False):
     """A broker message to be; it may be forgotten after ``expires_at``, by the store's clock."""
 
     body: bytes
@@ -28,31 +28,31 @@ class Parcel(Struct, frozen=True, gc=False):
     """Whether somebody may have had some of it: it is not fresh, though the broker has it anew."""
 
 
-class Packer:
+class Batcher:
     """Makes parcels of messages; none is larger than ``limit`` bytes."""
 
     def __init__(self, wire: Wire, broker: str) -> None:
         self._wire = wire
         self._broker = broker
 
-    def parcels(
-        self, messages: Sequence[Message], now: float, limit: int, *, is_returned: bool = False
-    ) -> Iterator[Parcel]:
+    def batches(
+        self, messages: Sequence[AgentMessage], now: float, limit: int, *, is_returned: bool = False
+    ) -> Iterator[MessageBatch]:
         """The messages in as few parcels as may be."""
         events: list[bytes] = []
         size, expires_at = 0, 0.0
         for message in messages:
             event = self._wire.encode(message, now)
             if events and (len(events) == MOST_TOGETHER or size + len(event) > min(limit, TOGETHER_BYTES) - 2):
-                yield Parcel(join(events), expires_at, is_returned)
+                yield MessageBatch(join(events), expires_at, is_returned)
                 events, size, expires_at = [], 0, 0.0
             events.append(event)
             size += len(event) + 1
             expires_at = max(expires_at, message.complete_by if isinstance(message, Request) else NEVER)
         if events:
-            yield Parcel(join(events), expires_at, is_returned)
+            yield MessageBatch(join(events), expires_at, is_returned)
 
-    def is_too_large(self, message: Message, limit: int) -> bool:
+    def is_too_large(self, message: AgentMessage, limit: int) -> bool:
         """Whether the broker would refuse it even alone."""
         if isinstance(message, Progress):
             return False  # bounded far below
@@ -60,7 +60,7 @@ class Packer:
         # Most are far below; only what is near is looked at closely.
         return len(body) * 2 > limit and len(self._wire.encode(message, 0.0)) + 2 > limit
 
-    def refusal(self, message: Message, limit: int) -> Reply:
+    def refusal(self, message: AgentMessage, limit: int) -> Reply:
         """The reply in place of a message that is too large: the step fails, and says why."""
         found = len(self._wire.encode(message, 0.0)) + 2
         text = (

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.seal import Seal
-from stepward.transport.broker.batching import Packer, Parcel
-from stepward.transport.broker.consumer import Intake, Source
+from stepward.transport.broker.batching import Batcher, MessageBatch
+from stepward.transport.broker.consumer import Consumer, Source
 from stepward.transport.broker.dead_letters import Bury
-from stepward.transport.broker.refused_queues import Refusals
+from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.broker.rejections import Rejections
-from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
 from stepward.transport.wire.revocations import OwnRevocations, Revocations
@@ -36,11 +36,11 @@ class Broker(Protocol):
         """The bytes of its largest message."""
         ...
 
-    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+    async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
         """Append messages to a queue; durable when it returns."""
         ...
 
-    def source(self, queue: str, intake: Intake[Any]) -> Source[Any]:
+    def source(self, queue: str, intake: Consumer[Any]) -> Source[Any]:
         """What feeds ``intake`` from a queue."""
         ...
 
@@ -80,23 +80,23 @@ class BrokerTransport:
         self._now = now
         self._observers = observers
         self._bury = bury
-        self._refusals = Refusals(broker.name, observers)
+        self._refusals = RefusedQueues(broker.name, observers)
         self._rejections = Rejections(observers, now)
         self._revocations = Revocations()
         self._own = OwnRevocations()
         self._wire = Wire(app, seal)
-        self._packer = Packer(self._wire, broker.name)
-        self._intakes: dict[str, Intake[Any]] = {}
+        self._packer = Batcher(self._wire, broker.name)
+        self._intakes: dict[str, Consumer[Any]] = {}
         self._listeners: dict[str, list[Revoked]] = {}
         self._losers: list[Lost] = []
-        self._hearers: list[Announced] = []
+        self._hearers: list[OnAnnouncement] = []
         self._closed = False
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         """See ``Transport.publish``; a message too large for the broker makes its step fail."""
         await self._put(queue, messages, False)
 
-    async def _put(self, queue: str, messages: Sequence[Message], is_returned: bool) -> None:
+    async def _put(self, queue: str, messages: Sequence[AgentMessage], is_returned: bool) -> None:
         self._check_open(queue)
         limit = self._broker.limit
         too_large = [message for message in messages if self._packer.is_too_large(message, limit)]
@@ -153,7 +153,7 @@ class BrokerTransport:
         """See ``Transport.expect``."""
         self._refusals.expect(queue)
 
-    def on_announced(self, listener: Announced) -> Callable[[], None]:
+    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
         """See ``Transport.on_announced``."""
         self._hearers.append(listener)
         return lambda: self._hearers.remove(listener)
@@ -200,20 +200,20 @@ class BrokerTransport:
             await intake.close()
         await self._broker.close()
 
-    async def _append(self, queue: str, messages: Sequence[Message], limit: int, *, is_returned: bool) -> None:
+    async def _append(self, queue: str, messages: Sequence[AgentMessage], limit: int, *, is_returned: bool) -> None:
         if messages:
             with self._refusals.watching(queue):
-                parcels = self._packer.parcels(messages, self._now(), limit, is_returned=is_returned)
-                await self._broker.append(queue, list(parcels))
+                batches = self._packer.batches(messages, self._now(), limit, is_returned=is_returned)
+                await self._broker.append(queue, list(batches))
 
     def _tell(self, queue: str, task: str, run: int, key: str) -> None:
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
 
-    def _intake(self, queue: str) -> Intake[Any]:
+    def _intake(self, queue: str) -> Consumer[Any]:
         intake = self._intakes.get(queue)
         if intake is None:
-            intake = self._intakes[queue] = Intake(
+            intake = self._intakes[queue] = Consumer(
                 queue,
                 lambda intake: self._broker.source(queue, intake),
                 wire=self._wire,

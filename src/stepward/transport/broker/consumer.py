@@ -13,10 +13,10 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.answers import never_began
 from stepward.model.messages.requests import Request
-from stepward.transport.broker.dead_letters import Bury, Letter
+from stepward.transport.broker.dead_letters import Bury, DeadLetter
 from stepward.transport.broker.rejections import Rejections
-from stepward.transport.broker.unacked import Box, Boxes, Handle
-from stepward.transport.contract import Delivery, Message
+from stepward.transport.broker.unacked import BrokerMessage, Handle, Unacked
+from stepward.transport.contract import AgentMessage, Delivery
 from stepward.transport.wire.wire import Wire
 
 PATIENCE = 0.02
@@ -29,7 +29,7 @@ REST_SECONDS = 1.0
 SHOWN = 200
 Told_contra = TypeVar("Told_contra", contravariant=True)
 
-Put = Callable[[str, Sequence[Message], bool], Awaitable[None]]
+Put = Callable[[str, Sequence[AgentMessage], bool], Awaitable[None]]
 """Appends messages to a queue, and says whether somebody may have had them before."""
 
 
@@ -61,13 +61,13 @@ class Source(Protocol[Told_contra]):
         ...
 
 
-class Intake(Generic[Handle]):
+class Consumer(Generic[Handle]):
     """What came over one queue and is not settled; ``now`` is the store's clock."""
 
     def __init__(
         self,
         queue: str,
-        source: Callable[[Intake[Handle]], Source[Handle]],
+        source: Callable[[Consumer[Handle]], Source[Handle]],
         *,
         wire: Wire,
         now: Callable[[], float],
@@ -85,7 +85,7 @@ class Intake(Generic[Handle]):
         self._wire = wire
         self._now = now
         self._observers = observers
-        self._boxes: Boxes[Handle] = Boxes(is_revoked)
+        self._boxes: Unacked[Handle] = Unacked(is_revoked)
         self._waiters: set[asyncio.Future[None]] = set()
         self._stirs = 0
         """So that none between a look and the wait is missed."""
@@ -211,10 +211,10 @@ class Intake(Generic[Handle]):
             self._boxes.settle_place(box, place)
         await self._acknowledge()
 
-    async def _bury_spoilt(self, box: Box[Handle], spoilt: Sequence[Letter]) -> None:
-        for letter in spoilt:
-            start = letter.body[:SHOWN].decode(errors="replace")
-            self._observers.tell("transport.dead_letter", queue=self._queue, error=letter.reason, start=start)
+    async def _bury_spoilt(self, box: BrokerMessage[Handle], spoilt: Sequence[DeadLetter]) -> None:
+        for dead_letter in spoilt:
+            start = dead_letter.body[:SHOWN].decode(errors="replace")
+            self._observers.tell("transport.dead_letter", queue=self._queue, error=dead_letter.reason, start=start)
         try:
             await self._bury(self._queue, spoilt)
         except TransportError:
@@ -226,7 +226,7 @@ class Intake(Generic[Handle]):
 
     async def _answer_revoked(self) -> None:
         found, self._boxes.revoked = self._boxes.revoked, []
-        answers = defaultdict[str, list[Message]](list)
+        answers = defaultdict[str, list[AgentMessage]](list)
         for box, place in found:
             request = box.unsettled.get(place)
             if not isinstance(request, Request):

@@ -22,7 +22,7 @@ LONGEST_REASON = 2000
 """Of a longer one the beginning travels: it may quote what is foreign."""
 
 
-class Letter(Struct, frozen=True, gc=False):
+class DeadLetter(Struct, frozen=True, gc=False):
     """A message that nobody can use."""
 
     body: bytes
@@ -41,58 +41,60 @@ class Sealed(Struct, frozen=True):
     tries: Annotated[int, Meta(ge=0, lt=2**31)]
 
 
-class Graveyard(Protocol):
+class DeadLetters(Protocol):
     """What of a store buries; see its contract."""
 
     async def bury_bodies(
-        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Bury what never stood in the store."""
         ...
 
 
-Bury = Callable[[str, Sequence[Letter]], Awaitable[None]]
+Bury = Callable[[str, Sequence[DeadLetter]], Awaitable[None]]
 """Keeps messages of a queue that nobody can use for an operator. Raises TransportError."""
 
 
-def burying(store: Graveyard) -> Bury:
+def burying(store: DeadLetters) -> Bury:
     """What buries in that store."""
 
-    async def bury(queue: str, letters: Sequence[Letter]) -> None:
+    async def bury(queue: str, dead_letters: Sequence[DeadLetter]) -> None:
         try:
-            told = [each.told for each in letters if each.told is not None]
-            await store.bury_bodies(queue, [(each.body[:LARGEST], each.reason, each.tries) for each in letters], told)
+            told = [each.told for each in dead_letters if each.told is not None]
+            await store.bury_bodies(
+                queue, [(each.body[:LARGEST], each.reason, each.tries) for each in dead_letters], told
+            )
         except StoreError as error:
             raise TransportError(f"queue {queue}: expected the store to take a dead letter, found: {error}") from error
 
     return bury
 
 
-def letters_queue(app: str) -> str:
+def dead_letters_queue(app: str) -> str:
     """The broker's queue of letters on their way to the store."""
     return f"letters.{app}.store"
 
 
-def sealed(queue: str, letter: Letter, limit: int) -> bytes:
+def sealed(queue: str, dead_letter: DeadLetter, limit: int) -> bytes:
     """A letter as it travels; of a large one its beginning."""
-    reason = letter.reason[:LONGEST_REASON]
-    body = letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(reason)]
-    return msgspec.json.encode(Sealed(queue, body, reason, letter.tries))
+    reason = dead_letter.reason[:LONGEST_REASON]
+    body = dead_letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(reason)]
+    return msgspec.json.encode(Sealed(queue, body, reason, dead_letter.tries))
 
 
-async def bury_sealed(store: Graveyard, body: bytes, queue: str) -> None:
+async def bury_sealed(store: DeadLetters, body: bytes, queue: str) -> None:
     """Bury the letter that travelled where it came from; what is none, or is refused, lies under ``queue`` itself."""
     bury = burying(store)
-    origin, letter = _opened(body, queue)
+    origin, dead_letter = _opened(body, queue)
     try:
-        await bury(origin, [letter])
+        await bury(origin, [dead_letter])
     except Refused as error:
-        await bury(queue, [Letter(body, str(error))])
+        await bury(queue, [DeadLetter(body, str(error))])
 
 
-def _opened(body: bytes, queue: str) -> tuple[str, Letter]:
+def _opened(body: bytes, queue: str) -> tuple[str, DeadLetter]:
     try:
         found = msgspec.json.decode(body, type=Sealed)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return queue, Letter(body, f"letter: expected one on its way to the store, found other: {error}")
-    return found.queue, Letter(found.body, found.reason, found.tries)
+        return queue, DeadLetter(body, f"letter: expected one on its way to the store, found other: {error}")
+    return found.queue, DeadLetter(found.body, found.reason, found.tries)

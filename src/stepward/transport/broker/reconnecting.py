@@ -25,10 +25,10 @@ BARE = (Exception, RuntimeError)
 """Classes that clients raise themselves, and not only those derived from them, where a connection is over."""
 
 Connection = TypeVar("Connection")
-Faults = tuple[type[Exception], ...]
+ConnectionFaults = tuple[type[Exception], ...]
 
 
-class Lasting(Generic[Connection]):
+class Reconnecting(Generic[Connection]):
     """Keeps one connection; ``connect`` makes it, or raises one of ``faults`` or TransportError.
 
     Whoever makes it calls ``lost`` when it ends; ``is_closed`` tells of one that ended before anybody had it, and of
@@ -41,7 +41,7 @@ class Lasting(Generic[Connection]):
         *,
         broker: str,
         shown: str,
-        faults: Faults,
+        faults: ConnectionFaults,
         is_closed: Callable[[Connection], bool],
         random: Random,
         observers: Observers,

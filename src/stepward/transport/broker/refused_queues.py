@@ -12,7 +12,7 @@ from stepward.events import Observers
 REFUSED, ACCEPTED = "transport.refused", "transport.accepted"
 
 
-class Refusals:
+class RefusedQueues:
     """Tells ``transport.refused`` for a queue and a reason, and ``transport.accepted`` when that is over."""
 
     def __init__(self, broker: str, observers: Observers) -> None:

@@ -17,7 +17,7 @@ REPORT_SECONDS = 60.0
 NEVER = float("-inf")
 
 
-class Reason(StrEnum):
+class RejectionReason(StrEnum):
     """Why a message is rejected; the kind of the alert, too."""
 
     FOREIGN_STORE = "foreign_store"
@@ -28,7 +28,7 @@ class Reason(StrEnum):
 class Rejection(Struct, frozen=True, gc=False):
     """A message that is rejected."""
 
-    reason: Reason
+    reason: RejectionReason
     message: str
     """One line: what was expected, what was found, what to do."""
 
@@ -68,15 +68,17 @@ def rejection(message: Rejected, ours: str) -> Rejection:
     if message.store is None or message.proof is None:
         found = f"one from {source} without store or proof, as version 1 wrote it"
         return Rejection(
-            Reason.OLD_WIRE, f"message: expected version 2 of the wire, found {found}; upgrade that process"
+            RejectionReason.OLD_WIRE, f"message: expected version 2 of the wire, found {found}; upgrade that process"
         )
     if message.store != ours:
         found = f"one of the store {message.store!r:.60} from {source}"
         advice = "two applications of one name share the broker: give one a prefix (?prefix=NAME in its address)"
-        return Rejection(Reason.FOREIGN_STORE, f"message: expected one of the store {ours!r}, found {found}; {advice}")
+        return Rejection(
+            RejectionReason.FOREIGN_STORE, f"message: expected one of the store {ours!r}, found {found}; {advice}"
+        )
     what = f"step {message.step!r:.150} of task {message.correlationid!r:.100}"
     return Rejection(
-        Reason.UNPROVEN,
+        RejectionReason.UNPROVEN,
         f"message about {what}: expected the proof of its request to that Agent, found another, from {source}; find "
         "the program that writes there",
     )
@@ -91,8 +93,8 @@ class Rejections:
     def __init__(self, observers: Observers, now: Callable[[], float]) -> None:
         self._observers = observers
         self._now = now
-        self._counts: Counter[Reason] = Counter()
-        self._reported_at: dict[Reason, float] = {}
+        self._counts: Counter[RejectionReason] = Counter()
+        self._reported_at: dict[RejectionReason, float] = {}
 
     def reject(self, queue: str, rejection: Rejection) -> None:
         """Count a message of a queue."""

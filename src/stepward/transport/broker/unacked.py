@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from stepward.model.messages.requests import Request
-from stepward.transport.contract import Delivery, Message
+from stepward.transport.contract import AgentMessage, Delivery
 
 Handle = TypeVar("Handle")
 """What a broker is told by that a message is dealt with."""
@@ -18,14 +18,14 @@ FORGOTTEN_SECONDS = 60.0
 
 
 @dataclass(slots=True, eq=False)
-class Box(Generic[Handle]):
+class BrokerMessage(Generic[Handle]):
     """One broker message; it is acknowledged once everything in it is settled."""
 
     ident: str
     """The broker's own name of it, the same when it comes again."""
     handle: Handle
     leased_until: float
-    unsettled: dict[int, Message]
+    unsettled: dict[int, AgentMessage]
     """By place."""
     is_spoilt: bool = False
     """Something of it is still to be buried."""
@@ -39,22 +39,22 @@ class Box(Generic[Handle]):
     """Nothing of it counts any more: it is settled, or the broker has given it to somebody anew."""
 
 
-Place = tuple[Box[Handle], int]
+MessagePlace = tuple[BrokerMessage[Handle], int]
 
 
-class Boxes(Generic[Handle]):
+class Unacked(Generic[Handle]):
     """The boxes of one queue. ``done`` gathers the handles to be acknowledged."""
 
     def __init__(self, is_revoked: Callable[[Request], bool] = lambda _: False) -> None:
         self._is_revoked = is_revoked
-        self.revoked: list[Place[Handle]] = []
+        self.revoked: list[MessagePlace[Handle]] = []
         """Requests for which nobody waits, to be answered and settled."""
         self.done: list[Handle] = []
         self.expired = 0
         """Requests that came too late for anybody."""
-        self._boxes: dict[str, Box[Handle]] = {}
-        self._waiting: deque[Place[Handle]] = deque()
-        self._given: dict[int, Place[Handle]] = {}
+        self._boxes: dict[str, BrokerMessage[Handle]] = {}
+        self._waiting: deque[MessagePlace[Handle]] = deque()
+        self._given: dict[int, MessagePlace[Handle]] = {}
         self._settled: dict[str, None] = {}
         self._token = 0
 
@@ -82,13 +82,15 @@ class Boxes(Generic[Handle]):
         ident: str,
         handle: Handle,
         leased_until: float,
-        messages: Sequence[Message],
+        messages: Sequence[AgentMessage],
         *,
         is_spoilt: bool,
         is_returned: bool = False,
-    ) -> Box[Handle]:
+    ) -> BrokerMessage[Handle]:
         """A new one."""
-        box: Box[Handle] = Box(ident, handle, leased_until, dict(enumerate(messages)), is_spoilt, is_returned)
+        box: BrokerMessage[Handle] = BrokerMessage(
+            ident, handle, leased_until, dict(enumerate(messages)), is_spoilt, is_returned
+        )
         self._keep(box)
         return box
 
@@ -113,7 +115,7 @@ class Boxes(Generic[Handle]):
             found.append(Delivery(message, self._token, box.leased_until))
         return found
 
-    def take_back(self, now: float) -> list[tuple[Box[Handle], int, Message]]:
+    def take_back(self, now: float) -> list[tuple[BrokerMessage[Handle], int, AgentMessage]]:
         """Everything that waits, to be given back to the broker; what is somebody else's by now is forgotten."""
         waiting, self._waiting = self._waiting, deque()
         return [
@@ -122,7 +124,7 @@ class Boxes(Generic[Handle]):
             if box.leased_until > now and _is_there(box, place)
         ]
 
-    def keep(self, places: Iterable[Place[Handle]]) -> None:
+    def keep(self, places: Iterable[MessagePlace[Handle]]) -> None:
         """These were not given back: they wait on, in front."""
         # What came again meanwhile waits or is given out already.
         held = {*self._waiting, *self._given.values()}
@@ -135,19 +137,19 @@ class Boxes(Generic[Handle]):
             if given is not None:
                 self.settle_place(*given)
 
-    def settle_place(self, box: Box[Handle], place: int) -> None:
+    def settle_place(self, box: BrokerMessage[Handle], place: int) -> None:
         """What is there was dealt with."""
         if box.is_over:
             return
         box.unsettled.pop(place, None)
         self._look(box)
 
-    def buried(self, box: Box[Handle]) -> None:
+    def buried(self, box: BrokerMessage[Handle]) -> None:
         """What was spoilt in it is buried."""
         box.is_spoilt = False
         self._look(box)
 
-    def forget(self, box: Box[Handle]) -> None:
+    def forget(self, box: BrokerMessage[Handle]) -> None:
         """As if it had never been here."""
         box.is_over = True
         self._boxes.pop(box.ident, None)
@@ -181,12 +183,12 @@ class Boxes(Generic[Handle]):
         self._waiting.clear()
         return untouched
 
-    def _keep(self, box: Box[Handle]) -> None:
+    def _keep(self, box: BrokerMessage[Handle]) -> None:
         self._boxes[box.ident] = box
         self._waiting.extend((box, place) for place in box.unsettled)
         self._look(box)
 
-    def _look(self, box: Box[Handle]) -> None:
+    def _look(self, box: BrokerMessage[Handle]) -> None:
         if box.unsettled or box.is_spoilt or box.is_over:
             return
         self.forget(box)
@@ -196,10 +198,10 @@ class Boxes(Generic[Handle]):
             del self._settled[next(iter(self._settled))]
 
 
-def _is_there(box: Box[Handle], place: int) -> bool:
+def _is_there(box: BrokerMessage[Handle], place: int) -> bool:
     """Whether it is still to be dealt with here: what waits may have been given back, or come again, meanwhile."""
     return not box.is_over and place in box.unsettled
 
 
-def _is_late(message: Message, now: float) -> bool:
+def _is_late(message: AgentMessage, now: float) -> bool:
     return isinstance(message, Request) and message.complete_by <= now

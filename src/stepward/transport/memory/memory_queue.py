@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from stepward.model.messages.requests import Request
-from stepward.transport.contract import Delivery, Message
+from stepward.transport.contract import AgentMessage, Delivery
 
 NEVER = float("inf")
 
@@ -16,14 +16,14 @@ class MemoryQueue:
     """What stands in a queue, and what was taken from it and not yet settled."""
 
     def __init__(self) -> None:
-        self.taken: dict[int, tuple[Message, float]] = {}
+        self.taken: dict[int, tuple[AgentMessage, float]] = {}
         self.lapses_at = NEVER
         """No lease ends before; whether one ends then shows when it has come."""
-        self._lanes: dict[int, deque[Message]] = {}
+        self._lanes: dict[int, deque[AgentMessage]] = {}
         self._token = 0
         self._waiters: list[asyncio.Future[None]] = []
 
-    def append(self, messages: Iterable[Message]) -> None:
+    def append(self, messages: Iterable[AgentMessage]) -> None:
         """Put messages behind those of their priority."""
         lanes = self._lanes
         for message in messages:
@@ -60,7 +60,7 @@ class MemoryQueue:
             withdrawn += [message for message in gone if isinstance(message, Request)]
         return withdrawn
 
-    def empty(self) -> list[Message]:
+    def empty(self) -> list[AgentMessage]:
         """Give away everything, what was taken before the rest."""
         messages = [message for message, _ in self.taken.values()]
         for lane in self._lanes.values():
@@ -89,7 +89,9 @@ class MemoryQueue:
         for waiter in waiters:
             _settle(waiter)
 
-    def _take_from(self, lane: deque[Message], limit: int, now: float, until: float, found: list[Delivery]) -> None:
+    def _take_from(
+        self, lane: deque[AgentMessage], limit: int, now: float, until: float, found: list[Delivery]
+    ) -> None:
         taken, token, room = self.taken, self._token, limit - len(found)
         while lane and room > 0:
             message = lane.popleft()
@@ -111,18 +113,18 @@ class MemoryQueue:
             lane.appendleft(message)
         self.lapses_at = min((until for _, until in self.taken.values()), default=NEVER)
 
-    def _open_lane(self, priority: int) -> deque[Message]:
+    def _open_lane(self, priority: int) -> deque[AgentMessage]:
         lane = self._lanes[priority] = deque()
         if len(self._lanes) > 1:
             self._lanes = dict(sorted(self._lanes.items(), reverse=True))
         return lane
 
 
-def _priority(message: Message) -> int:
+def _priority(message: AgentMessage) -> int:
     return message.priority if isinstance(message, Request) else 0
 
 
-def _asks_for(message: Message, task: str, run: int, key: str) -> bool:
+def _asks_for(message: AgentMessage, task: str, run: int, key: str) -> bool:
     return isinstance(message, Request) and message.task == task and message.key == key and message.run == run
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from stepward.errors import TransportError
 from stepward.model.messages import answers
-from stepward.transport.contract import Announced, Delivery, Lost, Message, Revoked
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 from stepward.transport.memory.memory_queue import MemoryQueue
 
 
@@ -19,7 +19,7 @@ class MemoryTransport:
         self._listeners: dict[str, list[Revoked]] = {}
         self._closed = False
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         """See ``Transport.publish``."""
         self._queue(queue).append(messages)
 
@@ -69,7 +69,7 @@ class MemoryTransport:
     def expect(self, queue: str) -> None:
         """These queues always work."""
 
-    def on_announced(self, listener: Announced) -> Callable[[], None]:
+    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
         """Nobody announces himself: all are in this process."""
         return lambda: None
 

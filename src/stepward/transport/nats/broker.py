@@ -10,13 +10,13 @@ from nats.aio.msg import Msg
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.broker.batching import Parcel
-from stepward.transport.broker.consumer import Intake
+from stepward.transport.broker.batching import MessageBatch
+from stepward.transport.broker.consumer import Consumer
 from stepward.transport.broker.names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.claim import claim
-from stepward.transport.nats.connection import Link
+from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.requests.source import NatsSource
 from stepward.transport.nats.requests.stream import Stream
 
@@ -41,7 +41,9 @@ class NatsBroker:
         environment: Environment,
         observers: Observers,
     ) -> None:
-        self._link = Link(address, names=names, opened=self._listen, environment=environment, observers=observers)
+        self._link = NatsConnection(
+            address, names=names, opened=self._listen, environment=environment, observers=observers
+        )
         self._stream = Stream(self._link, names, now, self._lose)
         self._names = names
         self._now = now
@@ -69,13 +71,13 @@ class NatsBroker:
         """See ``Broker.limit``."""
         return self._link.limit
 
-    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+    async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
         """See ``Broker.append``."""
         if queue in self._leases:
             await self._look_after(queue)
-        await self._stream.append(queue, parcels)
+        await self._stream.append(queue, batches)
 
-    def source(self, queue: str, intake: Intake[str]) -> NatsSource:
+    def source(self, queue: str, intake: Consumer[str]) -> NatsSource:
         """See ``Broker.source``."""
         return NatsSource(self._link, self._stream, queue, intake, self._now)
 
@@ -100,7 +102,7 @@ class NatsBroker:
             if found is None or found.seq is None:
                 return
             place = found.seq
-            await self._stream.append(heir, [Parcel(found.data or b"[]", NEVER)])
+            await self._stream.append(heir, [MessageBatch(found.data or b"[]", NEVER)])
             await self._stream.delete(place)
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ from nats.js.api import StorageType, StreamConfig, StreamInfo
 from nats.js.errors import BadRequestError, NotFoundError
 
 from stepward.transport.broker.names import BrokerNames, check_claim
-from stepward.transport.nats.connection import Link
+from stepward.transport.nats.connection import NatsConnection
 
 ANSWER_SECONDS = 2.0
 STORE = "stepward-store"
@@ -15,7 +15,7 @@ TAKEN = 10058
 """The server's number for a stream that is there with other settings."""
 
 
-async def claim(link: Link, names: BrokerNames, store: str) -> None:
+async def claim(link: NatsConnection, names: BrokerNames, store: str) -> None:
     """Take the name for a store, unless one has it. Raises SettingsError if that is another, or TransportError."""
     name = f"{names.stream}+store"
     context = (await link.client()).jetstream(timeout=ANSWER_SECONDS)
@@ -44,7 +44,7 @@ async def _made(context: JetStreamContext, config: StreamConfig) -> StreamInfo |
     return await _found(context, config.name or "")
 
 
-def _config(link: Link, names: BrokerNames, name: str, store: str) -> StreamConfig:
+def _config(link: NatsConnection, names: BrokerNames, name: str, store: str) -> StreamConfig:
     return StreamConfig(
         name=name,
         description="Which store of Stepward has this name.",

@@ -19,7 +19,7 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.broker.names import BrokerNames
-from stepward.transport.broker.reconnecting import Lasting
+from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.encrypted import EncryptedClient
@@ -39,10 +39,10 @@ LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 MOST_DENIED = 100
 """The last permission errors are remembered: NATS sends them apart from the request, which gets no answer."""
 
-Opened = Callable[[Client], Awaitable[None]]
+OnOpened = Callable[[Client], Awaitable[None]]
 
 
-class Link:
+class NatsConnection:
     """Keeps one connection; ``opened`` is given each before anybody else has it."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Link:
         address: NatsAddress,
         *,
         names: BrokerNames,
-        opened: Opened,
+        opened: OnOpened,
         environment: Environment,
         observers: Observers,
     ) -> None:
@@ -62,7 +62,7 @@ class Link:
         self._next = 0
         self._erred: Exception | None = None
         self._denied: deque[tuple[float, str]] = deque(maxlen=MOST_DENIED)
-        self._lasting: Lasting[Client] = Lasting(
+        self._reconnecting: Reconnecting[Client] = Reconnecting(
             self._connect,
             broker="NATS",
             shown=address.shown,
@@ -71,18 +71,18 @@ class Link:
             random=environment.random,
             observers=observers,
         )
-        self.open = self._lasting.open
-        self.client = self._lasting.connection
+        self.open = self._reconnecting.open
+        self.client = self._reconnecting.connection
 
     @contextmanager
     def reaching(self, what: str, *about: str) -> Iterator[None]:
-        """See ``Lasting.reaching``; a refusal raises QueueRefused.
+        """See ``Reconnecting.reaching``; a refusal raises QueueRefused.
 
         ``about`` are parts of the subject, by which a permission error is known to be the answer.
         """
         began_at = asyncio.get_running_loop().time()
         try:
-            with self._lasting.reaching(what):
+            with self._reconnecting.reaching(what):
                 yield
         except QueueRefused:
             raise
@@ -116,7 +116,7 @@ class Link:
 
     async def probe(self) -> None:
         """Something got no answer: give up the connection if nothing does."""
-        client = self._lasting.now
+        client = self._reconnecting.now
         if client is not None:
             try:
                 await client.flush(PROBE_SECONDS)
@@ -126,7 +126,7 @@ class Link:
 
     async def close(self) -> None:
         """Send what is still to be sent, and let go."""
-        client = await self._lasting.close()
+        client = await self._reconnecting.close()
         if client is not None:
             with contextlib.suppress(*FAULTS):
                 await client.flush(PROBE_SECONDS)
@@ -197,7 +197,7 @@ class Link:
             self._erred = error
 
     async def _closed(self, client: Client) -> None:
-        await self._lasting.lost(client, self._erred)
+        await self._reconnecting.lost(client, self._erred)
 
 
 async def _close(client: Client) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from stepward.transport.queues.queues import Given
+from stepward.transport.queues.queues import QueuedMessage
 
 Handle = TypeVar("Handle")
 """What a broker is told by what becomes of a message."""
@@ -25,7 +25,7 @@ class Held(Generic[Handle]):
     """When somebody else is given it; while it waits here, if the broker leases nothing, never."""
 
 
-class Holdings(Generic[Handle]):
+class InFlight(Generic[Handle]):
     """Gives out what is fresh together, and what returned alone: it may be what ended its last taker."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Holdings(Generic[Handle]):
         self._token += 1
         self._waiting.append(Held(self._token, handle, body, tries, until))
 
-    def give(self, limit: int, now: float, lease: float = float("inf")) -> list[Given]:
+    def give(self, limit: int, now: float, lease: float = float("inf")) -> list[QueuedMessage]:
         """What waits longest, each for ``lease`` seconds or what is left of the broker's own."""
         found: list[Held[Handle]] = []
         while self._waiting and len(found) < limit and not (found and self._waiting[0].tries > 1):
@@ -60,7 +60,7 @@ class Holdings(Generic[Handle]):
         self._waiting = deque([*fresh, *returned[:1]])
         return [held for held in returned if held in others]
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """One that is given out and not settled."""
         held = self._given.get(token)
         return None if held is None else _shown(held)
@@ -97,5 +97,5 @@ class Holdings(Generic[Handle]):
         return len(self._waiting) + len(self._given)
 
 
-def _shown(held: Held[Handle]) -> Given:
-    return Given(held.token, held.body, held.tries, held.until)
+def _shown(held: Held[Handle]) -> QueuedMessage:
+    return QueuedMessage(held.token, held.body, held.tries, held.until)

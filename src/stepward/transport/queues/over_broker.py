@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
-from stepward.transport.broker.dead_letters import Bury, Letter, letters_queue, sealed
-from stepward.transport.broker.refused_queues import Refusals
-from stepward.transport.queues.queues import NOTHING_TOLD, Given, Stored, Watching
+from stepward.transport.broker.dead_letters import Bury, DeadLetter, dead_letters_queue, sealed
+from stepward.transport.broker.refused_queues import RefusedQueues
+from stepward.transport.queues.queues import NOTHING_TOLD, QueuedMessage, Stored, Watching
 
 R = TypeVar("R")
 RESPONSES = "replies."
@@ -31,11 +31,11 @@ class Posted(Struct, frozen=True, gc=False):
 class WorkQueue(Protocol):
     """A queue that many take from, as this process does. All raise TransportError."""
 
-    async def take(self, limit: int, lease: float) -> Sequence[Given]:
+    async def take(self, limit: int, lease: float) -> Sequence[QueuedMessage]:
         """Wait for messages and take from 1 to ``limit``; one that returned comes alone."""
         ...
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """One that is given out and not settled."""
         ...
 
@@ -55,11 +55,11 @@ class WorkQueue(Protocol):
 class ResponseQueue(Protocol):
     """A queue that has one reader, as that one reads it. All raise TransportError."""
 
-    async def read(self, after: int, limit: int) -> Sequence[Given]:
+    async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
         """Wait for what follows the token ``after``; 0 begins anew."""
         ...
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """One that is not settled."""
         ...
 
@@ -72,7 +72,7 @@ class ResponseQueue(Protocol):
         ...
 
 
-class Depot(Protocol):
+class QueueBackend(Protocol):
     """What a broker does for the queues of one application. All raise TransportError."""
 
     @property
@@ -117,13 +117,13 @@ class BrokerQueues:
     """
 
     def __init__(
-        self, depot: Depot, *, app: str, new_uid: Callable[[], str], observers: Observers, bury: Bury | None
+        self, backend: QueueBackend, *, app: str, new_uid: Callable[[], str], observers: Observers, bury: Bury | None
     ) -> None:
-        self._depot = depot
-        self._refusals = Refusals(depot.name, observers)
+        self._backend = backend
+        self._refusals = RefusedQueues(backend.name, observers)
         self.expect = self._refusals.expect
         self._new_uid = new_uid
-        self._letters = letters_queue(app)
+        self._dead_letters = dead_letters_queue(app)
         self._bury_in_store = bury
         self._work: dict[str, WorkQueue] = {}
         self._readers: dict[str, ResponseQueue] = {}
@@ -142,9 +142,9 @@ class BrokerQueues:
             if self._is_open or self._over.is_set():
                 return
             try:
-                await self._depot.open()
+                await self._backend.open()
             except BaseException:
-                await self._depot.close()
+                await self._backend.close()
                 raise
             self._loop = asyncio.get_running_loop()
             self._is_open = True
@@ -180,7 +180,7 @@ class BrokerQueues:
     @property
     def limit(self) -> int:
         """The bytes of the broker's largest message, as far as is known."""
-        return self._depot.limit
+        return self._backend.limit
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
         """See ``AppQueues.take``."""
@@ -192,18 +192,18 @@ class BrokerQueues:
         """See ``AppQueues.read``."""
         await self._reach(queue)
         if queue not in self._readers:
-            self._readers[queue] = self._depot.responses(queue, watches=False)
+            self._readers[queue] = self._backend.responses(queue, watches=False)
         with self._refusals.watching(queue):
             return await self._while_open(queue, self._readers[queue].read(after, limit))
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """See ``AppQueues.standing``."""
         await self._reach(prefix)
-        return await self._depot.standing(prefix, known)
+        return await self._backend.standing(prefix, known)
 
     def watch(self, queue: str) -> Watching:
         """See ``AppQueues.watch``."""
-        part = self._depot.responses(queue, watches=True)
+        part = self._backend.responses(queue, watches=True)
         watching = BrokerWatching(lambda after, limit: self._watch(queue, part, after, limit))
         weakref.finalize(watching, self._let_go, part).atexit = False
         return watching
@@ -220,7 +220,7 @@ class BrokerQueues:
         await self._work_queue(queue).extend(tokens, lease)
 
     async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
     ) -> None:
         """See ``AppQueues.bury``; whoever dies in between buries it again."""
         await self._reach(queue)
@@ -228,12 +228,12 @@ class BrokerQueues:
         if part is None:
             return
         found = [
-            Letter(given.body, reason, given.tries, told.get(token))
-            for token, reason in letters
+            DeadLetter(given.body, reason, given.tries, told.get(token))
+            for token, reason in dead_letters
             if (given := part.given(token)) is not None
         ]
         await self._bury(queue, found)
-        await part.settle([token for token, _ in letters])
+        await part.settle([token for token, _ in dead_letters])
 
     async def close(self) -> None:
         """See ``AppQueues.close``."""
@@ -247,7 +247,7 @@ class BrokerQueues:
             await asyncio.wait(self._leaving)
         async with self._opening:
             if self._is_open:
-                await self._depot.close()
+                await self._backend.close()
 
     async def _watch(self, queue: str, part: ResponseQueue, after: int, limit: int) -> Sequence[Stored]:
         await self._reach(queue)
@@ -256,14 +256,14 @@ class BrokerQueues:
 
     async def _append(self, queue: str, posted: Posted) -> None:
         with self._refusals.watching(queue):
-            await self._depot.append(queue, posted)
+            await self._backend.append(queue, posted)
 
-    async def _bury(self, queue: str, letters: Sequence[Letter]) -> None:
+    async def _bury(self, queue: str, dead_letters: Sequence[DeadLetter]) -> None:
         if self._bury_in_store is not None:
-            await self._bury_in_store(queue, letters)
+            await self._bury_in_store(queue, dead_letters)
             return
-        for letter in letters:
-            await self._append(self._letters, Posted(sealed(queue, letter, self.limit), self._new_uid()))
+        for dead_letter in dead_letters:
+            await self._append(self._dead_letters, Posted(sealed(queue, dead_letter, self.limit), self._new_uid()))
 
     async def _reach(self, queue: str) -> None:
         self._check_open(queue)
@@ -278,13 +278,13 @@ class BrokerQueues:
     def _check_size(self, queue: str, body: bytes) -> None:
         if len(body) > self.limit:
             raise PayloadTooLarge(
-                f"queue {queue}: expected a message of at most {self.limit:,} bytes over {self._depot.name}, "
+                f"queue {queue}: expected a message of at most {self.limit:,} bytes over {self._backend.name}, "
                 f"found {len(body):,}; pass a reference instead, or raise the broker's limit"
             )
 
     def _work_queue(self, queue: str) -> WorkQueue:
         if queue not in self._work:
-            self._work[queue] = self._depot.work(queue)
+            self._work[queue] = self._backend.work(queue)
         return self._work[queue]
 
     def _part(self, queue: str) -> WorkQueue | ResponseQueue | None:

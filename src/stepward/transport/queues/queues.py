@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.errors import StoreError, TransportError
-from stepward.transport.wakeups import Bell
+from stepward.transport.wakeups import Wakeups
 
 NAMES = count(1)
 """Of those who read a queue side by side."""
@@ -43,7 +43,7 @@ class Stored(Protocol):
         ...
 
 
-class Given(Struct, frozen=True, gc=False):
+class QueuedMessage(Struct, frozen=True, gc=False):
     """A message as a broker's queue gives it; see ``Stored``."""
 
     token: int
@@ -110,7 +110,7 @@ class AppQueues(Protocol):
         ...
 
     async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
     ) -> None:
         """Move messages to the dead letters in the store, each with the reason.
 
@@ -164,7 +164,7 @@ class Messages(Protocol):
         ...
 
     async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Move messages to the dead letters."""
         ...
@@ -191,7 +191,7 @@ class StoreQueues:
 
     def __init__(self, messages: Messages, *, poll: float, hint: Callable[[], bool] | None = None) -> None:
         self._messages = messages
-        self._bell = Bell(poll, hint)
+        self._wakeups = Wakeups(poll, hint)
         self._closed = False
         self._waited = Counter[str]()
         """How many wait for something in each queue."""
@@ -200,7 +200,7 @@ class StoreQueues:
 
     def wake(self) -> None:
         """See ``AppQueues.wake``."""
-        self._bell.ring()
+        self._wakeups.ring()
 
     @property
     def closed(self) -> bool:
@@ -216,7 +216,7 @@ class StoreQueues:
         """See ``AppQueues.put``."""
         with self._reaching(queue):
             await self._messages.put(queue, bodies)
-        self._bell.ring()
+        self._wakeups.ring()
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
         """See ``AppQueues.take``."""
@@ -259,22 +259,22 @@ class StoreQueues:
         return StoreWatching(self, queue)
 
     async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
     ) -> None:
         """See ``AppQueues.bury``."""
         with self._reaching(queue):
-            await self._messages.bury(queue, letters, list(told.values()))
+            await self._messages.bury(queue, dead_letters, list(told.values()))
 
     async def adopt(self, queue: str, heir: str) -> None:
         """Move what stands in one queue to another."""
         with self._reaching(queue):
             await self._messages.adopt(queue, heir)
-        self._bell.ring()
+        self._wakeups.ring()
 
     async def close(self) -> None:
         """See ``AppQueues.close``; the store is its owner's to close."""
         self._closed = True
-        self._bell.ring()
+        self._wakeups.ring()
         if self._asking is not None:
             await asyncio.gather(self._asking, return_exceptions=True)
 
@@ -282,12 +282,12 @@ class StoreQueues:
         self._waited[queue] += 1
         try:
             while True:
-                rung = self._bell.rung
+                rung = self._wakeups.rung
                 with self._reaching(queue):
                     stored = await look()
                 if stored:
                     return stored
-                while not await self._bell.heard(rung) and not await self._is_filled(queue):
+                while not await self._wakeups.heard(rung) and not await self._is_filled(queue):
                     pass
         finally:
             self._waited[queue] -= 1

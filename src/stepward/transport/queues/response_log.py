@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from stepward.transport.queues.queues import Given
+from stepward.transport.queues.queues import QueuedMessage
 
 Handle = TypeVar("Handle")
 """What a broker is told by that a message is dealt with."""
@@ -30,7 +30,7 @@ class Packet(Generic[Handle]):
     left: int
 
 
-class Ledger(Generic[Handle]):
+class ResponseLog(Generic[Handle]):
     """Every event has a token of its own, never used again; several may share a broker message."""
 
     def __init__(self) -> None:
@@ -49,19 +49,19 @@ class Ledger(Generic[Handle]):
             self._token += 1
             self._parts[self._token] = packet, event
 
-    def follows(self, after: int, limit: int) -> list[Given]:
+    def follows(self, after: int, limit: int) -> list[QueuedMessage]:
         """What is not settled behind the token ``after``."""
         behind = ((token, body) for token, (_, body) in self._parts.items() if token > after)
-        return [Given(token, body) for token, body in itertools.islice(behind, limit)]
+        return [QueuedMessage(token, body) for token, body in itertools.islice(behind, limit)]
 
     def pass_over(self, last: int) -> list[Handle]:
         """Whoever only watches need not keep what it was given up to the token ``last``; see ``settle``."""
         return self.settle([token for token in self._parts if token <= last])
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """One that is not settled."""
         part = self._parts.get(token)
-        return None if part is None else Given(token, part[1])
+        return None if part is None else QueuedMessage(token, part[1])
 
     def settle(self, tokens: Iterable[int]) -> list[Handle]:
         """These were dealt with; the handles of the messages of which nothing is left, in the order of the tokens."""

@@ -12,16 +12,16 @@ from aiormq.exceptions import ChannelAccessRefused
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.broker.batching import Parcel
-from stepward.transport.broker.consumer import Intake
+from stepward.transport.broker.batching import MessageBatch
+from stepward.transport.broker.consumer import Consumer
 from stepward.transport.broker.names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, exchange_is_there, own_channel
 from stepward.transport.rabbitmq.claim import claim
-from stepward.transport.rabbitmq.connection import Line, Link
-from stepward.transport.rabbitmq.requests.ended_queues import Adoption
-from stepward.transport.rabbitmq.requests.queues import Queues, is_there
-from stepward.transport.rabbitmq.requests.source import Handle, RabbitSource
+from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
+from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
+from stepward.transport.rabbitmq.requests.queues import RequestQueues, is_there
+from stepward.transport.rabbitmq.requests.source import RabbitHandle, RabbitSource
 from stepward.transport.wire.losses import encode_loss
 from stepward.transport.wire.wire import SINGLE
 
@@ -51,15 +51,15 @@ class RabbitBroker:
         self._environment = environment
         self._tag = ""
         self._was_here = False
-        self._link = Link(
+        self._link = RabbitConnection(
             address, name=f"stepward {names.app}", opened=self._listen, environment=environment, observers=observers
         )
         self._own = self._new_name()
         """The queue in which this process is told: that it is gone tells that the broker has lost its data."""
-        self._queues = Queues(self._link, names, now, environment, self._tell_loss)
-        self._adoption = Adoption(self._link, self._queues)
+        self._queues = RequestQueues(self._link, names, now, environment, self._tell_loss)
+        self._adoption = EndedQueues(self._link, self._queues)
         self._now = now
-        self._sources: dict[str, tuple[RabbitSource, Intake[Handle]]] = {}
+        self._sources: dict[str, tuple[RabbitSource, Consumer[RabbitHandle]]] = {}
         self._telling: AbstractExchange | None = None
         self._told: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
@@ -74,11 +74,11 @@ class RabbitBroker:
         """See ``Opening.prepare``."""
         await self._queues.ensure(queue)
 
-    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+    async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
         """See ``Broker.append``."""
-        await self._queues.append(queue, parcels)
+        await self._queues.append(queue, batches)
 
-    def source(self, queue: str, intake: Intake[Handle]) -> RabbitSource:
+    def source(self, queue: str, intake: Consumer[RabbitHandle]) -> RabbitSource:
         """See ``Broker.source``."""
         source = RabbitSource(self._link, self._queues, queue, intake, self._now)
         self._sources[queue] = source, intake
@@ -117,7 +117,7 @@ class RabbitBroker:
         await self._forget_own()
         await self._link.close()
 
-    async def _listen(self, line: Line) -> None:
+    async def _listen(self, line: RabbitChannels) -> None:
         is_lost = self._was_here and not await is_there(line, self._own)
         # A cluster keeps the old name for a member that is away, and lets nobody declare it meanwhile.
         name = self._new_name() if is_lost else self._own
@@ -131,7 +131,7 @@ class RabbitBroker:
         if is_lost and self._lost is not None:
             self._lost(None)
 
-    async def _make_exchange(self, line: Line) -> None:
+    async def _make_exchange(self, line: RabbitChannels) -> None:
         if await exchange_is_there(line.connection, self._exchange):
             return
         try:

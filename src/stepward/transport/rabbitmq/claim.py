@@ -15,14 +15,14 @@ from aiormq.exceptions import ChannelAccessRefused
 from stepward.errors import TransportError
 from stepward.transport.broker.names import BrokerNames, check_claim
 from stepward.transport.rabbitmq.channels import exchange_is_there, own_channel
-from stepward.transport.rabbitmq.connection import Link
+from stepward.transport.rabbitmq.connection import RabbitConnection
 
 ANSWER_SECONDS = 5.0
 ANOTHER = "unknown to this login"
 CURRENT = re.compile(r"current is '([^']*)'")
 
 
-async def claim(link: Link, names: BrokerNames, store: str) -> None:
+async def claim(link: RabbitConnection, names: BrokerNames, store: str) -> None:
     """Take the name for a store, unless one has it. Raises SettingsError if that is another, or TransportError."""
     name = f"{names.root}.store"
     owner = await _declared(link, name, store)
@@ -36,7 +36,7 @@ async def claim(link: Link, names: BrokerNames, store: str) -> None:
     check_claim(f"RabbitMQ at {link.shown}", names, store, owner, f"exchange {name}")
 
 
-async def _declared(link: Link, name: str, store: str) -> str | None:
+async def _declared(link: RabbitConnection, name: str, store: str) -> str | None:
     """The store that has the name; None if this login may not ask."""
     line = await link.line()
     with link.reaching(f"exchange {name}"):
@@ -60,7 +60,7 @@ async def _declared(link: Link, name: str, store: str) -> str | None:
     return store
 
 
-async def _is_there(link: Link, name: str) -> bool:
+async def _is_there(link: RabbitConnection, name: str) -> bool:
     line = await link.line()
     with link.reaching(f"exchange {name}"):
         return await exchange_is_there(line.connection, name)

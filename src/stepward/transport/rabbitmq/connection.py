@@ -16,7 +16,7 @@ from msgspec import Struct
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
-from stepward.transport.broker.reconnecting import Lasting
+from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
 from stepward.transport.rabbitmq.address import rabbit_address
 from stepward.transport.rabbitmq.channels import Publishing
@@ -39,7 +39,7 @@ class Connection(aio_pika.Connection):
         pass
 
 
-class Line(Struct, frozen=True, eq=False):
+class RabbitChannels(Struct, frozen=True, eq=False):
     """A connection, the channel over which this process is told, and that for publishing to queues."""
 
     connection: AbstractConnection
@@ -47,7 +47,7 @@ class Line(Struct, frozen=True, eq=False):
     publishing: Publishing
 
 
-class Link:
+class RabbitConnection:
     """Keeps one connection; ``opened`` is given each before anybody else has it."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Link:
         address: str,
         *,
         name: str,
-        opened: Callable[[Line], Awaitable[None]],
+        opened: Callable[[RabbitChannels], Awaitable[None]],
         environment: Environment,
         observers: Observers,
     ) -> None:
@@ -65,7 +65,7 @@ class Link:
         self._opened = opened
         self._leaving: asyncio.Task[None] | None = None
         """Held here, as the loop holds none."""
-        self._lasting: Lasting[Line] = Lasting(
+        self._reconnecting: Reconnecting[RabbitChannels] = Reconnecting(
             self._connect,
             broker="RabbitMQ",
             shown=self._address.shown,
@@ -74,16 +74,16 @@ class Link:
             random=environment.random,
             observers=observers,
         )
-        self.open = self._lasting.open
-        self.line = self._lasting.connection
+        self.open = self._reconnecting.open
+        self.line = self._reconnecting.connection
         self.shown = self._address.shown
         self.user = self._address.user
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:
-        """See ``Lasting.reaching``; a refusal raises QueueRefused."""
+        """See ``Reconnecting.reaching``; a refusal raises QueueRefused."""
         try:
-            with self._lasting.reaching(what):
+            with self._reconnecting.reaching(what):
                 yield
         except QueueRefused:
             raise
@@ -98,28 +98,28 @@ class Link:
             ) from error.__cause__
 
     @property
-    def now(self) -> Line | None:
+    def now(self) -> RabbitChannels | None:
         """The connection, if there is one."""
-        return self._lasting.now
+        return self._reconnecting.now
 
-    async def follow(self, line: Line) -> None:
+    async def follow(self, line: RabbitChannels) -> None:
         """Give the connection up once the broker cancels a consumer of the channel over which this process is told."""
         channel = await line.channel.get_underlay_channel()
         channel.on_consumer_cancel_callbacks.add(partial(self._cancelled, line))
 
     async def close(self) -> None:
         """Let go."""
-        line = await self._lasting.close()
+        line = await self._reconnecting.close()
         if line is not None:
             await _close(line.connection)
 
-    async def _connect(self) -> Line:
+    async def _connect(self) -> RabbitChannels:
         for _ in self._address.servers[1:]:
             with contextlib.suppress(*FAULTS, TransportError):
                 return await self._connect_to_next()
         return await self._connect_to_next()
 
-    async def _connect_to_next(self) -> Line:
+    async def _connect_to_next(self) -> RabbitChannels:
         server = self._address.servers[self._next % len(self._address.servers)]
         self._next += 1
         with self._entering():
@@ -127,7 +127,7 @@ class Link:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 channel = await connection.channel(on_return_raises=True)
-                line = Line(connection, channel, Publishing(connection))
+                line = RabbitChannels(connection, channel, Publishing(connection))
                 connection.close_callbacks.add(partial(self._closed, line))
                 line.channel.close_callbacks.add(partial(self._closed, line))
                 await self._opened(line)
@@ -162,17 +162,17 @@ class Link:
                 raise
             raise TransportError(failed) from error
 
-    async def _cancelled(self, line: Line, _: object) -> None:
-        await self._lasting.lost(line, ConnectionError("the queue in which this process is told is gone"))
+    async def _cancelled(self, line: RabbitChannels, _: object) -> None:
+        await self._reconnecting.lost(line, ConnectionError("the queue in which this process is told is gone"))
         # The channel's reader calls this, and closing would wait for that.
         self._leaving = asyncio.get_running_loop().create_task(_close(line.connection))
 
-    async def _closed(self, line: Line, _: object, error: BaseException | None) -> None:
-        await self._lasting.lost(line, error if isinstance(error, Exception) else None)
+    async def _closed(self, line: RabbitChannels, _: object, error: BaseException | None) -> None:
+        await self._reconnecting.lost(line, error if isinstance(error, Exception) else None)
         await _close(line.connection)
 
 
-def _is_closed(line: Line) -> bool:
+def _is_closed(line: RabbitChannels) -> bool:
     """Whether it has ended; of the connection only what lies below the client's own knows."""
     transport = line.connection.transport
     return line.channel.is_closed or transport is None or transport.connection.is_closed

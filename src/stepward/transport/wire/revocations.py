@@ -11,7 +11,7 @@ MOST_REMEMBERED = 10_000
 MOST_OWN = 1_000
 """Of one queue, those of this process that Agents which come later are told."""
 
-Step = tuple[str, int, str]
+RevokedStep = tuple[str, int, str]
 """Task, run and key."""
 
 
@@ -19,7 +19,7 @@ class Revocations:
     """By step the last attempt that was revoked: a later one is wanted."""
 
     def __init__(self) -> None:
-        self._attempts: dict[Step, int] = {}
+        self._attempts: dict[RevokedStep, int] = {}
 
     def note(self, task: str, run: int, key: str, attempt: int) -> None:
         """That attempt of the step is revoked, and those before it."""
@@ -37,7 +37,7 @@ class OwnRevocations:
     """What this process revoked, by queue, the last ones."""
 
     def __init__(self) -> None:
-        self._steps: dict[str, dict[Step, int]] = {}
+        self._steps: dict[str, dict[RevokedStep, int]] = {}
 
     def note(self, queue: str, task: str, run: int, key: str, attempt: int) -> None:
         """That attempt of the step is revoked, and those before it."""
@@ -47,6 +47,6 @@ class OwnRevocations:
         if len(steps) > MOST_OWN:
             del steps[next(iter(steps))]
 
-    def of(self, queue: str) -> Sequence[tuple[Step, int]]:
+    def of(self, queue: str) -> Sequence[tuple[RevokedStep, int]]:
         """Those of a queue, the oldest first."""
         return list(self._steps.get(queue, {}).items())

@@ -15,9 +15,9 @@ from stepward.model.messages.cloudevents import instant
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
 from stepward.model.messages.seal import Seal
 from stepward.payload import cause, check_size
-from stepward.transport.broker.dead_letters import LONGEST_REASON, Letter
+from stepward.transport.broker.dead_letters import LONGEST_REASON, DeadLetter
 from stepward.transport.broker.rejections import Rejection, rejection
-from stepward.transport.contract import Message
+from stepward.transport.contract import AgentMessage
 
 BATCH = "application/cloudevents-batch+json"
 """The content type of a broker message."""
@@ -35,7 +35,7 @@ Count = Annotated[int, Meta(ge=0, lt=2**31)]
 FOREIGN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
 
 
-class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
+class WireEvent(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
     """What both have; attributes that we do not know are let pass and dropped."""
 
     specversion: Literal["1.0"]
@@ -65,7 +65,7 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag
     """In place of ``data`` if that is no JSON."""
 
 
-class RequestEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.request"):
+class RequestEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.request"):
     """A request; its data are the arguments."""
 
     subject: Text
@@ -92,7 +92,7 @@ class RequestEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     """JSON as text: what an attempt before this one told of its progress last."""
 
 
-class ReplyEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.reply"):
+class ReplyEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.reply"):
     """A reply; its data are what the operation returned, or the error object."""
 
     outcome: Outcome
@@ -103,7 +103,7 @@ class ReplyEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False,
     """How often the service was called within this attempt."""
 
 
-class ProgressEvent(Event, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.progress"):
+class ProgressEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.progress"):
     """How far an Agent is that goes on working; its data are any JSON of at most 2,048 bytes."""
 
     time: Instant
@@ -136,8 +136,8 @@ class Revocation(
 class Read(NamedTuple):
     """What a broker message held."""
 
-    messages: list[Message]
-    spoilt: list[Letter]
+    messages: list[AgentMessage]
+    spoilt: list[DeadLetter]
     """What in it is no message; that does not spoil its neighbours."""
     rejected: list[Rejection]
     """What in it belongs to another store, or proves nothing."""
@@ -157,7 +157,7 @@ class Wire:
         self._agents = f"/stepward/{app}/agents."
         self._seal = seal
 
-    def encode(self, message: Message, now: float) -> bytes:
+    def encode(self, message: AgentMessage, now: float) -> bytes:
         """One event; ``join`` makes a batch of several."""
         if isinstance(message, Request):
             return self._encoder.encode(self._asked(message, now))
@@ -183,17 +183,17 @@ class Wire:
         try:
             parts = self._raws.decode(body)
         except FOREIGN as error:
-            read.spoilt.append(Letter(body, _reason("a batch of CloudEvents", error)))
+            read.spoilt.append(DeadLetter(body, _reason("a batch of CloudEvents", error)))
             return read
         if len(parts) > MOST_APART:
             found = f"{len(parts):,}, of which some cannot be read"
-            read.spoilt.append(Letter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}"))
+            read.spoilt.append(DeadLetter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}"))
             return read
         for part in parts:
             try:
                 self._admit(self._event.decode(part), read)
             except FOREIGN as error:
-                read.spoilt.append(Letter(bytes(part), _reason("a request or a reply", error)))
+                read.spoilt.append(DeadLetter(bytes(part), _reason("a request or a reply", error)))
         return read
 
     def _admit(self, event: RequestEvent | ReplyEvent | ProgressEvent, read: Read) -> None:
@@ -323,7 +323,7 @@ def _reason(expected: str, error: Exception) -> str:
     return f"expected {expected}, found {cause(error)}"[:LONGEST_REASON]
 
 
-def _message(event: RequestEvent | ReplyEvent | ProgressEvent, agent: str) -> Message:
+def _message(event: RequestEvent | ReplyEvent | ProgressEvent, agent: str) -> AgentMessage:
     if "\0" in event.step or "\0" in event.correlationid:
         raise ValueError("a NUL character, which no store keeps")
     if isinstance(event, ReplyEvent):

@@ -20,7 +20,7 @@ from stepward.workflow.event_loop.closing import close_coroutine, close_generato
 from stepward.workflow.event_loop.futures import Counting, begin_counting, end_counting
 from stepward.workflow.event_loop.handles import Callback, Timer, WorkflowFuture, WorkflowTask
 from stepward.workflow.event_loop.refusals import without_input_output
-from stepward.workflow.replay.code_places import Place, calling_place
+from stepward.workflow.replay.code_places import CodePlace, calling_place
 
 CALLBACKS = 1_000_000
 """Callbacks in one drive after which a workflow is held to wait for nothing."""
@@ -42,7 +42,7 @@ class Engine(Protocol):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         key: str | None = None,
-        place: Place | None = None,
+        place: CodePlace | None = None,
     ) -> Coroutine[Any, Any, Any]:
         """Ask for a durable step; ``place`` is the line of code that does."""
         ...
@@ -71,7 +71,7 @@ class Nobody:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         key: str | None = None,
-        place: Place | None = None,
+        place: CodePlace | None = None,
     ) -> Coroutine[Any, Any, Any]:
         """See ``Engine.call``."""
         raise GeneratorExit
@@ -138,7 +138,7 @@ class WorkflowLoop(Counting, Caller):
         if callback is not None:
             self.call_soon(callback, *timer.args, context=timer.context)
 
-    def place(self) -> Place | None:
+    def place(self) -> CodePlace | None:
         """The line of workflow code that asks right now, where that is worth knowing."""
         return calling_place(RUN) if self.traces else None
 

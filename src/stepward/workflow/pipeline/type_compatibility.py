@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import inspect
 
-Seen = set[tuple[int, int]]
+SeenTypes = set[tuple[int, int]]
 """Pairs that are being compared already: types may hold themselves."""
 
 TEXT = frozenset({"string"})
@@ -61,7 +61,7 @@ def fits(given: Any, taken: Any) -> bool:
         return True
 
 
-def _fits(given: inspect.Type, taken: inspect.Type, seen: Seen) -> bool:
+def _fits(given: inspect.Type, taken: inspect.Type, seen: SeenTypes) -> bool:
     if isinstance(given, inspect.UnionType):
         return all(_fits(each, taken, seen) for each in given.types)
     if isinstance(taken, inspect.UnionType):
@@ -90,7 +90,7 @@ def _literals_fit(given: inspect.Type, taken: inspect.Type) -> bool:
     return True
 
 
-def _arrays_fit(given: inspect.Type, taken: inspect.Type, seen: Seen) -> bool:
+def _arrays_fit(given: inspect.Type, taken: inspect.Type, seen: SeenTypes) -> bool:
     if isinstance(given, inspect.CollectionType) and isinstance(taken, inspect.CollectionType):
         return _fits(given.item_type, taken.item_type, seen)
     if isinstance(given, inspect.TupleType) and isinstance(taken, inspect.CollectionType):
@@ -101,7 +101,7 @@ def _arrays_fit(given: inspect.Type, taken: inspect.Type, seen: Seen) -> bool:
     return True
 
 
-def _objects_fit(given: inspect.Type, taken: inspect.Type, seen: Seen) -> bool:
+def _objects_fit(given: inspect.Type, taken: inspect.Type, seen: SeenTypes) -> bool:
     if isinstance(taken, inspect.DictType):
         return all(_fits(value, taken.value_type, seen) for value in _values(given))
     if isinstance(given, Fields) and isinstance(taken, Fields):
@@ -115,7 +115,7 @@ def _values(given: inspect.Type) -> list[inspect.Type]:
     return [field.type for field in given.fields] if isinstance(given, Fields) else []
 
 
-def _fields_fit(given: Fields, taken: Fields, seen: Seen) -> bool:
+def _fields_fit(given: Fields, taken: Fields, seen: SeenTypes) -> bool:
     if (id(given), id(taken)) in seen:
         return True
     seen.add((id(given), id(taken)))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path, PurePath
 from types import CodeType, FrameType
 
-Place = tuple[str, int]
+CodePlace = tuple[str, int]
 """File and line."""
 
 OURS = str(Path(__file__).parent.parent)
@@ -20,7 +20,7 @@ _ours: dict[str, bool] = {}
 """Whether a file is the library's: looked up for each command of a replay. There are as many as files of code."""
 
 
-def calling_place(outermost: CodeType) -> Place | None:
+def calling_place(outermost: CodeType) -> CodePlace | None:
     """The innermost frame outside the library, no further out than the code that drives the workflow."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code is not outermost:
@@ -34,6 +34,6 @@ def calling_place(outermost: CodeType) -> Place | None:
     return None
 
 
-def shown(place: Place) -> str:
+def shown(place: CodePlace) -> str:
     """A place as messages show it: ``shop.py:31``."""
     return f"{PurePath(place[0]).name}:{place[1]}"

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.workflow.replay.code_places import Place, shown
+from stepward.workflow.replay.code_places import CodePlace, shown
 
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
 PATCHED = "patched:"
@@ -21,14 +21,14 @@ class Divergence(Exception):
         self.place = place
 
 
-def another(step: Step, kind: StepKind, key: str, place: Place | None) -> Divergence:
+def another(step: Step, kind: StepKind, key: str, place: CodePlace | None) -> Divergence:
     """The record has another command at this number."""
     record, code = _both(step, kind, key)
     asks = f"the code asks for {code}{_at(place)}"
     return Divergence(f"the record has {record} as command {step.number}, {asks}", f"{code}{_at(place)}")
 
 
-def one_more(due: Step, number: int, kind: StepKind, key: str, place: Place | None) -> Divergence:
+def one_more(due: Step, number: int, kind: StepKind, key: str, place: CodePlace | None) -> Divergence:
     """The code asks for something before an outcome of which the record says that nothing was asked in between."""
     code = f"{command(kind, key)}{_at(place)}"
     return Divergence(
@@ -38,7 +38,7 @@ def one_more(due: Step, number: int, kind: StepKind, key: str, place: Place | No
     )
 
 
-def no_value(number: int, kind: StepKind, key: str, place: Place | None) -> Divergence:
+def no_value(number: int, kind: StepKind, key: str, place: CodePlace | None) -> Divergence:
     """The code asks for a value where the record has none."""
     code = f"{command(kind, key)}{_at(place)}"
     return Divergence(f"the record has no value as command {number}, the code asks for {code}", code)
@@ -111,7 +111,7 @@ def _of(step: Step) -> str:
     return command(step.kind, step.key)
 
 
-def _at(place: Place | None) -> str:
+def _at(place: CodePlace | None) -> str:
     return "" if place is None else f" ({shown(place)})"
 
 

@@ -16,7 +16,7 @@ from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.workflow.event_loop.handles import Timer
 from stepward.workflow.replay import divergence
-from stepward.workflow.replay.code_places import Place
+from stepward.workflow.replay.code_places import CodePlace
 
 GIVEN_UP = frozenset({StepState.ABANDONED, StepState.SKIPPED, StepState.UNDONE})
 ENDED = frozenset({StepState.COMPLETED, StepState.FAILED})
@@ -24,7 +24,7 @@ DELIVERED = ENDED | {StepState.UNDONE}
 """The states of steps of whose end a workflow was told, if they have an ordinal."""
 SHOWN = 200
 
-Target = asyncio.Future[bytes] | Timer
+CommandTarget = asyncio.Future[bytes] | Timer
 
 
 class Recordings:
@@ -40,7 +40,7 @@ class Recordings:
         delivered = [step for step in steps if step.ordinal is not None and step.state in DELIVERED]
         self._deliveries = sorted(delivered, key=attrgetter("ordinal"), reverse=True)
         """What is still to be delivered again; the next one is the last."""
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, CommandTarget] = {}
         self._awaited: list[tuple[Step, asyncio.Future[bytes]]] = []
         """Steps that were never delivered, with what the code waits by."""
         self.highest = max([*self._by_number, *[step.asked or 0 for step in delivered]], default=0)
@@ -54,7 +54,7 @@ class Recordings:
         """The row of the command of that number, if it has one that was not met yet."""
         return self._by_number.get(number)
 
-    def meet(self, number: int, kind: StepKind, key: str, place: Place | None) -> Step | None:
+    def meet(self, number: int, kind: StepKind, key: str, place: CodePlace | None) -> Step | None:
         """What the record has for a command that the code asks for now; None if it left no row, or is new."""
         due = self._deliveries[-1] if self._deliveries else None
         if due is not None and due.asked is not None and number > due.asked:
@@ -69,7 +69,7 @@ class Recordings:
         if self._due() is step:
             self._deliveries.pop()
 
-    def expect(self, step: Step, target: Target) -> None:
+    def expect(self, step: Step, target: CommandTarget) -> None:
         """``target`` is to get the recorded outcome of ``step`` in its turn."""
         self._targets[step.key] = target
 
@@ -77,7 +77,7 @@ class Recordings:
         """``future`` waits for a step that was never delivered."""
         self._awaited.append((step, future))
 
-    def next_due(self, asked: int) -> tuple[Step, Target] | None:
+    def next_due(self, asked: int) -> tuple[Step, CommandTarget] | None:
         """The next outcome to be delivered again, once the code has ``asked`` for as much as it had then."""
         due = self._deliveries[-1] if self._deliveries else None
         if due is None:

@@ -8,7 +8,7 @@ from typing import Any
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
 from stepward.payload import NULL
-from stepward.workflow.decisions import Broken, Completed, Decisions, Diverged, End
+from stepward.workflow.decisions import Broken, Completed, Decisions, Diverged, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
 from stepward.workflow.replay.recordings import shown
@@ -41,7 +41,7 @@ def _difference(task: Task, decisions: Decisions, waits_for: str | None, other_i
     return _other_end(task, end, waits_for) if task.state is TaskState.PROCESSED else None
 
 
-def _other_end(task: Task, end: End | None, waits_for: str | None) -> str | None:
+def _other_end(task: Task, end: RunEnd | None, waits_for: str | None) -> str | None:
     if end is None:
         return f"task {task.id}: the record ended, the replay still waits for {waits_for}; {HINT}"
     if not isinstance(end, Completed):

@@ -7,13 +7,21 @@ from collections.abc import Sequence
 from stepward.errors import Refused
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Task
-from stepward.store.contract import Submitted, Wait
-from stepward.store.drivers import Blocking, Caller, Dialogue, converse, converse_blocking, name_of, recognised
+from stepward.store.contract import Submitted, WaitForHook
+from stepward.store.drivers import (
+    Blocking,
+    Dialogue,
+    ExternalConnection,
+    converse,
+    converse_blocking,
+    name_of,
+    recognised,
+)
 from stepward.store.drivers.savepoint import within_savepoint
 from stepward.store.postgres.external.faults import told
 from stepward.store.postgres.external.home import Home
 from stepward.store.postgres.external.submission import Elsewhere, submission
-from stepward.store.postgres.notifier import Bell
+from stepward.store.postgres.notifier import Notifier
 from stepward.store.rules.verdicts import check_same
 
 ACCEPTED = (
@@ -24,13 +32,13 @@ ACCEPTED = (
 class PostgresBorrowed:
     """See ``Borrowed``. Raises Refused for what is no connection to a PostgreSQL server."""
 
-    def __init__(self, connection: object, schema: str, place: str, home: Home, bell: Bell) -> None:
+    def __init__(self, connection: object, schema: str, place: str, home: Home, notifier: Notifier) -> None:
         self._name = name_of(connection)
         self._caller = self._recognised(connection)
         self._schema = schema
         self._place = place
         self._home = home
-        self.ring = bell.ring
+        self.ring = notifier.ring
 
     async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:
         """See ``Borrowed.submit``."""
@@ -45,7 +53,7 @@ class PostgresBorrowed:
         except Elsewhere:
             raise self._elsewhere() from None
 
-    def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: Wait) -> list[Submitted]:
+    def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: WaitForHook) -> list[Submitted]:
         """See ``Borrowed.submit_blocking``."""
         caller = self._blocking()
         if self._home.is_known():
@@ -69,7 +77,7 @@ class PostgresBorrowed:
             check_same(submitted[-len(tasks) :])
         return submitted
 
-    def _recognised(self, connection: object) -> Caller:
+    def _recognised(self, connection: object) -> ExternalConnection:
         caller = recognised(connection)
         if caller is None:
             raise Refused(f"transaction: expected {ACCEPTED}, found {self._name}; give one of them")

@@ -14,7 +14,7 @@ from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.application.response_queue import NatsReading
 from stepward.transport.nats.application.streams import AppStream
 from stepward.transport.nats.application.work_queue import NatsTaking
-from stepward.transport.nats.connection import Link
+from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.queues.over_broker import RESPONSES, Posted
 
 DAY = 86_400.0
@@ -24,7 +24,7 @@ MOST_TOLD = 10_000
 """Broker messages of one response queue: what nobody reads waits in the store beyond that."""
 
 
-class NatsDepot:
+class NatsQueues:
     """See ``Depot``; ``now`` is the store's clock.
 
     What is posted stands in a stream from which it goes when it is settled; what is told stands in another, which its
@@ -44,7 +44,7 @@ class NatsDepot:
     ) -> None:
         self._root = names.root
         self._new_uid = environment.new_uid
-        self._link = Link(address, names=names, opened=_nothing, environment=environment, observers=observers)
+        self._link = NatsConnection(address, names=names, opened=_nothing, environment=environment, observers=observers)
         self._posted = AppStream(
             self._link,
             f"{names.stream}+submissions",

@@ -13,8 +13,8 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.requests.puller import Patience, Puller
-from stepward.transport.queues.queues import Given
-from stepward.transport.queues.response_log import Ledger
+from stepward.transport.queues.queues import QueuedMessage
+from stepward.transport.queues.response_log import ResponseLog
 
 BATCH = 64
 """Broker messages that are asked for at once."""
@@ -34,7 +34,7 @@ class NatsReading:
         self._queue = queue
         self._subject = subject
         self._new_uid = new_uid
-        self._ledger: Ledger[int] = Ledger()
+        self._ledger: ResponseLog[int] = ResponseLog()
         self._puller = self._new_puller()
         self._consumer: str | None = None
         self._asked_over: Client | None = None
@@ -51,7 +51,7 @@ class NatsReading:
         """The connection over which that was asked."""
         self._reading = asyncio.Lock()
 
-    async def read(self, after: int, limit: int) -> Sequence[Given]:
+    async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
         """See ``ResponseQueue.read``."""
         patience = Patience(self._queue)
         async with self._reading:
@@ -64,7 +64,7 @@ class NatsReading:
                 heed_cancellation()
             return found
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """See ``ResponseQueue.given``."""
         return self._ledger.given(token)
 

@@ -13,7 +13,7 @@ from nats.js.errors import BadRequestError, NoStreamResponseError, NotFoundError
 
 from stepward.errors import PayloadTooLarge, QueueRefused, TransportError
 from stepward.transport.broker.cancellation import heed_cancellation
-from stepward.transport.nats.connection import Link
+from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refusals import TOO_LARGE
 from stepward.transport.queues.over_broker import Posted
 
@@ -34,7 +34,7 @@ class AppStream:
 
     def __init__(
         self,
-        link: Link,
+        link: NatsConnection,
         name: str,
         subjects: Sequence[str],
         *,

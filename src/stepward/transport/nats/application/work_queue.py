@@ -16,8 +16,8 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.requests.puller import NANOSECONDS, Patience, Puller
-from stepward.transport.queues.in_flight import Holdings
-from stepward.transport.queues.queues import Given
+from stepward.transport.queues.in_flight import InFlight
+from stepward.transport.queues.queues import QueuedMessage
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3
@@ -37,7 +37,7 @@ class NatsTaking:
         self._subject = subject
         self._consumer = subject.split(".", 2)[2].replace(".", "_")
         self._puller = Puller(stream.link, queue, self._heard, stream.now)
-        self._holdings: Holdings[str] = Holdings()
+        self._in_flight: InFlight[str] = InFlight()
         self._lease = 0.0
         """What the queue's consumer gives; 0 while we do not know of one."""
         self._behind = 0
@@ -45,37 +45,37 @@ class NatsTaking:
         self._expired: list[str] = []
         self._taking = asyncio.Lock()
 
-    async def take(self, limit: int, lease: float) -> Sequence[Given]:
+    async def take(self, limit: int, lease: float) -> Sequence[QueuedMessage]:
         """See ``WorkQueue.take``."""
         patience = Patience(self._queue)
         async with self._taking:
-            while not (given := self._holdings.give(limit, self._stream.now())):
+            while not (given := self._in_flight.give(limit, self._stream.now())):
                 await patience.heed(await self._fetch(limit, lease))
                 heed_cancellation()
             return given
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """See ``WorkQueue.given``."""
-        return self._holdings.given(token)
+        return self._in_flight.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
         """See ``WorkQueue.settle``; an acknowledgement that is lost lets the message come again."""
-        await self._say(self._holdings.settle(tokens), ACK)
+        await self._say(self._in_flight.settle(tokens), ACK)
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
         """See ``WorkQueue.extend``: refused with a delay, it is ours until that is over."""
-        handles = self._holdings.extend(tokens, self._stream.now() + lease)
+        handles = self._in_flight.extend(tokens, self._stream.now() + lease)
         await self._say(handles, KEEP + msgspec.json.encode({"delay": int(lease * NANOSECONDS)}))
 
     async def close(self) -> None:
         """See ``WorkQueue.close``: what waits here returns when its lease is over."""
-        self._holdings.clear()
+        self._in_flight.clear()
         await self._puller.close()
 
     async def _fetch(self, limit: int, lease: float) -> str:
         if self._lease < lease:
             self._lease = await self._stream.ensure_consumer(self._config(lease))
-        self._holdings.lapsed(self._stream.now() - REMEMBERED_SECONDS)
+        self._in_flight.lapsed(self._stream.now() - REMEMBERED_SECONDS)
         target = f"{self._stream.name}.{self._consumer}"
         self._behind = 0
         why = await self._puller.pull(target, 1, min(LONGEST_PULL, self._lease / PULLS_PER_LEASE))
@@ -103,7 +103,7 @@ class NatsTaking:
             self._expired.append(message.reply)
             return
         self._behind = behind if tries == 1 else 0
-        self._holdings.add(message.reply, message.data, tries, self._puller.asked_at + self._lease)
+        self._in_flight.add(message.reply, message.data, tries, self._puller.asked_at + self._lease)
 
     def _config(self, lease: float) -> ConsumerConfig:
         return ConsumerConfig(

@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from stepward.errors import TransportError
-from stepward.transport.nats.connection import FAULTS, Link
+from stepward.transport.nats.connection import FAULTS, NatsConnection
 
 NANOSECONDS = 1_000_000_000
 OVERDUE = 1.0
@@ -27,7 +27,7 @@ EMPTY = frozenset({"404", "408"})
 
 
 @dataclass(slots=True)
-class Asked:
+class PendingPull:
     """A request that the server answers until it is used up or ends."""
 
     left: int
@@ -61,7 +61,9 @@ class Patience:
 class Puller:
     """``arrived`` is given what comes; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, queue: str, arrived: Callable[[Msg], None], now: Callable[[], float]) -> None:
+    def __init__(
+        self, link: NatsConnection, queue: str, arrived: Callable[[Msg], None], now: Callable[[], float]
+    ) -> None:
         self.asked_at = 0.0
         """When the last request was sent, by the store's clock: what it brings is leased from then on."""
         self._link = link
@@ -71,7 +73,7 @@ class Puller:
         self._client: Client | None = None
         self._subscription: Subscription | None = None
         self._inbox = ""
-        self._asked: Asked | None = None
+        self._asked: PendingPull | None = None
         self._stirred = asyncio.Event()
 
     async def pull(self, target: str, batch: int, seconds: float | None, *, whole: bool = False) -> str:
@@ -108,9 +110,9 @@ class Puller:
             self._subscription = await client.subscribe(self._inbox, cb=self._heard)
         self._client = client
 
-    async def _ask(self, client: Client, target: str, batch: int, seconds: float | None) -> Asked:
+    async def _ask(self, client: Client, target: str, batch: int, seconds: float | None) -> PendingPull:
         self.asked_at = self._now()
-        asked = Asked(batch, asyncio.get_running_loop().time() + (seconds or 0.0) + OVERDUE)
+        asked = PendingPull(batch, asyncio.get_running_loop().time() + (seconds or 0.0) + OVERDUE)
         wish: dict[str, object] = {"batch": batch}
         wish |= {"no_wait": True} if seconds is None else {"expires": int(seconds * NANOSECONDS)}
         self._asked = asked

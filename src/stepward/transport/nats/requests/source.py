@@ -12,8 +12,8 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from stepward.errors import TransportError
-from stepward.transport.broker.consumer import Intake
-from stepward.transport.nats.connection import Link
+from stepward.transport.broker.consumer import Consumer
+from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.requests.stream import RETURNED, Stream, consumer_name
 
 LONGEST_PULL = 5.0
@@ -42,7 +42,9 @@ class Pull:
 class NatsSource:
     """Feeds an intake. ``ask`` keeps one pull at the server while anybody waits."""
 
-    def __init__(self, link: Link, stream: Stream, queue: str, intake: Intake[str], now: Callable[[], float]) -> None:
+    def __init__(
+        self, link: NatsConnection, stream: Stream, queue: str, intake: Consumer[str], now: Callable[[], float]
+    ) -> None:
         self._link = link
         self._stream = stream
         self._queue = queue

@@ -25,9 +25,9 @@ from nats.js.errors import NoStreamResponseError, NotFoundError
 
 from stepward.errors import QueueRefused, TransportError
 from stepward.model.messages.requests import request_queue
-from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.names import BrokerNames
-from stepward.transport.nats.connection import Link
+from stepward.transport.nats.connection import NatsConnection
 
 DAY = 86_400.0
 MOST_AGE = 7 * DAY
@@ -53,7 +53,9 @@ Done = TypeVar("Done")
 class Stream:
     """Makes the stream and its consumers where they are missing, and appends to it; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, names: BrokerNames, now: Callable[[], float], lost: Callable[[], None]) -> None:
+    def __init__(
+        self, link: NatsConnection, names: BrokerNames, now: Callable[[], float], lost: Callable[[], None]
+    ) -> None:
         self.name = names.stream
         self._root = names.root
         self._link = link
@@ -91,12 +93,12 @@ class Stream:
             self._place = found.state.last_seq
             self._lost()
 
-    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+    async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
         """Append messages, all at once; each is acknowledged."""
-        if len(parcels) == 1:
-            await self._append(queue, parcels[0])
+        if len(batches) == 1:
+            await self._append(queue, batches[0])
             return
-        ended = await asyncio.gather(*(self._append(queue, parcel) for parcel in parcels), return_exceptions=True)
+        ended = await asyncio.gather(*(self._append(queue, batch) for batch in batches), return_exceptions=True)
         for outcome in ended:
             if outcome is not None:
                 raise outcome
@@ -163,11 +165,11 @@ class Stream:
                 # Whoever else adopts that queue was faster.
                 return
 
-    async def _append(self, queue: str, parcel: Parcel) -> None:
+    async def _append(self, queue: str, batch: MessageBatch) -> None:
         async def append(again: bool) -> None:
             if again:
                 await self._open()
-            await self._append_once(queue, parcel)
+            await self._append_once(queue, batch)
 
         await self._patiently(append)
 
@@ -186,15 +188,15 @@ class Stream:
             again = True
             await asyncio.sleep(PAUSE)
 
-    async def _append_once(self, queue: str, parcel: Parcel) -> None:
+    async def _append_once(self, queue: str, batch: MessageBatch) -> None:
         context = await self._context()
-        age = parcel.expires_at - self._now()
+        age = batch.expires_at - self._now()
         ttl = math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None
         subject = self.subject(queue)
         with self._link.reaching(f"queue {queue}", f'"{subject}"'):
             try:
-                headers = {RETURNED: "1"} if parcel.is_returned else None
-                taken = await context.publish(subject, parcel.body, ANSWER_SECONDS, headers=headers, msg_ttl=ttl)
+                headers = {RETURNED: "1"} if batch.is_returned else None
+                taken = await context.publish(subject, batch.body, ANSWER_SECONDS, headers=headers, msg_ttl=ttl)
             except NoStreamResponseError:
                 raise TimeoutError("no stream takes it") from None
         self._place = max(self._place, taken.seq)

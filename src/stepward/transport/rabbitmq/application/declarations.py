@@ -9,7 +9,7 @@ from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMess
 
 from stepward.transport.broker.names import BrokerNames
 from stepward.transport.queues.over_broker import RESPONSES
-from stepward.transport.rabbitmq.connection import Link
+from stepward.transport.rabbitmq.connection import RabbitConnection
 
 DAY = 86_400.0
 MILLISECONDS = 1000
@@ -35,7 +35,7 @@ TOLD: dict[str, FieldValue] = POSTED | {
 class Declarations:
     """Names the queues of one application and makes them where they are missing; ``now`` is the store's clock."""
 
-    def __init__(self, link: Link, names: BrokerNames, now: Callable[[], float]) -> None:
+    def __init__(self, link: RabbitConnection, names: BrokerNames, now: Callable[[], float]) -> None:
         self.link = link
         self.now = now
         self._root = names.root

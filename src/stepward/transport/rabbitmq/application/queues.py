@@ -20,7 +20,7 @@ from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS,
 from stepward.transport.rabbitmq.application.response_queue import RabbitReading
 from stepward.transport.rabbitmq.application.work_queue import RabbitTaking
 from stepward.transport.rabbitmq.channels import open_channel, own_channel
-from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.wire.wire import BATCH, SINGLE
 
 CONTENT_TYPES = {"submissions": SINGLE, "replies": BATCH}
@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 2.0
 PAUSE = 0.1
 
 
-class RabbitDepot:
+class RabbitQueues:
     """See ``Depot``; ``now`` is the store's clock.
 
     What is told goes to an exchange as well, for whoever only watches: a queue gives each message to one.
@@ -50,7 +50,7 @@ class RabbitDepot:
         observers: Observers,
     ) -> None:
         self._now = now
-        self._link = Link(
+        self._link = RabbitConnection(
             address,
             name=f"stepward {names.app} queues",
             opened=self._opened,
@@ -58,7 +58,7 @@ class RabbitDepot:
             observers=observers,
         )
         self._declarations = Declarations(self._link, names, now)
-        self._line: Line | None = None
+        self._line: RabbitChannels | None = None
         self._declared: set[str] = set()
         self._copies: AbstractExchange | None = None
 
@@ -104,17 +104,17 @@ class RabbitDepot:
         """See ``Depot.close``."""
         await self._link.close()
 
-    async def _opened(self, _: Line) -> None:
+    async def _opened(self, _: RabbitChannels) -> None:
         self._copies = None
 
-    async def _copies_over(self, line: Line) -> AbstractExchange:
+    async def _copies_over(self, line: RabbitChannels) -> AbstractExchange:
         """Where copies go, made with the first event: a login that tells none needs no right to it."""
         if self._copies is None:
             channel = await open_channel(line.connection)
             self._copies = await self._declarations.copies(channel)
         return self._copies
 
-    async def _ensure(self, queue: str, line: Line) -> None:
+    async def _ensure(self, queue: str, line: RabbitChannels) -> None:
         if line is not self._line:
             self._line = line
             self._declared.clear()
@@ -123,7 +123,7 @@ class RabbitDepot:
                 await self._declarations.declare(queue, channel)
             self._declared.add(queue)
 
-    async def _published(self, queue: str, posted: Posted, line: Line, end: float) -> bool:
+    async def _published(self, queue: str, posted: Posted, line: RabbitChannels, end: float) -> bool:
         """Whether the broker has it; it may refuse for a moment what a queue gets that is finding its leader."""
         try:
             await self._ensure(queue, line)
@@ -138,7 +138,7 @@ class RabbitDepot:
             return False
         return True
 
-    async def _publish(self, queue: str, posted: Posted, line: Line) -> None:
+    async def _publish(self, queue: str, posted: Posted, line: RabbitChannels) -> None:
         name = self._declarations.name(queue)
         channel = await line.publishing.channel()
         await channel.default_exchange.publish(self._message(queue, posted), name, timeout=ANSWER_SECONDS)

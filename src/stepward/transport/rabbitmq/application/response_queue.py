@@ -10,18 +10,18 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from stepward.errors import TransportError
 from stepward.transport.broker.cancellation import heed_cancellation
-from stepward.transport.queues.queues import Given
-from stepward.transport.queues.response_log import Ledger
+from stepward.transport.queues.queues import QueuedMessage
+from stepward.transport.queues.response_log import ResponseLog
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, Declarations, is_served
 from stepward.transport.rabbitmq.channels import close_channel, open_channel
-from stepward.transport.rabbitmq.connection import Line
+from stepward.transport.rabbitmq.connection import RabbitChannels
 
 LOOK_SECONDS = 1.0
 """How often whoever waits looks whether its channel still stands."""
 PREFETCHED = 500
 """Broker messages that a reader is sent before it settles any."""
 
-Handle = AbstractIncomingMessage
+Incoming = AbstractIncomingMessage
 
 
 class RabbitReading:
@@ -32,14 +32,14 @@ class RabbitReading:
         self._link = declarations.link
         self._queue = queue
         self._watches = watches
-        self._ledger: Ledger[Handle] = Ledger()
-        self._line: Line | None = None
+        self._ledger: ResponseLog[Incoming] = ResponseLog()
+        self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._tag: str | None = None
         self._stirred = asyncio.Event()
         self._reading = asyncio.Lock()
 
-    async def read(self, after: int, limit: int) -> Sequence[Given]:
+    async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
         """See ``ResponseQueue.read``."""
         async with self._reading:
             if after == 0:
@@ -55,7 +55,7 @@ class RabbitReading:
                 heed_cancellation()
                 await self._stir()
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """See ``ResponseQueue.given``."""
         return self._ledger.given(token)
 

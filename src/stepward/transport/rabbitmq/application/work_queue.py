@@ -14,11 +14,11 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from stepward.errors import TransportError
 from stepward.transport.broker.cancellation import heed_cancellation
-from stepward.transport.queues.in_flight import Holdings
-from stepward.transport.queues.queues import Given
+from stepward.transport.queues.in_flight import InFlight
+from stepward.transport.queues.queues import QueuedMessage
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, Declarations, is_served
 from stepward.transport.rabbitmq.channels import close_channel, open_channel
-from stepward.transport.rabbitmq.connection import Line
+from stepward.transport.rabbitmq.connection import RabbitChannels
 
 LOOK_SECONDS = 1.0
 """How often whoever waits looks whether its channel still stands."""
@@ -27,7 +27,7 @@ MOST_PREFETCHED = 60_000
 TRIES = "x-delivery-count"
 FOREVER = float("inf")
 
-Handle = AbstractIncomingMessage
+Incoming = AbstractIncomingMessage
 
 
 class RabbitTaking:
@@ -41,8 +41,8 @@ class RabbitTaking:
         self._declarations = declarations
         self._link = declarations.link
         self._queue = queue
-        self._holdings: Holdings[Handle] = Holdings()
-        self._line: Line | None = None
+        self._in_flight: InFlight[Incoming] = InFlight()
+        self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._rooms: dict[str, int] = {}
         """By consumer, how many messages the broker may send it before it hears what became of others."""
@@ -56,7 +56,7 @@ class RabbitTaking:
         self._stirred = asyncio.Event()
         self._taking = asyncio.Lock()
 
-    async def take(self, limit: int, lease: float) -> Sequence[Given]:
+    async def take(self, limit: int, lease: float) -> Sequence[QueuedMessage]:
         """See ``WorkQueue.take``."""
         self._lease = max(lease, self._lease)
         if self._looking is None:
@@ -64,22 +64,22 @@ class RabbitTaking:
         async with self._taking:
             while True:
                 self._stirred.clear()
-                if self._holdings.has_returned and self._widest > 1:
+                if self._in_flight.has_returned and self._widest > 1:
                     await self._hold_little()
-                if given := self._holdings.give(limit, self._declarations.now(), lease):
+                if given := self._in_flight.give(limit, self._declarations.now(), lease):
                     self._is_careful = given[0].tries > 1
                     return given
                 await self._make_room(1 if self._is_careful else min(limit, MOST_PREFETCHED))
                 heed_cancellation()
                 await self._stir()
 
-    def given(self, token: int) -> Given | None:
+    def given(self, token: int) -> QueuedMessage | None:
         """See ``WorkQueue.given``."""
-        return self._holdings.given(token)
+        return self._in_flight.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
         """See ``WorkQueue.settle``; an acknowledgement that is lost lets the message come again."""
-        handles = self._holdings.settle(tokens)
+        handles = self._in_flight.settle(tokens)
         with self._link.reaching(f"queue {self._queue}"):
             for handle in handles:
                 await handle.ack()
@@ -87,7 +87,7 @@ class RabbitTaking:
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
         """See ``WorkQueue.extend``: it is this process that counts, and the connection must stand."""
-        self._holdings.extend(tokens, self._declarations.now() + lease)
+        self._in_flight.extend(tokens, self._declarations.now() + lease)
         await self._link.line()
 
     async def close(self) -> None:
@@ -96,7 +96,7 @@ class RabbitTaking:
             self._looking.cancel()
             await asyncio.wait({self._looking})
             self._looking = None
-        self._holdings.clear()
+        self._in_flight.clear()
         channel, self._channel = self._channel, None
         if channel is not None:
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
@@ -113,7 +113,7 @@ class RabbitTaking:
             if not self._rooms or self._widest < window:
                 await self._consume(channel, window)
 
-    async def _standing(self, line: Line) -> AbstractChannel:
+    async def _standing(self, line: RabbitChannels) -> AbstractChannel:
         """The channel, opened anew where the last one or a consumer of it is gone."""
         channel = self._channel
         if line is self._line and channel is not None:
@@ -122,7 +122,7 @@ class RabbitTaking:
             if self._rooms and all([await is_served(channel, tag) for tag in self._rooms]):
                 return channel
         # What was held over the last channel is the broker's again.
-        self._holdings.clear()
+        self._in_flight.clear()
         self._rooms.clear()
         self._widest = 0
         if channel is not None and not channel.is_closed:
@@ -145,7 +145,7 @@ class RabbitTaking:
         with self._link.reaching(f"queue {self._queue}"):
             if self._channel is not None and not self._channel.is_closed:
                 await self._cancel(self._channel)
-            aside = [held.handle for held in self._holdings.set_aside()]
+            aside = [held.handle for held in self._in_flight.set_aside()]
             for handle in aside:
                 await handle.reject(requeue=True)
 
@@ -156,7 +156,7 @@ class RabbitTaking:
         self._rooms.clear()
         self._widest = 0
 
-    def _left(self, handles: Iterable[Handle]) -> None:
+    def _left(self, handles: Iterable[Incoming]) -> None:
         for handle in handles:
             tag = handle.consumer_tag
             if tag is not None and tag in self._rooms:
@@ -170,7 +170,7 @@ class RabbitTaking:
         if tag is not None and tag in self._rooms:
             self._rooms[tag] -= 1
         tries = message.headers.get(TRIES, 0)
-        self._holdings.add(message, message.body, 1 + (tries if isinstance(tries, int) else 0), FOREVER)
+        self._in_flight.add(message, message.body, 1 + (tries if isinstance(tries, int) else 0), FOREVER)
         self._stirred.set()
 
     async def _stir(self) -> None:
@@ -182,7 +182,7 @@ class RabbitTaking:
         while True:
             await asyncio.sleep(self._lease / LOOKS_PER_LEASE)
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
-                handles = self._holdings.lapsed(self._declarations.now())
+                handles = self._in_flight.lapsed(self._declarations.now())
                 for handle in handles:
                     await handle.reject(requeue=True)
                 self._left(handles)

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
-from stepward.transport.rabbitmq.connection import Link
-from stepward.transport.rabbitmq.requests.queues import DELETE_SECONDS, UNCLAIMED, Queues
+from stepward.transport.rabbitmq.connection import RabbitConnection
+from stepward.transport.rabbitmq.requests.queues import DELETE_SECONDS, UNCLAIMED, RequestQueues
 
 MOST_ADOPTED = 10_000
 """Messages of one queue that are moved at once."""
@@ -19,10 +19,10 @@ AT_ONCE = 10
 NEVER = float("inf")
 
 
-class Adoption:
+class EndedQueues:
     """Looks first at queues that it has not looked at yet, then at those of which that was longest ago."""
 
-    def __init__(self, link: Link, queues: Queues) -> None:
+    def __init__(self, link: RabbitConnection, queues: RequestQueues) -> None:
         self._link = link
         self._queues = queues
         self._turn = 0
@@ -74,7 +74,7 @@ class Adoption:
             message = await left.get(fail=False, timeout=ANSWER_SECONDS)
             if message is None:
                 return
-            await self._queues.append(heir, [Parcel(message.body, NEVER)])
+            await self._queues.append(heir, [MessageBatch(message.body, NEVER)])
             await message.ack()
 
     async def _delete(self, queue: str, channel: AbstractChannel) -> None:

@@ -13,10 +13,10 @@ from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.clock import Environment
 from stepward.model.messages.requests import reply_queue
-from stepward.transport.broker.batching import Parcel
+from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.names import BrokerNames
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
-from stepward.transport.rabbitmq.connection import Line, Link
+from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.wire.wire import BATCH
 
 DAY = 86_400.0
@@ -44,12 +44,12 @@ ARGUMENTS: dict[str, FieldValue] = {
 }
 
 
-class Queues:
+class RequestQueues:
     """Declares queues and appends to them; ``now`` is the store's clock."""
 
     def __init__(
         self,
-        link: Link,
+        link: RabbitConnection,
         names: BrokerNames,
         now: Callable[[], float],
         environment: Environment,
@@ -62,7 +62,7 @@ class Queues:
         self._link = link
         self._now = now
         self._environment = environment
-        self._line: Line | None = None
+        self._line: RabbitChannels | None = None
         self._declared: set[str] = set()
         self._others: set[str] = set()
         """Queues that this login may not make: what is for them goes through the exchange."""
@@ -91,30 +91,30 @@ class Queues:
         with self._link.reaching(f"queue {queue}"):
             await self._ensure(queue, line)
 
-    async def renew(self, queue: str, line: Line) -> None:
+    async def renew(self, queue: str, line: RabbitChannels) -> None:
         """Make a queue unless it is there, whatever this process knows, or this login may not make it."""
         self._declared.discard(queue)
         await self._ensure(queue, line)
 
-    async def append(self, queue: str, parcels: Sequence[Parcel]) -> None:
+    async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
         """Append messages, all at once; each is confirmed."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             await self._ensure(queue, line)
             try:
-                await self._append(queue, parcels, line)
+                await self._append(queue, batches, line)
             except PublishError:
                 # Somebody deleted the queue.
                 self._declared.discard(queue)
                 await self._ensure(queue, line)
-                await self._append(queue, parcels, line)
+                await self._append(queue, batches, line)
                 await self.tell_loss(queue)
             except TimeoutError:
                 await self._replace_if_stuck(queue, line)
                 raise
         self._silences.pop(queue, None)
 
-    async def _ensure(self, queue: str, line: Line) -> None:
+    async def _ensure(self, queue: str, line: RabbitChannels) -> None:
         if line is not self._line:
             self._line = line
             self._declared.clear()
@@ -159,7 +159,7 @@ class Queues:
             timeout=ANSWER_SECONDS,
         )
 
-    async def _replace_if_stuck(self, queue: str, line: Line) -> None:
+    async def _replace_if_stuck(self, queue: str, line: RabbitChannels) -> None:
         """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.
 
         RabbitMQ 3.10 may leave one behind that way: there, and led by nobody, when it dies just as the queue is made.
@@ -183,32 +183,32 @@ class Queues:
         self._silences[queue] = first, now
         return now - first
 
-    async def _append(self, queue: str, parcels: Sequence[Parcel], line: Line) -> None:
+    async def _append(self, queue: str, batches: Sequence[MessageBatch], line: RabbitChannels) -> None:
         channel = await line.publishing.channel()
         exchange, key = channel.default_exchange, self.name(queue)
         if queue in self._others:
             exchange, key = await channel.get_exchange(self._exchange, ensure=False), queue
         ended = await asyncio.gather(
-            *(exchange.publish(self._message(parcel), key, timeout=ANSWER_SECONDS) for parcel in parcels),
+            *(exchange.publish(self._message(batch), key, timeout=ANSWER_SECONDS) for batch in batches),
             return_exceptions=True,
         )
         for outcome in ended:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    def _message(self, parcel: Parcel) -> Message:
-        age = parcel.expires_at - self._now()
+    def _message(self, batch: MessageBatch) -> Message:
+        age = batch.expires_at - self._now()
         return Message(
-            parcel.body,
+            batch.body,
             content_type=BATCH,
             delivery_mode=DeliveryMode.PERSISTENT,
             expiration=math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None,
             message_id=self._environment.new_uid(),
-            headers={RETURNED: True} if parcel.is_returned else None,
+            headers={RETURNED: True} if batch.is_returned else None,
         )
 
 
-async def is_there(line: Line, name: str) -> bool:
+async def is_there(line: RabbitChannels, name: str) -> bool:
     """Whether the server knows that queue; asked over a channel of its own, as a no closes it."""
     try:
         async with own_channel(line.connection) as channel:

@@ -13,17 +13,17 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from aiormq.abc import AbstractChannel as Carrying
 
 from stepward.errors import TransportError
-from stepward.transport.broker.consumer import Intake
+from stepward.transport.broker.consumer import Consumer
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
-from stepward.transport.rabbitmq.connection import Line, Link
-from stepward.transport.rabbitmq.requests.queues import RETURNED, Queues
+from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
+from stepward.transport.rabbitmq.requests.queues import RETURNED, RequestQueues
 
 LOOK_SECONDS = 5.0
 LOOKS_PER_LEASE = 4
 MOST_PREFETCHED = 60_000
 
 
-class Handle(NamedTuple):
+class RabbitHandle(NamedTuple):
     """By which the broker knows a message that it gave."""
 
     carrying: Carrying
@@ -38,21 +38,26 @@ class RabbitSource:
     """
 
     def __init__(
-        self, link: Link, queues: Queues, queue: str, intake: Intake[Handle], now: Callable[[], float]
+        self,
+        link: RabbitConnection,
+        queues: RequestQueues,
+        queue: str,
+        intake: Consumer[RabbitHandle],
+        now: Callable[[], float],
     ) -> None:
         self._link = link
         self._queues = queues
         self._queue = queue
         self._intake = intake
         self._now = now
-        self._line: Line | None = None
+        self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._carrying: Carrying | None = None
         """What the channel stands on, and what messages name as theirs."""
         self._consumed: AbstractQueue | None = None
         self._tag: str | None = None
         self._prefetch = 0
-        self._unsettled: set[Handle] = set()
+        self._unsettled: set[RabbitHandle] = set()
         """What came over the channel and the broker still counts as ours."""
         self._is_deleted = False
         self._lease = 0.0
@@ -79,18 +84,18 @@ class RabbitSource:
         async with self._asking:
             await self._cancel()
 
-    async def acknowledge(self, handles: Sequence[Handle]) -> None:
+    async def acknowledge(self, handles: Sequence[RabbitHandle]) -> None:
         """See ``Source.acknowledge``; what is lost of it comes again, and is acknowledged again."""
         with self._link.reaching(f"queue {self._queue}"):
             async with asyncio.timeout(ANSWER_SECONDS):
                 for handle in self._ours(handles):
                     await handle.carrying.basic_ack(handle.tag, wait=False)
 
-    async def extend(self, handles: Sequence[Handle], lease: float) -> None:
+    async def extend(self, handles: Sequence[RabbitHandle], lease: float) -> None:
         """See ``Source.extend``: it is the intake that counts, and the connection must stand."""
         await self._link.line()
 
-    async def refuse(self, handles: Sequence[Handle]) -> None:
+    async def refuse(self, handles: Sequence[RabbitHandle]) -> None:
         """See ``Source.refuse``."""
         with self._link.reaching(f"queue {self._queue}"):
             async with asyncio.timeout(ANSWER_SECONDS):
@@ -108,7 +113,7 @@ class RabbitSource:
                 with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
                     await close_channel(channel)
 
-    async def _ready(self, line: Line, limit: int) -> None:
+    async def _ready(self, line: RabbitChannels, limit: int) -> None:
         """Have the broker send up to ``limit`` messages more."""
         channel = self._channel
         if line is not self._line or channel is None or channel.is_closed or self._is_deleted:
@@ -117,7 +122,7 @@ class RabbitSource:
         if self._tag is None or wanted > self._prefetch:
             await self._consume(channel, max(wanted, self._prefetch))
 
-    async def _open(self, line: Line) -> AbstractChannel:
+    async def _open(self, line: RabbitChannels) -> AbstractChannel:
         if self._is_deleted and self._channel is not None:
             await close_channel(self._channel)
         await self._queues.renew(self._queue, line)
@@ -144,7 +149,7 @@ class RabbitSource:
             with self._link.reaching(f"queue {self._queue}"):
                 await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
 
-    def _ours(self, handles: Sequence[Handle]) -> Iterator[Handle]:
+    def _ours(self, handles: Sequence[RabbitHandle]) -> Iterator[RabbitHandle]:
         """Those that the broker still counts as ours: what came over a channel that is gone has gone back with it."""
         for handle in handles:
             if handle in self._unsettled:
@@ -154,7 +159,7 @@ class RabbitSource:
     async def _heard(self, carrying: Carrying, message: AbstractIncomingMessage) -> None:
         if message.delivery_tag is None or carrying is not self._carrying:
             return
-        handle = Handle(carrying, message.delivery_tag)
+        handle = RabbitHandle(carrying, message.delivery_tag)
         self._unsettled.add(handle)
         ident = message.message_id or f"{id(carrying)}/{handle.tag}"
         again = bool(message.redelivered) or RETURNED in message.headers

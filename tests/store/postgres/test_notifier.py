@@ -47,7 +47,7 @@ async def test_two_applications_do_not_hear_of_each_other(database: Database) ->
 async def test_after_a_lost_connection_something_may_have_changed(database: Database) -> None:
     world = World(lambda environment: database.store())
     listening = await database.opened()
-    bell = listening._bell._connection
+    bell = listening._notifier._connection
     assert bell is not None
     await database.rows(f"select pg_terminate_backend({bell.raw.get_server_pid()})")
     await until(listening.changed)
@@ -63,8 +63,8 @@ async def test_steps_that_go_on_ring_no_bell_and_what_others_wait_for_does(datab
     listening = await database.opened()
     listening.changed()
     posts = [Post(task=task.uid, kind=InboxKind.STEP)]
-    await until(lambda: not store._bell._wanted.is_set())
+    await until(lambda: not store._notifier._wanted.is_set())
     await store.commit("s1", [Change(task=task.uid)], 10.0)
-    assert not store._bell._wanted.is_set()
+    assert not store._notifier._wanted.is_set()
     await store.commit("s1", [Change(task="x", posts=posts)], None)
     await until(listening.changed)

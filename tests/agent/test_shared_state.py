@@ -14,7 +14,7 @@ from stepward.errors import TransportError
 from stepward.model.agents import AgentStanding
 from stepward.model.messages.requests import Outcome, Request, request_queue
 from stepward.policies import CircuitBreaker, Retry
-from stepward.transport.contract import Delivery, Message
+from stepward.transport.contract import AgentMessage, Delivery
 from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.agent.world import World
@@ -175,7 +175,7 @@ async def test_where_giving_back_fails_the_lease_gives_it_back(start: Start) -> 
     class NoPublish(MemoryTransport):
         refuses = False
 
-        async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+        async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
             if self.refuses:
                 raise TransportError("down")
             await super().publish(queue, messages)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import App, Client, workflow
-from stepward.host.queues.refused_queues import QueueWarnings
+from stepward.host.queues.refused_queues import RefusedQueueAlerts
 from stepward.model.records import Alert
 from stepward.running import Running
 from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED
@@ -33,7 +33,7 @@ class Process:
         self._alerts = parts.store.alerts
         parts.store.alerts = self._counted
         parts.transport.expect = self.expected.append
-        self.task = asyncio.create_task(QueueWarnings(parts, lambda: self.instance).keep())
+        self.task = asyncio.create_task(RefusedQueueAlerts(parts, lambda: self.instance).keep())
 
     def refuse(self, queue: str) -> None:
         self._observers.tell(REFUSED, broker="NATS", queue=queue, reason="no permission")

@@ -8,10 +8,10 @@ from typing import Any
 
 from stepward.errors import TransportError
 from stepward.events import Event, Observers
-from stepward.transport.broker.consumer import PATIENCE, REST_SECONDS, Intake
-from stepward.transport.broker.dead_letters import Letter
+from stepward.transport.broker.consumer import PATIENCE, REST_SECONDS, Consumer
+from stepward.transport.broker.dead_letters import DeadLetter
 from stepward.transport.broker.rejections import Rejections
-from stepward.transport.contract import Message
+from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
 from tests.transport.messages import SEAL, request
 from tests.virtual import VirtualLoop
@@ -40,17 +40,17 @@ class Away:
     async def leave(self) -> None: ...
 
 
-async def put(queue: str, messages: Sequence[Message], is_returned: bool) -> None:
+async def put(queue: str, messages: Sequence[AgentMessage], is_returned: bool) -> None:
     raise TransportError("expected a broker, found none")
 
 
-async def bury(queue: str, letters: Sequence[Letter]) -> None:
+async def bury(queue: str, letters: Sequence[DeadLetter]) -> None:
     raise AssertionError("nothing is foreign")
 
 
 async def test_what_cannot_be_given_back_is_tried_every_second_until_its_lease_is_over() -> None:
     now, wire, told = asyncio.get_running_loop().time, Wire("shop", SEAL), list[tuple[float, Event]]()
-    intake: Intake[str] = Intake(
+    intake: Consumer[str] = Consumer(
         "agents.payments",
         lambda _: Away(),
         wire=wire,

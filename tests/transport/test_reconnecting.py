@@ -10,7 +10,7 @@ import pytest
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.broker.reconnecting import Lasting
+from stepward.transport.broker.reconnecting import Reconnecting
 from tests.transport.brokers import Heard
 
 
@@ -29,7 +29,7 @@ class Client:
         self.told = Heard()
         self.made = Connection()
         """The last one."""
-        self.lasting: Lasting[Connection] = Lasting(
+        self.lasting: Reconnecting[Connection] = Reconnecting(
             self._connect,
             broker="NATS",
             shown="one:4222",

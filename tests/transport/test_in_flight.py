@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from stepward.transport.queues.in_flight import Holdings
+from stepward.transport.queues.in_flight import InFlight
 
 FOREVER = float("inf")
 
 
-def held(*messages: tuple[bytes, int], until: float = FOREVER) -> Holdings[bytes]:
-    holdings: Holdings[bytes] = Holdings()
+def held(*messages: tuple[bytes, int], until: float = FOREVER) -> InFlight[bytes]:
+    holdings: InFlight[bytes] = InFlight()
     for body, tries in messages:
         holdings.add(body, body, tries, until)
     return holdings
 
 
-def given(holdings: Holdings[bytes], limit: int = 9, now: float = 0.0) -> list[bytes]:
+def given(holdings: InFlight[bytes], limit: int = 9, now: float = 0.0) -> list[bytes]:
     return [each.body for each in holdings.give(limit, now, 30.0)]
 
 

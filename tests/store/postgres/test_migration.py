@@ -108,7 +108,7 @@ async def test_a_server_that_has_forgotten_how_long_to_wait_holds_nobody_up(
     database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where its clock was set: the wait for a lock ends as late as the step is long, or a minute late."""
-    monkeypatch.setattr(schema.Part, "bounds", lambda part, seconds: "set local statement_timeout = 0")
+    monkeypatch.setattr(schema.MigrationPart, "bounds", lambda part, seconds: "set local statement_timeout = 0")
     before = await database.opened()
     next_versions.are(ADD)
     async with opening(database.store()) as migration, dump(database):

@@ -15,12 +15,12 @@ from stepward.clock import Environment, SystemClock
 from stepward.errors import StoreUnavailable
 from stepward.events import Event, Hints, Observers
 from stepward.host import Parts
-from stepward.host.queues.remote_agents import Announced
+from stepward.host.queues.remote_agents import RemoteAgents
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
-from stepward.transport.contract import Announced as Listener
+from stepward.transport.contract import OnAnnouncement as Listener
 from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.queues.queues import StoreQueues
 from stepward.workflow.registry import Registry
@@ -46,7 +46,7 @@ class Air(MemoryTransport):
         super().__init__(lambda: 0.0)
         self._hearers: list[Listener] = []
 
-    def on_announced(self, listener: Listener) -> Callable[[], None]:
+    def on_announcement(self, listener: Listener) -> Callable[[], None]:
         self._hearers.append(listener)
         return lambda: self._hearers.remove(listener)
 
@@ -86,7 +86,7 @@ class World:
             endings=Endings(),
             sinks=[],
         )
-        self._tasks.append(asyncio.get_running_loop().create_task(Announced(parts).keep()))
+        self._tasks.append(asyncio.get_running_loop().create_task(RemoteAgents(parts).keep()))
 
     async def instances(self) -> list[Instance]:
         """Those alive, once every host has done with what it heard."""

@@ -13,8 +13,8 @@ from stepward.events import Event, Observers
 from stepward.model.messages.requests import Request, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.scheduler.dispatch.publisher import MOST_AT_ONCE, Departures, Fate
-from stepward.transport.contract import Message
+from stepward.scheduler.dispatch.publisher import MOST_AT_ONCE, Fate, Publisher
+from stepward.transport.contract import AgentMessage
 from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.transport.messages import request
 from tests.virtual import START, settle
@@ -42,7 +42,7 @@ class Door(MemoryTransport):
         self.out: list[tuple[str, list[str]]] = []
         self.latest = request()
 
-    async def publish(self, queue: str, messages: Sequence[Message]) -> None:
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         if self.seconds:
             await asyncio.sleep(self.seconds)
         if queue in self.shut:
@@ -68,7 +68,7 @@ class Wharf:
         self.fates: dict[str, Fate] = {}
         self.changes: list[frozenset[str]] = []
         self.events: list[Event] = []
-        self.departures = Departures(
+        self.departures = Publisher(
             self.door,
             Environment(),
             Observers(self.events.append),
@@ -211,7 +211,7 @@ async def test_no_more_leaves_at_once_than_may_fail_at_once(wharf: Wharf) -> Non
 
 
 async def test_a_bug_is_raised_where_it_is_looked_for(wharf: Wharf, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def broken(queue: str, messages: Sequence[Message]) -> None:
+    async def broken(queue: str, messages: Sequence[AgentMessage]) -> None:
         raise ZeroDivisionError
 
     monkeypatch.setattr(wharf.door, "publish", broken)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepward.host.supervisor_pace import Pace
+from stepward.host.supervisor_pace import SupervisorPace
 from tests.scheduler.world import VirtualClock, World
 
 
@@ -15,27 +15,27 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def paused(pace: Pace, delay: float) -> float:
+async def paused(pace: SupervisorPace, delay: float) -> float:
     began = now()
     await pace.pause(delay)
     return now() - began
 
 
 async def test_where_nothing_happens_the_pause_is_as_long_as_it_is_to_be() -> None:
-    pace = Pace(VirtualClock())
+    pace = SupervisorPace(VirtualClock())
     assert [await paused(pace, 1.0) for _ in range(3)] == pytest.approx([1.0] * 3, abs=0.001)
     assert await paused(pace, 0.0) == pytest.approx(0.0, abs=0.001)
 
 
 async def test_a_pass_that_is_asked_for_comes_soon_and_the_regular_one_in_its_time() -> None:
-    pace = Pace(VirtualClock())
+    pace = SupervisorPace(VirtualClock())
     pace.ask()
     assert await paused(pace, 1.0) == pytest.approx(0.05, abs=0.001)
     assert await paused(pace, 1.0) == pytest.approx(0.95, abs=0.001)
 
 
 async def test_a_change_by_another_process_has_a_pass_made_less_soon() -> None:
-    pace = Pace(VirtualClock())
+    pace = SupervisorPace(VirtualClock())
     pace.hint()
     assert await paused(pace, 1.0) == pytest.approx(0.25, abs=0.001)
     assert await paused(pace, 1.0) == pytest.approx(0.75, abs=0.001)

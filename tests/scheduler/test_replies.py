@@ -13,7 +13,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.messages.requests import Outcome, Reply
-from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Mail
+from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies
 from stepward.settings import Settings
 from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.scheduler.world import VirtualClock
@@ -33,7 +33,7 @@ class Desk:
         self.transport = MemoryTransport(asyncio.get_running_loop().time)
         settings = Settings.load({"lease": LEASE}, {}, folder)
         environment = Environment(VirtualClock(), random.Random(1))
-        self.mail = Mail(
+        self.mail = Replies(
             self.transport,
             QUEUE,
             settings,

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.transport.broker.unacked import FORGOTTEN_SECONDS, Boxes
+from stepward.transport.broker.unacked import FORGOTTEN_SECONDS, Unacked
 from stepward.transport.contract import Delivery
 from tests.transport.messages import request
 
 
-def boxes(*tasks: str) -> Boxes[str]:
-    made: Boxes[str] = Boxes()
+def boxes(*tasks: str) -> Unacked[str]:
+    made: Unacked[str] = Unacked()
     made.add("1", "first", 10.0, [request(task) for task in tasks], is_spoilt=False)
     return made
 
@@ -113,7 +113,7 @@ def test_what_waited_longer_than_its_lease_is_not_given_back() -> None:
 
 
 def test_a_spoilt_box_is_done_once_that_is_buried() -> None:
-    held: Boxes[str] = Boxes()
+    held: Unacked[str] = Unacked()
     box = held.add("1", "first", 10.0, [], is_spoilt=True)
     assert held.done == []
     held.buried(box)
@@ -121,7 +121,7 @@ def test_a_spoilt_box_is_done_once_that_is_buried() -> None:
 
 
 def test_an_expired_request_is_settled_and_counted() -> None:
-    held: Boxes[str] = Boxes()
+    held: Unacked[str] = Unacked()
     held.add("1", "first", 10.0, [request("a", complete_by=5.0)], is_spoilt=False)
     assert (held.take(9, 5.0), held.expired, held.done) == ([], 1, ["first"])
 

@@ -12,7 +12,7 @@ import pytest
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
 from stepward.host.parts import Parts
-from stepward.host.queues.unserved_queues import QueueWatch
+from stepward.host.queues.unserved_queues import UnservedQueues
 from stepward.store.contract import Transaction
 
 
@@ -78,6 +78,6 @@ async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_l
             return {}
 
     parts = SimpleNamespace(app="shop", queues=Growing(), submissions=[])
-    watch = QueueWatch(cast(Parts, cast(Any, parts)), lambda: "scheduler-1", carried)
+    watch = UnservedQueues(cast(Parts, cast(Any, parts)), lambda: "scheduler-1", carried)
     assert await watch._unserved([], []) == {}
     assert asked == ["replies.shop.web"]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.transport.queues.response_log import Ledger, can_share, packed, unpacked
+from stepward.transport.queues.response_log import ResponseLog, can_share, packed, unpacked
 
 
-def filled(*bodies: bytes) -> Ledger[str]:
-    ledger: Ledger[str] = Ledger()
+def filled(*bodies: bytes) -> ResponseLog[str]:
+    ledger: ResponseLog[str] = ResponseLog()
     for number, body in enumerate(bodies, 1):
         ledger.add(f"m{number}", f"h{number}", body)
     return ledger
 
 
-def bodies(ledger: Ledger[str], after: int = 0, limit: int = 99) -> list[bytes]:
+def bodies(ledger: ResponseLog[str], after: int = 0, limit: int = 99) -> list[bytes]:
     return [given.body for given in ledger.follows(after, limit)]
 
 
@@ -34,7 +34,7 @@ def test_a_message_is_dealt_with_once_all_of_it_is() -> None:
     assert (ledger.first, bodies(ledger)) == ("h1", [b"2"])
     assert ledger.settle([second, second, 99]) == ["h1"]
     assert bodies(ledger) == []
-    assert Ledger[str]().first is None
+    assert ResponseLog[str]().first is None
 
 
 def test_one_that_comes_again_is_told_by_its_new_handle() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from servers.postgres import running
 from stepward.errors import StoreUnavailable
-from stepward.store.postgres.gap_reader import Look, Trail
+from stepward.store.postgres.gap_reader import GapLook, GapReader
 from tests.store.conformance.world import World, claimed, scheduler
 from tests.store.postgres.worlds import Database
 
@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
-    trail = Trail()
+    trail = GapReader()
     first = trail.look("me", 0)
-    assert first == Look("me", (0,), 0, None, None)
+    assert first == GapLook("me", (0,), 0, None, None)
     trail.saw(first, "one", [3, 4], limit=9)
     second = trail.look("me", 4)
     assert (second.above, second.since) == (0, "one")
@@ -32,13 +32,13 @@ def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
 
 
 def test_a_reader_that_reads_from_elsewhere_begins_anew() -> None:
-    trail = Trail()
+    trail = GapReader()
     trail.saw(trail.look("me", 0), "one", [3, 4], limit=9)
-    assert trail.look("me", 3) == Look("me", (3,), 3, None, None, begun=3)
+    assert trail.look("me", 3) == GapLook("me", (3,), 3, None, None, begun=3)
 
 
 def test_after_a_connection_was_made_everything_is_looked_at_and_nothing_given_twice() -> None:
-    trail = Trail()
+    trail = GapReader()
     trail.saw(trail.look("me", 0, 1), "one", [3, 4], limit=9)
     again = trail.look("me", 4, 2)
     assert (again.above, again.since) == (0, None)
@@ -49,14 +49,14 @@ def test_after_a_connection_was_made_everything_is_looked_at_and_nothing_given_t
 
 def test_two_looks_at_once_each_give_what_they_find() -> None:
     """A reader that is broken off and asks again does so while its first look is on its way."""
-    trail = Trail()
+    trail = GapReader()
     one, other = trail.look("me", 0), trail.look("me", 0)
     trail.saw(one, "one", one.new([3]), limit=9)
     assert other.new([3]) == [3]
 
 
 def test_more_than_a_look_can_give_is_given_in_turns_and_nothing_passed_over() -> None:
-    trail = Trail()
+    trail = GapReader()
     trail.saw(trail.look("me", 0), "one", [1, 2], limit=2)
     more = trail.look("me", 2)
     assert (more.above, more.since) == (2, None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from stepward.scheduler.tasks.timers import Agenda
+from stepward.scheduler.tasks.timers import TaskTimers
 
 
 def test_a_task_is_due_once_at_its_earliest_instant() -> None:
-    agenda = Agenda()
+    agenda = TaskTimers()
     for instant in (5.0, 3.0, 4.0):
         agenda.at(instant, "a")
     assert list(agenda.due(2.0)) == []
@@ -16,7 +16,7 @@ def test_a_task_is_due_once_at_its_earliest_instant() -> None:
 
 
 def test_a_task_that_left_is_due_no_more() -> None:
-    agenda = Agenda()
+    agenda = TaskTimers()
     agenda.at(1.0, "a")
     agenda.at(2.0, "b")
     agenda.leave("a")
@@ -25,7 +25,7 @@ def test_a_task_that_left_is_due_no_more() -> None:
 
 
 def test_far_instants_of_tasks_that_left_do_not_pile_up() -> None:
-    agenda = Agenda()
+    agenda = TaskTimers()
     agenda.at(86_400.0, "stays")
     for number in range(10_000):
         agenda.at(86_400.0, f"t{number}")
