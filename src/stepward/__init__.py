@@ -11,22 +11,33 @@ from stepward.agent.declaration import Agent
 from stepward.app import App
 from stepward.client import UNSET, Client, Queues, StatusEvent, TaskHandle, TaskStatus
 from stepward.errors import (
+    AgentNotFound,
+    CommitUnknown,
     CompletionRefused,
+    IllegalTransition,
     LeaseLapsed,
     NonDeterministic,
+    Refused,
+    ScheduleNotFound,
     StepFailed,
     StepwardError,
+    StoreError,
+    StoreUnavailable,
     TaskCancelled,
+    TaskConflict,
     TaskFailed,
+    TaskNotFound,
     TaskUndone,
+    TransportError,
     Unacceptable,
     Unrecoverable,
 )
 from stepward.model.current import current_step
-from stepward.outbox import Outbox, SyncOutbox
+from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
+from stepward.store.contract import StepTransaction, Transaction
 from stepward.submission import Accepted, Message
-from stepward.sync import SyncClient, SyncQueues
+from stepward.sync import SyncClient, SyncQueues, SyncTaskHandle
 from stepward.workflow.definition import step, workflow
 from stepward.workflow.functions import (
     continue_as_new,
@@ -52,14 +63,17 @@ __all__ = [
     "UNSET",
     "Accepted",
     "Agent",
+    "AgentNotFound",
     "App",
     "Backoff",
     "CircuitBreaker",
     "Client",
+    "CommitUnknown",
     "CompletionRefused",
     "From",
     "Given",
     "HttpAgent",
+    "IllegalTransition",
     "LeaseLapsed",
     "LongWait",
     "Message",
@@ -67,20 +81,30 @@ __all__ = [
     "Outbox",
     "Pipeline",
     "Queues",
+    "Refused",
     "Retry",
+    "ScheduleNotFound",
     "Stage",
     "StatusEvent",
     "StepFailed",
+    "StepTransaction",
     "StepwardError",
+    "StoreError",
+    "StoreUnavailable",
     "Supervision",
     "SyncClient",
     "SyncOutbox",
     "SyncQueues",
+    "SyncTaskHandle",
     "TaskCancelled",
+    "TaskConflict",
     "TaskFailed",
     "TaskHandle",
+    "TaskNotFound",
     "TaskStatus",
     "TaskUndone",
+    "Transaction",
+    "TransportError",
     "Unacceptable",
     "Unrecoverable",
     "__version__",
@@ -88,6 +112,7 @@ __all__ = [
     "current_step",
     "current_task",
     "now",
+    "outbox_table",
     "patched",
     "random",
     "side_effect",

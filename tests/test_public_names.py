@@ -1,0 +1,45 @@
+"""What documentation and examples import is importable from ``stepward`` itself."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import stepward
+
+ROOT = Path(__file__).parents[1]
+DEEP = re.compile(r"^\s*from stepward\.[\w.]+ import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+STILL_INSIDE = {"Hints", "Role"}
+"""What only the showcase of the example uses; this set may shrink and not grow."""
+
+
+def _imported_from_inside(text: str) -> set[str]:
+    found = (several or line for several, line in DEEP.findall(text))
+    return {name.split(" as ")[0].strip() for names in found for name in names.split(",") if name.strip()}
+
+
+def _missing(texts: dict[str, str]) -> dict[str, set[str]]:
+    missing = {
+        place: _imported_from_inside(text) - set(stepward.__all__) - STILL_INSIDE for place, text in texts.items()
+    }
+    return {place: names for place, names in missing.items() if names}
+
+
+def test_names_that_documentation_and_examples_import_are_public() -> None:
+    """A name from a module within is public at the top level too."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.py")]
+    assert _missing({str(page.relative_to(ROOT)): page.read_text() for page in pages}) == {}
+
+
+def test_a_name_that_is_not_public_is_found_and_named() -> None:
+    """The scan can fail: a planted page imports what is not public."""
+    page = "from stepward.errors import (\n    Refused,\n    InstanceFenced,\n)\n"
+    assert _missing({"page.md": page}) == {"page.md": {"InstanceFenced"}}
+
+
+def test_every_public_name_exists_and_has_a_docstring() -> None:
+    """``__all__`` has no doubles, and each of its classes and functions is documented."""
+    names = list(stepward.__all__)
+    assert len(set(names)) == len(names)
+    bare = [name for name in names if callable(found := getattr(stepward, name)) and not found.__doc__]
+    assert bare == []
