@@ -53,7 +53,7 @@ async def test_what_is_gone_is_not_buried(world: World, store: Store) -> None:
 async def test_a_flood_of_dead_letters_is_bounded_and_one_alert_counts_it(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdicts, "MOST_LETTERS", 3)
+    monkeypatch.setattr(verdicts, "MOST_DEAD_LETTERS", 3)
     await bury(store, b"1", b"2")
     (first,) = await store.alerts(9, True)
     await bury(store, b"3")
@@ -77,7 +77,7 @@ async def test_a_flood_of_dead_letters_is_bounded_and_one_alert_counts_it(
 
 
 async def test_dead_letters_are_bounded_in_bytes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verdicts, "MOST_LETTER_BYTES", 10)
+    monkeypatch.setattr(verdicts, "MOST_DEAD_LETTER_BYTES", 10)
     await bury(store, b"x" * 10)
     await bury(store, b"y")
     assert [letter.body for letter in await store.dead_letters(9)] == [b"x" * 10]

@@ -15,7 +15,7 @@ from stepward.submission.accept_calls import AcceptCalls
 from stepward.workflow.event_loop.loop import WorkflowLoop
 
 DEBUGGERS = ("bdb", "pdb", "pydevd", "_pydevd_bundle", "debugpy")
-OURS = f"{Path(__file__).parents[1]}/"
+OURS = f"{Path(__file__).parents[2]}/"
 LIBRARY = f"{sysconfig.get_path('stdlib')}/"
 PACKAGES = "site-packages"
 DEEPEST = 10_000

@@ -10,7 +10,7 @@ from types import CodeType, FrameType
 CodePlace = tuple[str, int]
 """File and line."""
 
-OURS = str(Path(__file__).parent.parent)
+OURS = str(Path(__file__).parents[2])
 ASYNCIO = str(Path(asyncio.__file__).parent)
 LIBRARY = tuple(f"{folder}/" for folder in (OURS, ASYNCIO))
 """Files in these folders ask on behalf of workflow code."""
