@@ -53,11 +53,12 @@ programs:
 bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
 	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
 
-check: .venv/ready.stamp ## format, lint, types, import contracts
+check: .venv/ready.stamp ## format, lint, types, import contracts, whether the mutants fit the code
 	@.venv/bin/ruff format --check --quiet
 	@.venv/bin/ruff check --quiet
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@$(RUN) -m pytest -q -n 0 tests/mutants/test_catalogue.py
 
 simulate: .venv/ready.stamp ## simulate what once broke, then SEEDS=2000 seeds from FROM=0 on
 	@$(RUN) -m simulation --corpus tests/simulation/corpus --seeds $(SEEDS) --from $(FROM)
