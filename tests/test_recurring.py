@@ -137,27 +137,27 @@ async def test_a_restart_keeps_the_next_time_and_another_timetable_begins_anew(m
 async def test_while_paused_nothing_is_fired_and_nothing_is_caught_up_with(make: Make, clock: HandClock) -> None:
     app = await registered(make(catch_up="all"))
     async with app.client() as client:
-        assert await client.pause("report")
-        assert not await client.pause("report")
+        assert await client.pause_schedule("report")
+        assert not await client.pause_schedule("report")
         clock.advance(3600)
         await registered(make(catch_up="all"))
         await app.supervise_once()
-        assert await client.go_on("report")
-        assert not await client.go_on("report")
+        assert await client.resume_schedule("report")
+        assert not await client.resume_schedule("report")
         await app.supervise_once()
         clock.advance(3600)
         await app.supervise_once()
         acts = [audit.act for audit in await client.audits()]
     assert await ids(app) == [SECOND]
-    assert acts.count("pause") == acts.count("go_on") == 1
+    assert acts.count("pause") == acts.count("resume") == 1
 
 
 async def test_one_that_is_removed_is_fired_no_more(make: Make, clock: HandClock) -> None:
     app = await registered(make())
     async with app.client() as client:
-        await client.unschedule("report")
+        await client.remove_schedule("report")
         assert await client.schedules() == []
-        for verb in (client.unschedule, client.pause, client.go_on):
+        for verb in (client.remove_schedule, client.pause_schedule, client.resume_schedule):
             with pytest.raises(ScheduleNotFound, match="expected one that an application declares"):
                 await verb("report")
     clock.advance(3600)

@@ -99,7 +99,7 @@ class Side:
         try:
             async with asyncio.timeout(REST_SECONDS):
                 await self.load.settled()
-                await self._client.pause(SCHEDULE)
+                await self._client.pause_schedule(SCHEDULE)
                 while not await self._is_at_rest():  # noqa: ASYNC110  the store alone knows, and is asked again
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:

@@ -158,17 +158,17 @@ class SyncClient:
         """See ``Client.schedules``."""
         return self.call(self._open_client.schedules())
 
-    def pause(self, schedule: str) -> bool:
-        """See ``Client.pause``."""
-        return self.call(self._open_client.pause(schedule))
+    def pause_schedule(self, schedule: str) -> bool:
+        """See ``Client.pause_schedule``."""
+        return self.call(self._open_client.pause_schedule(schedule))
 
-    def go_on(self, schedule: str) -> bool:
-        """See ``Client.go_on``."""
-        return self.call(self._open_client.go_on(schedule))
+    def resume_schedule(self, schedule: str) -> bool:
+        """See ``Client.resume_schedule``."""
+        return self.call(self._open_client.resume_schedule(schedule))
 
-    def unschedule(self, schedule: str) -> None:
-        """See ``Client.unschedule``."""
-        self.call(self._open_client.unschedule(schedule))
+    def remove_schedule(self, schedule: str) -> None:
+        """See ``Client.remove_schedule``."""
+        self.call(self._open_client.remove_schedule(schedule))
 
     def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """See ``Client.dead_letters``."""

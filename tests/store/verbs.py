@@ -363,10 +363,10 @@ async def fire(stream: Stream) -> Act | None:
 async def reschedule(stream: Stream) -> Act:
     name, choice, now = stream.chance.choice(("a", "b")), stream.chance.randrange(10), stream.now()
     if choice == 0:
-        return lambda store, number: store.unschedule(name, "ada")
+        return lambda store, number: store.remove_schedule(name, "ada")
     if choice < 4:
-        return lambda store, number: store.pause(name, "ada")
-    return lambda store, number: store.go_on(name, now + 5, "ada")
+        return lambda store, number: store.pause_schedule(name, "ada")
+    return lambda store, number: store.resume_schedule(name, now + 5, "ada")
 
 
 async def wake(stream: Stream) -> Act:

@@ -47,7 +47,7 @@ async def test_a_text_with_control_characters_is_refused_at_the_door(client: Cli
         lambda client, text: client.task(text).signal("approve"),
         lambda client, text: client.submit(text),
         lambda client, text: client.suspend_agent(text),
-        lambda client, text: client.pause(text),
+        lambda client, text: client.pause_schedule(text),
         lambda client, text: client.fail(text, "because"),
     ],
 )

@@ -231,21 +231,21 @@ class Client:
         """The recurring tasks, by name."""
         return await self.store.schedules()
 
-    async def pause(self, schedule: str) -> bool:
+    async def pause_schedule(self, schedule: str) -> bool:
         """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
         await self._schedule(schedule)
-        return await self.store.pause(schedule, actor())
+        return await self.store.pause_schedule(schedule, actor())
 
-    async def go_on(self, schedule: str) -> bool:
+    async def resume_schedule(self, schedule: str) -> bool:
         """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
         found = await self._schedule(schedule)
         next_at = timetable(found.cron, found.timezone).after(self.store.now())
-        return await self.store.go_on(schedule, next_at, actor())
+        return await self.store.resume_schedule(schedule, next_at, actor())
 
-    async def unschedule(self, schedule: str) -> None:
+    async def remove_schedule(self, schedule: str) -> None:
         """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
         await self._schedule(schedule)
-        await self.store.unschedule(schedule, actor())
+        await self.store.remove_schedule(schedule, actor())
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """Messages that nobody could use, newest first."""

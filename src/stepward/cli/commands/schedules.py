@@ -40,7 +40,7 @@ def schedules(context: click.Context, as_json: bool, store: str | None) -> None:
 @with_client
 async def pause(client: Client, name: str) -> None:
     """Fire a recurring task no more; what falls into the pause is not caught up with."""
-    if not await client.pause(name):
+    if not await client.pause_schedule(name):
         complain(f"schedule {name}: expected one at work, found it paused already")
         raise Silent(FAILED)
     click.echo(f"schedule {name}: paused")
@@ -51,7 +51,7 @@ async def pause(client: Client, name: str) -> None:
 @with_client
 async def resume(client: Client, name: str) -> None:
     """Fire a paused recurring task again, from its next nominal time on."""
-    if not await client.go_on(name):
+    if not await client.resume_schedule(name):
         complain(f"schedule {name}: expected a paused one, found it at work")
         raise Silent(FAILED)
     click.echo(f"schedule {name}: resumed")
@@ -62,7 +62,7 @@ async def resume(client: Client, name: str) -> None:
 @with_client
 async def remove(client: Client, name: str) -> None:
     """Forget a recurring task that no application declares any more; the tasks that it made stay."""
-    await client.unschedule(name)
+    await client.remove_schedule(name)
     click.echo(f"schedule {name}: removed")
 
 

@@ -171,15 +171,15 @@ class ClientStore(RetentionStore, PruningStore, CompletionStore, Protocol):
         """All recurring tasks, by name."""
         ...
 
-    async def pause(self, name: str, actor: str) -> bool:
+    async def pause_schedule(self, name: str, actor: str) -> bool:
         """Fire that recurring task no more; False if there is none of that name, or it is paused already."""
         ...
 
-    async def go_on(self, name: str, next_at: float | None, actor: str) -> bool:
+    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
         """Fire that recurring task again, from ``next_at`` on; False if there is none such that is paused."""
         ...
 
-    async def unschedule(self, name: str, actor: str) -> bool:
+    async def remove_schedule(self, name: str, actor: str) -> bool:
         """Forget that recurring task; False if there is none of that name."""
         ...
 

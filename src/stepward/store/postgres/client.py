@@ -134,17 +134,17 @@ class PostgresClient:
         """See ``ClientStore.schedules``."""
         return [rows.schedule(row) for row in await self._lane.read(Connection.rows, "recurring.listed")]
 
-    async def pause(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.pause``."""
-        return await self._lane.write(recurring.pause, name, actor, self._clock.now())
+    async def pause_schedule(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.pause_schedule``."""
+        return await self._lane.write(recurring.pause_schedule, name, actor, self._clock.now())
 
-    async def go_on(self, name: str, next_at: float | None, actor: str) -> bool:
-        """See ``ClientStore.go_on``."""
-        return await self._lane.write(recurring.go_on, name, next_at, actor, self._clock.now())
+    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
+        """See ``ClientStore.resume_schedule``."""
+        return await self._lane.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
 
-    async def unschedule(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.unschedule``."""
-        return await self._lane.write(recurring.unschedule, name, actor, self._clock.now())
+    async def remove_schedule(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.remove_schedule``."""
+        return await self._lane.write(recurring.remove_schedule, name, actor, self._clock.now())
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
         """See ``ClientStore.suspend_agent``."""

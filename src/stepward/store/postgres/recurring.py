@@ -36,21 +36,23 @@ async def _plans(connection: Connection, schedule: Schedule) -> Plans:
     return {(schedule.workflow, schedule.version): from_json(row[0])}
 
 
-async def pause(connection: Connection, name: str, actor: str, now: float) -> bool:
+async def pause_schedule(connection: Connection, name: str, actor: str, now: float) -> bool:
     """Fire it no more."""
-    return await _audited(connection, "pause", name, actor, now, await connection.change("recurring.pause", name, now))
+    return await _audited(
+        connection, "pause", name, actor, now, await connection.change("recurring.pause_schedule", name, now)
+    )
 
 
-async def go_on(connection: Connection, name: str, next_at: float | None, actor: str, now: float) -> bool:
+async def resume_schedule(connection: Connection, name: str, next_at: float | None, actor: str, now: float) -> bool:
     """Fire it again; what its pause has swallowed is gone."""
-    changed = await connection.change("recurring.go_on", name, next_at)
-    return await _audited(connection, "go_on", name, actor, now, changed)
+    changed = await connection.change("recurring.resume_schedule", name, next_at)
+    return await _audited(connection, "resume", name, actor, now, changed)
 
 
-async def unschedule(connection: Connection, name: str, actor: str, now: float) -> bool:
+async def remove_schedule(connection: Connection, name: str, actor: str, now: float) -> bool:
     """Forget it."""
-    changed = await connection.change("recurring.unschedule", name)
-    return await _audited(connection, "unschedule", name, actor, now, changed)
+    changed = await connection.change("recurring.remove_schedule", name)
+    return await _audited(connection, "remove", name, actor, now, changed)
 
 
 async def _audited(connection: Connection, act: str, name: str, actor: str, now: float, changed: int) -> bool:

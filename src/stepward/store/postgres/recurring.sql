@@ -24,15 +24,15 @@ where paused_at is null and next_at is not null and next_at <= $1 order by next_
 update {schema}.schedule set next_at = $3, fired_at = coalesce($4, fired_at)
 where name = $1 and next_at = $2 and paused_at is null
 
--- name: pause
+-- name: pause_schedule
 -- Fired no more.
 update {schema}.schedule set paused_at = $2 where name = $1 and paused_at is null
 
--- name: go_on
+-- name: resume_schedule
 -- Fired again, from a nominal time to come.
 update {schema}.schedule set paused_at = null, next_at = $2 where name = $1 and paused_at is not null
 
--- name: unschedule
+-- name: remove_schedule
 -- Forgotten, until an application declares it again.
 delete from {schema}.schedule where name = $1
 

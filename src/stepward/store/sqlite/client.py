@@ -139,17 +139,17 @@ class SqliteClient:
         """See ``ClientStore.schedules``."""
         return await self._database.read(recurring.listed)
 
-    async def pause(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.pause``."""
-        return await self._database.write(recurring.pause, name, actor, self._clock.now())
+    async def pause_schedule(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.pause_schedule``."""
+        return await self._database.write(recurring.pause_schedule, name, actor, self._clock.now())
 
-    async def go_on(self, name: str, next_at: float | None, actor: str) -> bool:
-        """See ``ClientStore.go_on``."""
-        return await self._database.write(recurring.go_on, name, next_at, actor, self._clock.now())
+    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
+        """See ``ClientStore.resume_schedule``."""
+        return await self._database.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
 
-    async def unschedule(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.unschedule``."""
-        return await self._database.write(recurring.unschedule, name, actor, self._clock.now())
+    async def remove_schedule(self, name: str, actor: str) -> bool:
+        """See ``ClientStore.remove_schedule``."""
+        return await self._database.write(recurring.remove_schedule, name, actor, self._clock.now())
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
         """See ``ClientStore.suspend_agent``."""

@@ -50,19 +50,19 @@ def _plans(connection: Connection, schedule: Schedule) -> Plans:
     return {(schedule.workflow, schedule.version): from_json(row[0])}
 
 
-def pause(connection: Connection, name: str, actor: str, now: float) -> bool:
+def pause_schedule(connection: Connection, name: str, actor: str, now: float) -> bool:
     """Fire it no more."""
-    return _audited(connection, "pause", name, actor, now, connection.change(Q["pause"], (name, now)))
+    return _audited(connection, "pause", name, actor, now, connection.change(Q["pause_schedule"], (name, now)))
 
 
-def go_on(connection: Connection, name: str, next_at: float | None, actor: str, now: float) -> bool:
+def resume_schedule(connection: Connection, name: str, next_at: float | None, actor: str, now: float) -> bool:
     """Fire it again; what its pause has swallowed is gone."""
-    return _audited(connection, "go_on", name, actor, now, connection.change(Q["go_on"], (name, next_at)))
+    return _audited(connection, "resume", name, actor, now, connection.change(Q["resume_schedule"], (name, next_at)))
 
 
-def unschedule(connection: Connection, name: str, actor: str, now: float) -> bool:
+def remove_schedule(connection: Connection, name: str, actor: str, now: float) -> bool:
     """Forget it."""
-    return _audited(connection, "unschedule", name, actor, now, connection.change(Q["unschedule"], (name,)))
+    return _audited(connection, "remove", name, actor, now, connection.change(Q["remove_schedule"], (name,)))
 
 
 def _audited(connection: Connection, act: str, name: str, actor: str, now: float, changed: int) -> bool:

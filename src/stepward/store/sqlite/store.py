@@ -154,9 +154,9 @@ class SqliteStore:
         self.acts = client.acts
         self.audits = client.audits
         self.schedules = client.schedules
-        self.pause = client.pause
-        self.go_on = client.go_on
-        self.unschedule = client.unschedule
+        self.pause_schedule = client.pause_schedule
+        self.resume_schedule = client.resume_schedule
+        self.remove_schedule = client.remove_schedule
         self.dead_letters = client.dead_letters
         self.put_back = client.put_back
         self.discard = client.discard
