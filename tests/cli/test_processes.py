@@ -174,10 +174,10 @@ STUCK = """
 import asyncio
 
 from stepward import App
-from stepward.cli import ending
+from stepward.cli.processes import exit as process_exit
 from stepward.transport.memory.memory_transport import MemoryTransport
 
-ending.LEAST_STOP_SECONDS = 0.5
+process_exit.LEAST_STOP_SECONDS = 0.5
 
 
 async def close(self):

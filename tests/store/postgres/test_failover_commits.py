@@ -144,17 +144,19 @@ async def test_a_commit_whose_answer_was_lost_in_the_failover_is_unknown_and_rea
     stage: Stage, world: World, arrived: bool
 ) -> None:
     async with proxy(stage.pair.primary.port) as first, proxy(stage.pair.standby.port) as second:
-        armed = asyncio.Event()
+        armed, held = asyncio.Event(), asyncio.Event()
 
         def hold(name: str) -> None:
             if armed.is_set() and name == "store.commit.before":
                 (first.answers if arrived else first.questions).clear()
+                held.set()
 
         hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
         address = f"postgresql://postgres@{hosts}/{stage.name}"
         store = await stage.opened(address, environment_of(failpoint=hold))
         armed.set()
         submitting = asyncio.create_task(store.submit([world.task("a")]))
+        await held.wait()
         await (stage.until(IDS) if arrived else stage.until(IN_TRANSACTION))
         await stage.fail_over()
         armed.clear()
