@@ -36,15 +36,12 @@ class SystemClock:
     """The host's clocks."""
 
     def wall(self) -> float:
-        """See ``Clock.wall``."""
         return time.time()
 
     def boot(self) -> float:
-        """See ``Clock.boot``."""
         return time.clock_gettime(BOOT)
 
     def boot_id(self) -> str:
-        """See ``Clock.boot_id``."""
         source = Path("/proc/sys/kernel/random/boot_id")
         return source.read_text().strip() if source.exists() else f"host-{uuid.getnode()}"
 

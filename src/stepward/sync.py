@@ -67,7 +67,10 @@ class SyncClient:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> SyncTaskHandle[R]:
-        """See ``Client.submit``; an application's own ``transaction`` is one that blocks, and used in this thread."""
+        """Submit a task; its handle. Positional and keyword arguments are the workflow's.
+
+        An application's own ``transaction`` is one that blocks, used in this thread.
+        """
         client = self._open_client
         options = Options(
             id=id,
@@ -96,7 +99,7 @@ class SyncClient:
         fairness_key: str | None = None,
         transaction: object = None,
     ) -> list[SyncTaskHandle[R]]:
-        """See ``Client.submit_many``, and ``submit`` for ``transaction``."""
+        """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
         client = self._open_client
         if _is_borrowed(transaction):
             options = Options(priority=priority, labels=labels, fairness_key=fairness_key)
@@ -117,7 +120,7 @@ class SyncClient:
 
     @contextmanager
     def transaction(self) -> Iterator[SyncTransaction]:
-        """See ``Client.transaction``."""
+        """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
         around = _WITHIN.get()
         if self in around:
             raise Refused(NESTED)
@@ -135,83 +138,92 @@ class SyncClient:
             _WITHIN.set(around)
 
     def events(self, queue: str) -> SyncEvents:
-        """See ``Client.events``."""
+        """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.
+
+        The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
+        """
         return SyncEvents(self._thread, self._open_client.events(queue))
 
     def task(self, id: Id) -> SyncTaskHandle:
-        """See ``Client.task``."""
+        """A handle on the task of that id; whether there is one shows when it is used."""
         return SyncTaskHandle(self, self._open_client.task(id))
 
     def tasks(self, **wanted: Any) -> list[TaskStatus]:
-        """See ``Client.tasks``."""
+        """Tasks, newest first."""
         return self.call(self._open_client.tasks(**wanted))
 
     def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """See ``Client.alerts``."""
+        """What operators were told, newest first."""
         return self.call(self._open_client.alerts(limit, open_only))
 
     def acknowledge(self, number: int) -> bool:
-        """See ``Client.acknowledge``."""
+        """Mark an alert as seen."""
         return self.call(self._open_client.acknowledge(number))
 
     def schedules(self) -> list[Schedule]:
-        """See ``Client.schedules``."""
+        """The recurring tasks, by name."""
         return self.call(self._open_client.schedules())
 
     def pause_schedule(self, schedule: str) -> bool:
-        """See ``Client.pause_schedule``."""
+        """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
         return self.call(self._open_client.pause_schedule(schedule))
 
     def resume_schedule(self, schedule: str) -> bool:
-        """See ``Client.resume_schedule``."""
+        """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
         return self.call(self._open_client.resume_schedule(schedule))
 
     def remove_schedule(self, schedule: str) -> None:
-        """See ``Client.remove_schedule``."""
+        """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
         self.call(self._open_client.remove_schedule(schedule))
 
     def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
-        """See ``Client.dead_letters``."""
+        """Messages that nobody could use, newest first."""
         return self.call(self._open_client.dead_letters(limit))
 
     def put_back(self, *numbers: int) -> list[int]:
-        """See ``Client.put_back``."""
+        """Put dead letters back into their queues, as new; the numbers of those that were there."""
         return self.call(self._open_client.put_back(*numbers))
 
     def discard(self, *numbers: int) -> list[int]:
-        """See ``Client.discard``."""
+        """Throw dead letters away; the numbers of those that were there."""
         return self.call(self._open_client.discard(*numbers))
 
     def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
-        """See ``Client.audits``."""
+        """Who did what to a task, or to all, newest first."""
         return self.call(self._open_client.audits(id, limit))
 
     def record(self, id: Id) -> Task:
-        """See ``Client.record``."""
+        """The task's record. Raises TaskNotFound."""
         return self.call(self._open_client.record(id))
 
     def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
-        """See ``Client.complete``."""
+        """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
         self.call(self._open_client.complete(token, result, by=by))
 
     def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
-        """See ``Client.fail``."""
+        """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
         self.call(self._open_client.fail(token, message, by=by, **data))
 
     def instances(self) -> list[Instance]:
-        """See ``Client.instances``."""
+        """The live actors, and those that died within the hour."""
         return self.call(self._open_client.instances())
 
     def agents(self) -> list[AgentStatus]:
-        """See ``Client.agents``."""
+        """The Agents that are served, or that steps wait for, by name."""
         return self.call(self._open_client.agents())
 
     def suspend_agent(self, name: str, note: str | None = None) -> bool:
-        """See ``Client.suspend_agent``."""
+        """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
+
+        False if it is suspended already. Raises AgentNotFound.
+        """
         return self.call(self._open_client.suspend_agent(name, note))
 
     def resume_agent(self, name: str) -> bool:
-        """See ``Client.resume_agent``."""
+        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
+
+        A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
+        """
         return self.call(self._open_client.resume_agent(name))
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
@@ -245,11 +257,11 @@ class SyncQueues:
         self._thread.close()
 
     def post(self, queue: str, data: Any, *, id: Id | None = None, reply_to: str | None = None) -> str:
-        """See ``Queues.post``."""
+        """Post a message that becomes a task once an application takes it."""
         return self._thread.call(self._queues.post(queue, data, id=id, reply_to=reply_to))
 
     def events(self, queue: str) -> SyncEvents:
-        """See ``Queues.events``."""
+        """What tasks tell the response queue ``queue``, in order per task, from where its reader left off."""
         self._thread.check()
         return SyncEvents(self._thread, self._queues.events(queue))
 
@@ -297,31 +309,34 @@ class SyncTaskHandle(Generic[R]):
         self.id = inner.id
 
     def result(self, timeout: Duration | None = None) -> R:
-        """See ``TaskHandle.result``."""
+        """Wait for the end and give the workflow's result.
+
+        Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
+        """
         return self._client.call(self._inner.result(timeout))
 
     def status(self) -> TaskStatus:
-        """See ``TaskHandle.status``."""
+        """Where the task stands now."""
         return self._client.call(self._inner.status())
 
     def steps(self) -> list[StepRecord]:
-        """See ``TaskHandle.steps``."""
+        """Every step that was asked for or that a plan names, in order."""
         return self._client.call(self._inner.steps())
 
     def cancel(self) -> TaskState:
-        """See ``TaskHandle.cancel``."""
+        """Stop the task, undo what it did, and end ``cancelled``."""
         return self._client.call(self._inner.cancel())
 
     def undo(self) -> TaskState:
-        """See ``TaskHandle.undo``."""
+        """Undo the task, even one that is processed."""
         return self._client.call(self._inner.undo())
 
     def suspend(self) -> TaskState:
-        """See ``TaskHandle.suspend``."""
+        """Let nothing more of the task start until ``resume``."""
         return self._client.call(self._inner.suspend())
 
     def resume(self) -> TaskState:
-        """See ``TaskHandle.resume``."""
+        """Go on with a suspended task."""
         return self._client.call(self._inner.resume())
 
     def resubmit(
@@ -333,7 +348,14 @@ class SyncTaskHandle(Generic[R]):
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
     ) -> TaskState:
-        """See ``TaskHandle.resubmit``."""
+        """Go on with a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
+
+        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that maybe acted: ``"undo"`` them
+        first, or ``"did_not_happen"`` is your word; an edited input needs it while there are any. ``later`` says what
+        becomes of what the workflow did after it was told the failure: ``"undo"`` that first, or ``"keep"`` it; see
+        ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises IllegalTransition with the
+        choices where one of them is missing.
+        """
         asking = self._inner.resubmit(step, input, doubt=doubt, later=later, complete_by=complete_by)
         return self._client.call(asking)
 
@@ -345,13 +367,19 @@ class SyncTaskHandle(Generic[R]):
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
     ) -> TaskState:
-        """See ``TaskHandle.mark_done``."""
+        """Record ``result`` for a step that somebody did by hand, and go on with the task in error.
+
+        The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
+        """
         return self._client.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
 
     def preview(self, step: str | None = None) -> RepairPreview:
-        """See ``TaskHandle.preview``."""
+        """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
         return self._client.call(self._inner.preview(step))
 
     def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
-        """See ``TaskHandle.signal``."""
+        """Give the task a signal; one with an ``id`` seen before is dropped (False).
+
+        With ``by`` it is audited under that name; leave it out where signals are many.
+        """
         return self._client.call(self._inner.signal(name, payload, id, by=by))

@@ -42,7 +42,7 @@ class RequestLeases:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def keep(self) -> None:
-        """See to it that what is held stays ours."""
+        """Ensures that what is held stays ours."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self.seconds / PARTS, self._renew)
 

@@ -39,7 +39,6 @@ class Commands(click.Group):
     """The commands in sections; whatever goes wrong is one line on stderr and an exit code."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
-        """See ``click.Group.main``."""
         run_command = super().main
         extra["standalone_mode"] = False
         sys.exit(exit_code(lambda: run_command(*args, **extra)))

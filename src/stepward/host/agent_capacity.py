@@ -119,19 +119,17 @@ class AgentCapacity:
                 self._stirred.set()
 
     def opened(self, agent: str, seconds: float) -> None:
-        """See ``Standing.opened``."""
         now = self._parts.store.now()
         known = self._standings.get(agent) or AgentStanding(name=agent)
         opened_at = now if known.opened_at is None else known.opened_at
         self._act(replace(known, opened_at=opened_at, asks_at=now + seconds, probe_by=None), seconds)
 
     def closed(self, agent: str) -> None:
-        """See ``Standing.closed``."""
         known = self._standings.get(agent) or AgentStanding(name=agent)
         self._act(replace(known, opened_at=None, asks_at=None, probe_by=None), None)
 
     async def may_probe(self, agent: str, seconds: float) -> bool:
-        """See ``Standing.may_probe``; while the store is away nobody may."""
+        """No instance may while the store is away."""
         instance = self._actors.instance
         self._acts[agent] += 1
         try:

@@ -117,7 +117,6 @@ class SyncOutbox:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> str:
-        """See ``Outbox.put``."""
         options = Options(
             id=id,
             priority=priority,

@@ -21,7 +21,7 @@ SECONDS = 15.0
 
 
 class PostgresSource:
-    """See ``Source``."""
+    """Implements ``Source``."""
 
     def __init__(self, place: PostgresPlace, app: str, limit: int) -> None:
         self.shown = place.shown
@@ -32,7 +32,6 @@ class PostgresSource:
 
     @asynccontextmanager
     async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[OutboxBatch]:
-        """See ``Source.taken``."""
         try:
             connection = await self._ready()
             with self._told():
@@ -49,7 +48,6 @@ class PostgresSource:
             raise
 
     async def close(self) -> None:
-        """See ``Source.close``."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.raw.terminate()

@@ -25,7 +25,7 @@ BUSY_SECONDS = 5.0
 
 
 class SqliteSource:
-    """See ``Source``. Nothing is kept open between two batches."""
+    """Implements ``Source``. Nothing is kept open between two batches."""
 
     def __init__(self, path: str, app: str, limit: int) -> None:
         self.shown = path
@@ -36,14 +36,12 @@ class SqliteSource:
 
     @asynccontextmanager
     async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[OutboxBatch]:
-        """See ``Source.taken``."""
         batch = OutboxBatch(await self._done(lambda connection: self._read(connection, most, without)))
         yield batch
         if batch.made or batch.aside:
             await self._done(lambda connection: _record(connection, batch))
 
     async def close(self) -> None:
-        """See ``Source.close``."""
         self._thread.shutdown(wait=False)
 
     async def _done(self, work: Callable[[sqlite3.Connection], T]) -> T:

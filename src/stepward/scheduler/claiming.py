@@ -51,7 +51,7 @@ class Claiming:
         """Whether free tasks wait for room here: then whoever is new waits behind them."""
 
     async def look(self) -> None:
-        """See whether there are free tasks."""
+        """Checks whether there are free tasks."""
         free_at = None if self._is_over else await self._store.next_wake()
         # Meanwhile it may have been told to stop.
         self._free_at = None if self._is_over else free_at

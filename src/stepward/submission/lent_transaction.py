@@ -24,23 +24,18 @@ class LentTransaction:
         self._is_over = True
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """See ``StepTransaction.execute``."""
         return await self._still_lent().execute(sql, parameters)
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """See ``Transaction.submit``."""
         return await self._still_lent().submit(tasks, plans)
 
     async def known(self, ids: Sequence[str]) -> set[str]:
-        """See ``Transaction.known``."""
         return await self._still_lent().known(ids)
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """See ``Transaction.savepoint``."""
         return self._still_lent().savepoint()
 
     async def finish(self, instance: str, finish: Finish) -> bool:
-        """See ``Transaction.finish``."""
         return await self._still_lent().finish(instance, finish)
 
     def _still_lent(self) -> Transaction:

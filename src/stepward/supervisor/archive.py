@@ -60,7 +60,7 @@ class FolderArchive:
         self._writer = writer
 
     async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
-        """See ``Archive.keep``; compressing and writing are done in a thread."""
+        """Compressing and writing are done in a thread."""
         lines = ArchiveLines()
         async with self._file(_path(self._folder, batch)) as file:
             async for piece in pieces(store, [task.uid for task in batch]):
@@ -73,7 +73,6 @@ class FolderArchive:
         return True
 
     async def keep_records(self, records: OldRecords) -> None:
-        """See ``Archive.keep_records``."""
         async with self._file(_records_path(self._folder, records)) as file:
             await asyncio.to_thread(file.write, partial(record_lines, records))
             await asyncio.to_thread(file.finish)

@@ -42,22 +42,19 @@ class StoreTransport:
         self._queues.wake()
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        """See ``Transport.publish``."""
         await self._queues.put(queue, [(self._encoder.encode(message), _expires_at(message)) for message in messages])
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
-        """See ``Transport.take``."""
         while True:
             stored = await self._queues.take(queue, limit, lease)
             if found := await self._read(queue, stored):
                 return found
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        """See ``Transport.settle``."""
         await self._queues.settle(queue, [delivery.token for delivery in deliveries])
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """See ``Transport.extend``: it tells what other processes revoked."""
+        """It tells what other processes revoked."""
         gone = set(await self._queues.renew(queue, [delivery.token for delivery in deliveries], lease))
         return [delivery for delivery in deliveries if delivery.token in gone]
 
@@ -76,7 +73,6 @@ class StoreTransport:
         """What was revoked is withdrawn."""
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        """See ``Transport.on_revoke``."""
         listeners = self._listeners.setdefault(queue, [])
         listeners.append(listener)
         return lambda: listeners.remove(listener)
@@ -93,7 +89,7 @@ class StoreTransport:
         return lambda: None
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """See ``Transport.adopt``: one look finds the queues in which something stands."""
+        """One look finds the queues in which something stands."""
         left = set(queues) - {heir}
         if not left:
             return

@@ -25,11 +25,10 @@ class OwnState:
     """The standing of an Agent that has one instance and nobody to tell."""
 
     def opened(self, agent: str, seconds: float) -> None:
-        """See ``SharedState.opened``."""
+        """Does nothing: no other instance needs to know."""
 
     def closed(self, agent: str) -> None:
-        """See ``SharedState.closed``."""
+        """Does nothing: no other instance needs to know."""
 
     async def may_probe(self, agent: str, seconds: float) -> bool:
-        """See ``SharedState.may_probe``."""
         return True

@@ -21,7 +21,6 @@ class OneLine(logging.Formatter):
         self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
-        """See ``logging.Formatter.format``."""
         return clean(super().format(record))
 
 

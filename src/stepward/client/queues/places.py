@@ -59,7 +59,7 @@ def queues_beside(store: Store, transport: str | None, app: str, environment: En
 
 
 class StorePlace:
-    """See ``QueuePlace``; a store that was open already stays so."""
+    """Implements ``QueuePlace``; a store that was open already stays so."""
 
     def __init__(self, address: str | Store, app: str, environment: Environment) -> None:
         self._owns_store = isinstance(address, str)
@@ -72,17 +72,14 @@ class StorePlace:
         self._watcher = ChangeWatcher(self._store, hints)
 
     def now(self) -> float:
-        """See ``QueuePlace.now``."""
         return self._store.now()
 
     async def open(self) -> None:
-        """See ``QueuePlace.open``."""
         if self._owns_store:
             await self._store.open()
         self._watcher.start()
 
     async def close(self) -> None:
-        """See ``QueuePlace.close``."""
         await self._watcher.stop()
         await self.queues.close()
         if self._owns_store:
@@ -90,7 +87,7 @@ class StorePlace:
 
 
 class BrokerPlace:
-    """See ``QueuePlace``; who knows the broker alone dates by the clock of its host."""
+    """Implements ``QueuePlace``; who knows the broker alone dates by the clock of its host."""
 
     def __init__(self, address: str, app: str, environment: Environment) -> None:
         self.now = environment.clock.wall
@@ -99,7 +96,6 @@ class BrokerPlace:
         )
 
     async def open(self) -> None:
-        """See ``QueuePlace.open``."""
         try:
             await self.queues.open()
         except BaseException:
@@ -107,5 +103,4 @@ class BrokerPlace:
             raise
 
     async def close(self) -> None:
-        """See ``QueuePlace.close``."""
         await self.queues.close()

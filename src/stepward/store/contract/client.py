@@ -184,7 +184,7 @@ class ClientStore(RetentionStore, PruningStore, CompletionStore, Protocol):
         ...
 
     async def standings(self) -> list[AgentStanding]:
-        """See ``HostStore.standings``."""
+        """How each Agent that was ever served stands, by name."""
         ...
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
@@ -209,7 +209,7 @@ class ClientStore(RetentionStore, PruningStore, CompletionStore, Protocol):
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """See ``SchedulerStore.transaction``."""
+        """A transaction of its own; leaving it commits, an exception rolls back."""
         ...
 
     def borrowed(self, connection: object) -> Borrowed:

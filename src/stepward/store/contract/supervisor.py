@@ -92,7 +92,7 @@ class SupervisorStore(RetentionStore, PruningStore, Protocol):
         ...
 
     def jumped(self) -> float:
-        """See ``HostStore.jumped``."""
+        """By how many seconds in all the store's clock was found set while it was followed."""
         ...
 
     async def lead(self, instance: str, lease: float) -> int | None:

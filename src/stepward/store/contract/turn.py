@@ -225,7 +225,7 @@ class Change(Struct, kw_only=True):
     # What most turns have none of is no list until it is needed: this is made for every task of every turn.
 
     def fill(self, step: Step) -> None:
-        """Add one."""
+        """Adds a planned step that is now asked for."""
         self.fills = _longer(self.fills, step)
 
     def plan(self, workflow: str, version: str, plan: Plan) -> None:
@@ -234,16 +234,16 @@ class Change(Struct, kw_only=True):
             self.plans = {**self.plans, (workflow, version): plan}
 
     def deliver(self, deliver: Deliver) -> None:
-        """Add one."""
+        """Adds an outcome that the workflow was given."""
         self.delivers = _longer(self.delivers, deliver)
 
     def dispatch(self, dispatch: Dispatch) -> None:
-        """Add one."""
+        """Adds a dispatch of a step; the last of one turn counts."""
         self.dispatches = dispatches = _by_steps(self.dispatches)
         dispatches.put((dispatch.run, dispatch.key), dispatch)
 
     def watch(self, watch: Watch) -> None:
-        """Add one; an attempt is shown once in a turn, however often there was a reason to."""
+        """Adds a watch of a step; an attempt is shown once in a turn, however often there was a reason to."""
         self.watches = watches = _by_steps(self.watches)
         step = watch.run, watch.key
         same = watches.get(step)
@@ -271,7 +271,7 @@ class Change(Struct, kw_only=True):
         return dispatches.pop(step) is not None
 
     def move_step(self, move: StepMove) -> None:
-        """Add one."""
+        """Adds a change of a step's state."""
         self.step_moves = _longer(self.step_moves, move)
 
     def take(self, number: int) -> None:
@@ -279,7 +279,7 @@ class Change(Struct, kw_only=True):
         self.taken = _longer(self.taken, number)
 
     def begin_child(self, child: Task) -> None:
-        """Add one."""
+        """Adds a child task that begins with this commit."""
         children = self.children
         if not isinstance(children, BySteps):
             self.children = children = BySteps((_place(each), each) for each in children)
@@ -291,15 +291,15 @@ class Change(Struct, kw_only=True):
             self.children.pop(step)
 
     def post(self, post: Post) -> None:
-        """Add one."""
+        """Adds a message for the inbox of another task."""
         self.posts = _longer(self.posts, post)
 
     def alert(self, alert: Alert) -> None:
-        """Add one."""
+        """Adds an alert."""
         self.alerts = _longer(self.alerts, alert)
 
     def audit(self, audit: Audit) -> None:
-        """Add one."""
+        """Adds an act of the audit."""
         self.audits = _longer(self.audits, audit)
 
 

@@ -51,125 +51,100 @@ class PostgresClient:
         self._notifier = notifier
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """See ``ClientStore.submit``."""
         submitted = await self._lane.write(submission.submit, tasks, plans)
         self._notifier.ring()
         return submitted
 
     async def task(self, id: str) -> Task | None:
-        """See ``ClientStore.task``."""
         row = await self._lane.read(Connection.row, "client.task", id)
         return rows.task(row) if row else None
 
     async def tasks(self, filter: TaskFilter) -> list[Task]:  # noqa: A002  the contract's name
-        """See ``ClientStore.tasks``."""
         return await self._lane.read(_listed, filter)
 
     async def steps(self, id: str) -> list[Step]:
-        """See ``ClientStore.steps``."""
         return [rows.step(row) for row in await self._lane.read(Connection.rows, "client.steps", id)]
 
     async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
-        """See ``ClientStore.tallies``."""
         found = await self._lane.read(Connection.rows, "client.tallies", list(uids), list(stages))
         return [rows.tally(row) for row in found]
 
     async def ended(self, uids: Sequence[str]) -> list[Task]:
-        """See ``ClientStore.ended``."""
         return [rows.task(row) for row in await self._lane.read(Connection.rows, "client.ended", list(uids))]
 
     async def direct(self, id: str, directive: Directive) -> TaskState:
-        """See ``ClientStore.direct``."""
         after = await self._lane.write(_direct, id, directive, self._clock.now())
         self._notifier.ring()
         return after
 
     async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
-        """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
+        """Delivers a signal; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
         is_new = await self._lane.write(_signal, post, signal_id, actor, self._clock.now())
         self._notifier.ring()
         return is_new
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
-        """See ``ClientStore.workflow``."""
         return [rows.workflow(row) for row in await self._lane.read(Connection.rows, "client.workflow", name)]
 
     async def workflows(self) -> list[WorkflowRecord]:
-        """See ``ClientStore.workflows``."""
         return [rows.workflow(row) for row in await self._lane.read(Connection.rows, "client.workflows")]
 
     async def instances(self) -> list[Instance]:
-        """See ``ClientStore.instances``."""
         since = self._clock.now() - DEAD_SHOWN_SECONDS
         return [rows.instance(row) for row in await self._lane.read(Connection.rows, "client.instances", since)]
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
-        """See ``ClientStore.alerts``."""
         query = "client.open_alerts" if open_only else "client.alerts"
         return [rows.alert(row) for row in await self._lane.read(Connection.rows, query, limit)]
 
     async def acknowledge(self, number: int, actor: str) -> bool:
-        """See ``ClientStore.acknowledge``."""
         return await self._lane.write(_acknowledge, number, actor, self._clock.now())
 
     async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
-        """See ``ClientStore.purge_ended``."""
         return await self._lane.write(_purge_ended, batch, before, actor, self._clock.now())
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
-        """See ``ClientStore.audits``."""
         query, values = ("audits", (limit,)) if id is None else ("task_audits", (limit, id))
         return [rows.audit(row) for row in await self._lane.read(Connection.rows, f"client.{query}", *values)]
 
     async def prune_as(self, records: OldRecords, actor: str) -> int:
-        """See ``ClientStore.prune_as``."""
         return await self._lane.write(pruning.prune, records, actor, self._clock.now())
 
     async def acts(self, after: int) -> list[AuditedAct]:
-        """See ``ClientStore.acts``."""
         return await self._lane.read(pruning.acts, after)
 
     async def schedules(self) -> list[Schedule]:
-        """See ``ClientStore.schedules``."""
         return [rows.schedule(row) for row in await self._lane.read(Connection.rows, "recurring.listed")]
 
     async def pause_schedule(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.pause_schedule``."""
         return await self._lane.write(recurring.pause_schedule, name, actor, self._clock.now())
 
     async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
-        """See ``ClientStore.resume_schedule``."""
         return await self._lane.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
 
     async def remove_schedule(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.remove_schedule``."""
         return await self._lane.write(recurring.remove_schedule, name, actor, self._clock.now())
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
-        """See ``ClientStore.suspend_agent``."""
         is_new = await self._lane.write(agents.suspend, name, note, actor, self._clock.now())
         self._notifier.ring()
         return is_new
 
     async def resume_agent(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.resume_agent``."""
         was_suspended = await self._lane.write(agents.resume, name, actor, self._clock.now())
         self._notifier.ring()
         return was_suspended
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """See ``ClientStore.dead_letters``."""
         return [rows.dead_letter(row) for row in await self._lane.read(Connection.rows, "messages.dead_letters", limit)]
 
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
-        """See ``ClientStore.put_back``."""
         back = await self._lane.write(dead_letters.put_back, numbers, actor, self._clock.now())
         self._notifier.ring()
         return back
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
-        """See ``ClientStore.discard``."""
         return await self._lane.write(dead_letters.discard, numbers, actor, self._clock.now())
 
 

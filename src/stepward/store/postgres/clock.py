@@ -39,7 +39,6 @@ class StoreClock:
         return boot + (self._guess() if self._offset is None else self._offset + self._ahead(boot))
 
     def jumped(self) -> float:
-        """See ``HostStore.jumped``."""
         return self._jumped
 
     def is_old(self) -> bool:

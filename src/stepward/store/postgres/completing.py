@@ -24,24 +24,20 @@ class PostgresCompletion:
         self._notifier = notifier
 
     async def completion_key(self, fresh: bytes) -> bytes:
-        """See ``CompletionStore.completion_key``."""
         row = await self._lane.read(Connection.row, "completing.key")
         key: str = row[0] if row else await self._lane.write(_keep_key, fresh.hex())
         return bytes.fromhex(key)
 
     async def completed_step(self, task: str, run: int, key: str) -> Step | None:
-        """See ``CompletionStore.completed_step``."""
         row = await self._lane.read(Connection.row, "completing.step", task, run, key)
         return rows.step(row) if row else None
 
     async def complete(self, completion: Completion) -> Refusal | None:
-        """See ``CompletionStore.complete``."""
         refused = await self._lane.write(_complete, completion, self._clock.now())
         self._notifier.ring()
         return refused
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
-        """See ``CompletionStore.refuse_completion``."""
         await self._lane.write(_refuse, completion, refusal, self._clock.now())
 
 

@@ -30,16 +30,14 @@ class PostgresHost:
         self._notifier = notifier
 
     async def check_rights(self, roles: Collection[Role]) -> None:
-        """See ``HostStore.check_rights``."""
         await self._lane.read(rights.check, roles, self._database.place.shown)
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
-        """See ``HostStore.identity``."""
         known = await self._lane.read(_identity)
         return known if known is not None else await self._lane.write(_keep_identity, fresh)
 
     async def register(self, instance: Instance, lease: float) -> None:
-        """See ``HostStore.register``; from then on no statement may take as long as half of the lease."""
+        """From then on no statement may take as long as half of the lease."""
         self._database.heed(lease)
         try:
             await self._register(instance, lease)
@@ -50,11 +48,9 @@ class PostgresHost:
         self._notifier.ring()
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
-        """See ``HostStore.register_workflows``."""
         await self._lane.write(_register_workflows, workflows, self._clock.now())
 
     async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
-        """See ``HostStore.register_schedules``."""
         await self._lane.write(recurring.register, schedules)
 
     async def renew(
@@ -64,7 +60,6 @@ class PostgresHost:
         reports: Mapping[str, Report] = NO_REPORTS,
         ahead: float | None = None,
     ) -> set[str]:
-        """See ``HostStore.renew``."""
         jumped = self._clock.jumped()
         alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, ahead)
         if self._clock.jumped() != jumped:
@@ -74,42 +69,34 @@ class PostgresHost:
         return alive
 
     async def retire(self, instance: str, *, in_order: bool = True) -> None:
-        """See ``HostStore.retire``."""
         await self._lane.write(leases.retire, instance, self._clock.now(), in_order=in_order)
         self._notifier.ring()
 
     def break_off(self) -> bool:
-        """See ``HostStore.break_off``: an open transaction keeps nobody out of the whole database."""
+        """An open transaction keeps nobody out of the whole database."""
         return False
 
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
-        """See ``HostStore.count_hang``."""
         hangs = await self._lane.write(_count_hang, task, sender, where, self._clock.now())
         self._notifier.ring()
         return hangs
 
     async def warn(self, alert: Alert) -> None:
-        """See ``HostStore.warn``."""
         await self._lane.write(journal.write_alerts, [alert], self._clock.now())
 
     async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
-        """See ``HostStore.end_warning``."""
         await self._lane.write(_end_warning, kind, details, sender, self._clock.now())
 
     async def standings(self) -> list[AgentStanding]:
-        """See ``HostStore.standings``."""
         return await self._lane.read(agents.standings)
 
     async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
-        """See ``HostStore.open_breaker``."""
         return await self._rung(self._lane.single(agents.open_breaker, agent, instance, seconds, self._clock.now()))
 
     async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
-        """See ``HostStore.grant_probe``."""
         return await self._rung(self._lane.single(agents.grant_probe, agent, instance, seconds, self._clock.now()))
 
     async def close_breaker(self, agent: str, instance: str) -> bool:
-        """See ``HostStore.close_breaker``."""
         return await self._rung(self._lane.single(agents.close_breaker, agent, instance))
 
     async def _rung(self, doing: Awaitable[bool]) -> bool:

@@ -19,7 +19,7 @@ FORGET_LIMIT = 5_000
 
 
 class PostgresMessages:
-    """See ``MessageStore``."""
+    """Implements ``MessageStore``."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
         self._lane = database.others
@@ -29,17 +29,14 @@ class PostgresMessages:
         self._floors = Floors(database)
 
     def now(self) -> float:
-        """See ``MessageStore.now``."""
         return self._clock.now()
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        """See ``MessageStore.put``."""
         if bodies:
             await self._lane.single(Connection.change, "messages.put", queue, *columns_of(bodies))
             self._notifier.ring()
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
-        """See ``MessageStore.take``."""
         now = self._clock.now()
         until = now + lease
         taken: list[StoredMessage] = []
@@ -56,11 +53,9 @@ class PostgresMessages:
         return taken
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        """See ``MessageStore.settle``."""
         await self._lane.single(Connection.change, "messages.delete", list(tokens), queue)
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> list[int]:
-        """See ``MessageStore.extend``."""
         until = self._clock.now() + lease
         if await self._lane.single(Connection.change, "messages.extend", list(tokens), queue, until) == len(tokens):
             return []
@@ -70,13 +65,11 @@ class PostgresMessages:
         return [token for token in tokens if token not in there]
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
-        """See ``MessageStore.withdraw``."""
         values = (queue, *verdicts.among_asked(beginning), beginning, part)
         found = await self._lane.single(Connection.rows, "messages.withdraw", *values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
-        """See ``MessageStore.read``."""
         return await self._lane.read(self._read, queue, after, limit, reader)
 
     async def _read(
@@ -95,7 +88,6 @@ class PostgresMessages:
     async def bury(
         self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """See ``MessageStore.bury``."""
         if letters:
             await self._lane.write(_bury, queue, letters, told, self._clock.now())
             if told:
@@ -104,24 +96,20 @@ class PostgresMessages:
     async def bury_bodies(
         self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """See ``MessageStore.bury_bodies``."""
         if letters:
             await self._lane.write(_bury_bodies, queue, letters, told, self._clock.now())
             if told:
                 self._notifier.ring()
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
-        """See ``MessageStore.filled``."""
         found = await self._lane.read(Connection.rows, "messages.filled", list(queues), self._clock.now())
         return {queue for (queue,) in found}
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
-        """See ``MessageStore.standing``."""
         values = (prefix, verdicts.behind(prefix), limit)
         return [queue for (queue,) in await self._lane.read(Connection.rows, "messages.standing", *values)]
 
     async def adopt(self, queue: str, heir: str) -> int:
-        """See ``MessageStore.adopt``."""
         try:
             count = await self._lane.single(Connection.change, "messages.adopt", queue, heir)
         finally:

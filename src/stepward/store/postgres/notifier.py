@@ -46,7 +46,6 @@ class Notifier:
         return heard
 
     async def stirred(self, every: float) -> None:
-        """See ``HostStore.stirred``."""
         await self._heard.wait()
 
     async def open(self) -> None:

@@ -10,6 +10,6 @@ from stepward.store.postgres.connection import Connection
 
 
 async def note(connection: Connection, words: Sequence[Progress], now: float) -> set[tuple[str, int, str]]:
-    """See ``SchedulerStore.note_progress``; what a clock that is fast says is of now."""
+    """Notes progress; a time that lies ahead is taken as now."""
     values = [(w.task, w.run, w.key, w.attempt, w.progress, min(w.at, now)) for w in words]
     return {(row[0], row[1], row[2]) for row in await connection.rows("progress.note", *columns_of(values))}

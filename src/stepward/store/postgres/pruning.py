@@ -19,7 +19,7 @@ async def acts(connection: Connection, after: int) -> list[AuditedAct]:
 
 
 async def old_records(connection: Connection, before: float) -> OldRecords:
-    """See ``PruningStore.old_records``."""
+    """Implements ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in await connection.rows("pruning.old_alerts", before, PAGE_ROWS)]
     return OldRecords(verdicts.prunable(await acts(connection, 0), before), alerts)
 

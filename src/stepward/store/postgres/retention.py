@@ -28,34 +28,27 @@ class PostgresRetention:
         self._lane = database.others
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
-        """See ``RetentionStore.outlived``."""
         return verdicts.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
-        """See ``RetentionStore.outlived_tasks``."""
         found = await self._rows("retention.tasks", list(uids), after, PAGE_ROWS, PAGE_BYTES)
         return [rows.task(row) for row in found]
 
     async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
-        """See ``RetentionStore.outlived_steps``."""
         found = await self._rows("retention.steps", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
         return [rows.step(row) for row in found]
 
     async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
-        """See ``RetentionStore.outlived_inbox``."""
         found = await self._rows("retention.inbox", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
         return [rows.inbox_row(row) for row in found]
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
-        """See ``RetentionStore.outlived_signals``."""
         return [SignalSeen(*row) for row in await self._rows("retention.signals", list(uids), *after, PAGE_ROWS)]
 
     async def old_records(self, before: float) -> OldRecords:
-        """See ``PruningStore.old_records``."""
         return await self._lane.read(pruning.old_records, before)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
-        """See ``RetentionStore.unchanged``."""
         return await self._lane.read(_standing, "retention.standing", batch) == list(batch)
 
     async def _rows(self, query: str, *values: object) -> list[Row]:

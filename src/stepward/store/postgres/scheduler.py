@@ -43,7 +43,6 @@ class PostgresScheduler:
     async def claim(
         self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
     ) -> list[History]:
-        """See ``SchedulerStore.claim``."""
         if not workflows or limit <= 0:
             return []
         histories, self._turns = await self._lane.write(
@@ -52,11 +51,9 @@ class PostgresScheduler:
         return histories
 
     async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
-        """See ``SchedulerStore.load``."""
         return await self._lane.read(_load, instance, tasks)
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
-        """See ``SchedulerStore.read_inbox``."""
         return await self._lane.read(self._read_inbox, instance, after)
 
     async def _read_inbox(self, connection: Connection, instance: str, after: int) -> list[InboxRow]:
@@ -71,13 +68,11 @@ class PostgresScheduler:
         return [row for row in there if row.number in new]
 
     async def next_wake(self) -> float | None:
-        """See ``SchedulerStore.next_wake``."""
         row = await self._lane.read(Connection.row, "scheduler.next_wake")
         wake: float | None = row[0] if row else None
         return wake
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
-        """See ``SchedulerStore.commit``."""
         try:
             if turn.is_one_statement(changes):
                 await self._lane.single(self._commit_at_once, instance, changes, renew)
@@ -92,16 +87,13 @@ class PostgresScheduler:
         return committed
 
     async def stray(self, replies: Sequence[Reply]) -> None:
-        """See ``SchedulerStore.stray``."""
         await self._lane.write(stray.settle, replies, self._clock.now())
         self._notifier.ring()
 
     async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
-        """See ``SchedulerStore.unheld``."""
         return await self._others.read(unheld.look, after, agents, limit)
 
     async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
-        """See ``SchedulerStore.note_progress``."""
         return await self._others.single(progress.note, words, self._clock.now())
 
     async def _commit_at_once(

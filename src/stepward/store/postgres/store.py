@@ -51,7 +51,7 @@ class PostgresStore:
         self._give_host_verbs(PostgresHost(self._database, self._notifier))
 
     async def open(self) -> None:
-        """See ``Store.open``; any number of processes may open a new or an older store at once."""
+        """Any number of processes may open a new or an older store at once."""
         self._database.open()
         try:
             if not await self._database.others.read(schema.is_current, self._app, self._place.shown):
@@ -63,21 +63,18 @@ class PostgresStore:
             raise
 
     async def close(self) -> None:
-        """See ``Store.close``."""
         await self._notifier.close()
         await self._database.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """See ``SchedulerStore.transaction``; several may be open at once, each on a connection of its own."""
+        """Several may be open at once, each on a connection of its own."""
         return transaction.opened(self._database, self._notifier)
 
     def borrowed(self, connection: object) -> Borrowed:
-        """See ``ClientStore.borrowed``."""
         return PostgresBorrowed(connection, self._database.schema, self._place.shown, self._home, self._notifier)
 
     @property
     def transactional_steps(self) -> int:
-        """See ``SchedulerStore.transactional_steps``."""
         return TRANSACTIONS - FOR_OTHERS
 
     @property

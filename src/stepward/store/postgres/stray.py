@@ -16,7 +16,7 @@ from stepward.store.rules import verdicts
 
 
 async def settle(connection: Connection, replies: Sequence[Reply], now: float) -> None:
-    """See ``SchedulerStore.stray``."""
+    """Implements ``SchedulerStore.stray``."""
     tasks = await inbox.lock(connection, (reply.task for reply in replies))
     handed = inbox.Round(connection, tasks, now)
     audits: list[Audit] = []

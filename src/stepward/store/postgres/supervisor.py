@@ -47,42 +47,36 @@ class PostgresSupervisor:
         """The jumps of the clock for which grace was given, or who led then has seen to it."""
 
     async def lead(self, instance: str, lease: float) -> int | None:
-        """See ``SupervisorStore.lead``."""
         return await self._leadership.lead(instance, lease)
 
     async def due(self) -> Due:
-        """See ``SupervisorStore.due``; no count goes beyond 1,000."""
+        """Counts what is due, each up to 1,000."""
         return await self._lane.read(_due, self._clock)
 
     async def forgive(self, term: int, seconds: float) -> bool:
-        """See ``SupervisorStore.forgive``."""
         jumped = self._clock.jumped()
         forgave = await self._grace.begin(term, seconds, jumped=jumped != self._forgiven)
         self._forgiven = jumped
         return forgave
 
     async def go_on_forgiving(self, term: int) -> int:
-        """See ``SupervisorStore.go_on_forgiving``."""
         return await self._grace.go_on(term)
 
     async def fence(self, term: int) -> list[Instance]:
-        """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
+        """Fences lost instances, and forgets those dead for an hour that hold nothing."""
         # Who stopped with an instance's row locked would keep everybody from declaring it dead.
         await end_stalled(self._lane)
         return await self._judged(term, [], _fence, self._clock.now())
 
     async def free(self, term: int, recovery_limit: int) -> int:
-        """See ``SupervisorStore.free``."""
         freed = await self._judged(term, 0, _free, recovery_limit, self._clock.now())
         self._notifier.ring()
         return freed
 
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
-        """See ``SupervisorStore.expired_steps``."""
         return await self._expiry.steps(self._clock.now(), limit)
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
-        """See ``SupervisorStore.decide``."""
         if not decisions:
             return 0
         applied = await self._judged(term, 0, _decide, decisions, self._clock.now())
@@ -90,66 +84,53 @@ class PostgresSupervisor:
         return applied
 
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
-        """See ``SupervisorStore.expired_tasks``."""
         found = await self._lane.read(Connection.rows, "supervisor.expired_tasks", self._clock.now(), limit)
         return [verdicts.expired_task(row) for row in found]
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        """See ``SupervisorStore.expire_task``."""
         expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
         self._notifier.ring()
         return expired
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
-        """See ``SupervisorStore.due_schedules``."""
         found = await self._lane.read(Connection.rows, "recurring.due", self._clock.now(), limit)
         return [rows.schedule(row) for row in found]
 
     async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-        """See ``SupervisorStore.fire``."""
         fired = await self._judged(term, False, recurring.fire, schedule, tasks, next_at)
         self._notifier.ring()
         return fired
 
     async def unserved(self, term: int, after: float) -> int:
-        """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long all wait."""
+        """Takes the wait of the task that is next to be claimed for the wait of all."""
         return await self._judged(term, 0, _unserved, after, self._clock.now())
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
-        """See ``SupervisorStore.undelivered_alerts``."""
         found = await self._lane.read(Connection.rows, "supervisor.undelivered_alerts", self._clock.now(), limit)
         return [rows.alert(row) for row in found]
 
     async def alert_delivered(self, number: int) -> None:
-        """See ``SupervisorStore.alert_delivered``."""
         await self._lane.single(Connection.change, "supervisor.alert_delivered", number, self._clock.now())
 
     async def alert_refused(self, number: int, next_try: float) -> None:
-        """See ``SupervisorStore.alert_refused``."""
         await self._lane.single(Connection.change, "supervisor.alert_refused", number, next_try)
 
     async def schedulers(self) -> list[Instance]:
-        """See ``SupervisorStore.schedulers``."""
         return [rows.instance(row) for row in await self._lane.read(Connection.rows, "supervisor.schedulers")]
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
-        """See ``SupervisorStore.raise_alert``."""
         return await self._judged(term, False, _raise_alert, alert, self._clock.now())
 
     async def settle_alert(self, term: int, kind: str) -> bool:
-        """See ``SupervisorStore.settle_alert``."""
         return await self._judged(term, False, _settle_alert, kind, self._clock.now())
 
     async def standbys(self) -> list[Standby] | None:
-        """See ``SupervisorStore.standbys``."""
         return await self._lane.read(replication.standbys)
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
-        """See ``SupervisorStore.purge``."""
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
 
     async def prune(self, term: int, records: OldRecords) -> int:
-        """See ``SupervisorStore.prune``."""
         return await self._judged(term, 0, pruning.prune, records, verdicts.ACTOR, self._clock.now())
 
     async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:

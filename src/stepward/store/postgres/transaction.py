@@ -34,8 +34,8 @@ GONE = "transaction: expected it open, found it rolled back by an earlier statem
 
 
 class PostgresTransaction:
-    """See ``Transaction``; what PostgreSQL raises for the application's own SQL comes out as it is, but for the loss of
-    the connection, which is ``StoreUnavailable``.
+    """Implements ``Transaction``; what PostgreSQL raises for the application's own SQL comes out as it is, but for the
+    loss of the connection, which is ``StoreUnavailable``.
 
     After a statement that failed nothing goes on in it: what may fail belongs into a savepoint.
     """
@@ -58,7 +58,7 @@ class PostgresTransaction:
         return self._lent.connection
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """See ``StepTransaction.execute``; places are written ``$1``, ``$2``, …"""
+        """Places are written ``$1``, ``$2``, …"""
         self._scope.check()
         if _first_word(sql) in ENDS:
             raise Refused("transaction: expected statements within it, found one that ends it; leave that to Stepward")
@@ -73,19 +73,16 @@ class PostgresTransaction:
             raise translated(error, self._database.place.shown) from error
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """See ``Transaction.submit``."""
         self._scope.check()
         return await self._told(submit(self._connection, tasks, plans))
 
     async def known(self, ids: Sequence[str]) -> set[str]:
-        """See ``Transaction.known``."""
         self._scope.check()
         found = await self._told(self._connection.rows("submission.existing", list(ids)))
         return {row[0] for row in found}
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """See ``Transaction.savepoint``."""
         self._scope.check()
         try:
             async with self._connection.savepoint(self._scope.check):
@@ -94,7 +91,7 @@ class PostgresTransaction:
             raise StoreUnavailable(GONE) from None
 
     async def finish(self, instance: str, finish: Finish) -> bool:
-        """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
+        """Commits; raises InstanceFenced if the instance is dead."""
         self._scope.check()
         seconds = self._database.turns.seconds
         return await self._told(_finish(self._connection, instance, finish, seconds))

@@ -12,7 +12,7 @@ from stepward.store.rules.unheld import collected, wanted_steps
 
 
 async def look(connection: Connection, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
-    """See ``SchedulerStore.unheld``; what changes between the statements is one request too many or too few."""
+    """Finds unanswered requests; a change between the statements makes one too many or too few."""
     seen = await connection.rows("unheld.look", *after, None if agents is None else list(agents), limit)
     wanted = wanted_steps(seen)
     if not wanted:

@@ -66,113 +66,88 @@ class SqliteClient:
         self._clock = clock
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """See ``ClientStore.submit``."""
         return await self._database.write(submission.submit, tasks, plans)
 
     async def task(self, id: str) -> Task | None:
-        """See ``ClientStore.task``."""
         return await self._database.read(find, id)
 
     async def tasks(self, filter: TaskFilter) -> list[Task]:  # noqa: A002  the contract's name
-        """See ``ClientStore.tasks``."""
         sql, values = _listing(filter)
         return [rows.task(row) for row in await self._database.read(Connection.rows, sql, values)]
 
     async def steps(self, id: str) -> list[Step]:
-        """See ``ClientStore.steps``."""
         return [rows.step(row) for row in await self._database.read(Connection.rows, Q["steps"], (id,))]
 
     async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
-        """See ``ClientStore.tallies``."""
         values = (msgspec.json.encode(uids).decode(), msgspec.json.encode(stages).decode())
         return [rows.tally(row) for row in await self._database.read(Connection.rows, Q["tallies"], values)]
 
     async def ended(self, uids: Sequence[str]) -> list[Task]:
-        """See ``ClientStore.ended``."""
         wanted = msgspec.json.encode(uids).decode()
         return [rows.task(row) for row in await self._database.read(Connection.rows, Q["ended"], (wanted,))]
 
     async def direct(self, id: str, directive: Directive) -> TaskState:
-        """See ``ClientStore.direct``."""
         return await self._database.write(_direct, id, directive, self._clock.now())
 
     async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
-        """See ``ClientStore.signal``; raises TaskNotFound, or IllegalTransition once the task has ended."""
+        """Delivers a signal; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
         return await self._database.write(_signal, post, signal_id, actor, self._clock.now())
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
-        """See ``ClientStore.workflow``."""
         return [rows.workflow(row) for row in await self._database.read(Connection.rows, Q["workflow"], (name,))]
 
     async def workflows(self) -> list[WorkflowRecord]:
-        """See ``ClientStore.workflows``."""
         return [rows.workflow(row) for row in await self._database.read(Connection.rows, Q["workflows"])]
 
     async def instances(self) -> list[Instance]:
-        """See ``ClientStore.instances``."""
         since = self._clock.now() - DEAD_SHOWN_SECONDS
         return [rows.instance(row) for row in await self._database.read(Connection.rows, Q["instances"], (since,))]
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
-        """See ``ClientStore.alerts``."""
         sql = Q["open_alerts" if open_only else "alerts"]
         return [rows.alert(row) for row in await self._database.read(Connection.rows, sql, (limit,))]
 
     async def acknowledge(self, number: int, actor: str) -> bool:
-        """See ``ClientStore.acknowledge``."""
         return await self._database.write(_acknowledge, number, actor, self._clock.now())
 
     async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
-        """See ``ClientStore.purge_ended``."""
         return await self._database.write(_purge_ended, batch, before, actor, self._clock.now())
 
     async def prune_as(self, records: OldRecords, actor: str) -> int:
-        """See ``ClientStore.prune_as``."""
         return await self._database.write(pruning.prune, records, actor, self._clock.now())
 
     async def acts(self, after: int) -> list[AuditedAct]:
-        """See ``ClientStore.acts``."""
         return await self._database.read(pruning.acts, after)
 
     async def schedules(self) -> list[Schedule]:
-        """See ``ClientStore.schedules``."""
         return await self._database.read(recurring.listed)
 
     async def pause_schedule(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.pause_schedule``."""
         return await self._database.write(recurring.pause_schedule, name, actor, self._clock.now())
 
     async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
-        """See ``ClientStore.resume_schedule``."""
         return await self._database.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
 
     async def remove_schedule(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.remove_schedule``."""
         return await self._database.write(recurring.remove_schedule, name, actor, self._clock.now())
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
-        """See ``ClientStore.suspend_agent``."""
         return await self._database.write(agents.suspend, name, note, actor, self._clock.now())
 
     async def resume_agent(self, name: str, actor: str) -> bool:
-        """See ``ClientStore.resume_agent``."""
         return await self._database.write(agents.resume, name, actor, self._clock.now())
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """See ``ClientStore.dead_letters``."""
         return await self._database.read(dead_letters.listed, limit)
 
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
-        """See ``ClientStore.put_back``."""
         return await self._database.write(dead_letters.put_back, numbers, actor, self._clock.now())
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
-        """See ``ClientStore.discard``."""
         return await self._database.write(dead_letters.discard, numbers, actor, self._clock.now())
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
-        """See ``ClientStore.audits``."""
         sql, values = (Q["audits"], (limit,)) if id is None else (Q["task_audits"], (limit, id))
         return [rows.audit(row) for row in await self._database.read(Connection.rows, sql, values)]
 

@@ -21,7 +21,7 @@ class StoreClock:
         return self._clock.boot() + self._offset
 
     def jumped(self) -> float:
-        """See ``HostStore.jumped``: a boot clock is never set."""
+        """A boot clock is never set."""
         return 0.0
 
     def recall(self, connection: Connection) -> bool:

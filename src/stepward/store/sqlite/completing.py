@@ -27,22 +27,18 @@ class SqliteCompletion:
         self._clock = clock
 
     async def completion_key(self, fresh: bytes) -> bytes:
-        """See ``CompletionStore.completion_key``."""
         row = await self._database.read(Connection.row, Q["key"])
         key: bytes = row[0] if row else await self._database.write(_keep_key, fresh)
         return key
 
     async def completed_step(self, task: str, run: int, key: str) -> Step | None:
-        """See ``CompletionStore.completed_step``."""
         row = await self._database.read(Connection.row, Q["step"], (task, run, key))
         return rows.step(row) if row else None
 
     async def complete(self, completion: Completion) -> Refusal | None:
-        """See ``CompletionStore.complete``."""
         return await self._database.write(_complete, completion, self._clock.now())
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
-        """See ``CompletionStore.refuse_completion``."""
         await self._database.write(_refuse, completion, refusal, self._clock.now())
 
 

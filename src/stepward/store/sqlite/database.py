@@ -102,7 +102,7 @@ class Database:
             lock.release()
 
     async def stirred(self, every: float) -> None:
-        """See ``HostStore.stirred``: processes on a file send each other no word."""
+        """Processes on a file send each other no word."""
         await asyncio.sleep(every)
 
     def changed(self) -> bool:
@@ -115,7 +115,7 @@ class Database:
         return version != before
 
     def break_off(self) -> bool:
-        """See ``HostStore.break_off``: only the connection for transactions that stay open can hold the file."""
+        """Only the connection for transactions that stay open can hold the file."""
         return self._second is not None and self._second.break_off()
 
     def close(self) -> None:

@@ -28,25 +28,21 @@ class SqliteHost:
         self._clock = clock
 
     async def check_rights(self, roles: Collection[Role]) -> None:
-        """See ``HostStore.check_rights``; who may open the file may do everything."""
+        """Checks nothing: a process that may open the file may do everything."""
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
-        """See ``HostStore.identity``."""
         known = await self._database.read(_identity)
         return known if known is not None else await self._database.write(_keep_identity, fresh)
 
     async def register(self, instance: Instance, lease: float) -> None:
-        """See ``HostStore.register``."""
         await self._database.write(leases.register, instance, lease, self._clock.now())
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
-        """See ``HostStore.register_workflows``."""
         now = self._clock.now()
         many = [(*astuple(workflow), now) for workflow in workflows]
         await self._database.write(Connection.change_many, Q["register_workflow"], many)
 
     async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
-        """See ``HostStore.register_schedules``."""
         await self._database.write(recurring.register, schedules)
 
     async def renew(
@@ -56,43 +52,33 @@ class SqliteHost:
         reports: Mapping[str, Report] = NO_REPORTS,
         ahead: float | None = None,
     ) -> set[str]:
-        """See ``HostStore.renew``."""
         return await self._database.single(leases.renew, instances, lease, reports, self._clock.now(), ahead)
 
     async def retire(self, instance: str, *, in_order: bool = True) -> None:
-        """See ``HostStore.retire``."""
         await self._database.write(leases.retire, instance, self._clock.now(), in_order=in_order)
 
     def break_off(self) -> bool:
-        """See ``HostStore.break_off``."""
         return self._database.break_off()
 
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
-        """See ``HostStore.count_hang``."""
         return await self._database.write(_count_hang, task, sender, where, self._clock.now())
 
     async def warn(self, alert: Alert) -> None:
-        """See ``HostStore.warn``."""
         await self._database.write(journal.write_alerts, [alert], self._clock.now())
 
     async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
-        """See ``HostStore.end_warning``."""
         await self._database.write(_end_warning, kind, details, sender, self._clock.now())
 
     async def standings(self) -> list[AgentStanding]:
-        """See ``HostStore.standings``."""
         return await self._database.read(agents.standings)
 
     async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
-        """See ``HostStore.open_breaker``."""
         return await self._database.single(agents.open_breaker, agent, instance, seconds, self._clock.now())
 
     async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
-        """See ``HostStore.grant_probe``."""
         return await self._database.single(agents.grant_probe, agent, instance, seconds, self._clock.now())
 
     async def close_breaker(self, agent: str, instance: str) -> bool:
-        """See ``HostStore.close_breaker``."""
         return await self._database.single(agents.close_breaker, agent, instance)
 
 

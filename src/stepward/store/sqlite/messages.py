@@ -22,45 +22,39 @@ FORGET_LIMIT = 20_000
 
 
 class SqliteMessages:
-    """See ``MessageStore``."""
+    """Implements ``MessageStore``."""
 
     def __init__(self, database: Database, clock: StoreClock) -> None:
         self._database = database
         self._clock = clock
 
     def now(self) -> float:
-        """See ``MessageStore.now``."""
         return self._clock.now()
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        """See ``MessageStore.put``."""
         many = [(queue, body, expires_at) for body, expires_at in bodies]
         await self._database.write(Connection.change_many, Q["put"], many)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
-        """See ``MessageStore.take``; an empty queue costs two reads and no write."""
+        """An empty queue costs two reads and no write."""
         now = self._clock.now()
         if not await self._database.snapshot(_standing, queue, 1, now):
             return []
         return await self._database.write(_take, queue, limit, lease, now)
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        """See ``MessageStore.settle``."""
         many = [(token, queue) for token in tokens]
         await self._database.write(Connection.change_many, Q["delete"], many)
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> list[int]:
-        """See ``MessageStore.extend``."""
         return await self._database.write(_extend, queue, tokens, self._clock.now() + lease)
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
-        """See ``MessageStore.withdraw``."""
         values = (queue, *among_asked(beginning), beginning, part)
         found = await self._database.write(Connection.rows, Q["withdraw"], values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
-        """See ``MessageStore.read``."""
         values = (queue, after, limit, self._clock.now())
         found = await self._database.read(Connection.rows, Q["read"], values)
         return [StoredMessage(token, body, 1) for token, body in found]
@@ -68,28 +62,23 @@ class SqliteMessages:
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """See ``MessageStore.bury``."""
         await self._database.write(_bury, queue, dead_letters, told, self._clock.now())
 
     async def bury_bodies(
         self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """See ``MessageStore.bury_bodies``."""
         if dead_letters:
             await self._database.write(_bury_bodies, queue, dead_letters, told, self._clock.now())
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
-        """See ``MessageStore.filled``."""
         values = (msgspec.json.encode(queues).decode(), self._clock.now())
         return {queue for (queue,) in await self._database.read(Connection.rows, Q["filled"], values)}
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
-        """See ``MessageStore.standing``."""
         values = (prefix, behind(prefix), limit)
         return [queue for (queue,) in await self._database.read(Connection.rows, Q["standing"], values)]
 
     async def adopt(self, queue: str, heir: str) -> int:
-        """See ``MessageStore.adopt``."""
         return await self._database.write(Connection.change, Q["adopt"], (queue, heir))
 
 

@@ -12,7 +12,7 @@ Q = load_queries(__package__, "progress.sql")
 
 
 def note(connection: Connection, words: Sequence[Progress], now: float) -> set[tuple[str, int, str]]:
-    """See ``SchedulerStore.note_progress``; what a clock that is fast says is of now."""
+    """Notes progress; a time that lies ahead is taken as now."""
     values = [(w.task, w.run, w.key, w.attempt, w.progress, min(w.at, now)) for w in words]
     connection.change_many(Q["note"], values)
     return {(word.task, word.run, word.key) for word in words}

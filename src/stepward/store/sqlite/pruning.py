@@ -25,7 +25,7 @@ def acts(connection: Connection, after: int) -> list[AuditedAct]:
 
 
 def old_records(connection: Connection, before: float) -> OldRecords:
-    """See ``PruningStore.old_records``."""
+    """Implements ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in connection.rows(Q["old_alerts"], (before, PAGE_ROWS))]
     return OldRecords(verdicts.prunable(acts(connection, 0), before), alerts)
 

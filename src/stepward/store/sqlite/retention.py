@@ -41,36 +41,29 @@ class SqliteRetention:
         self._database = database
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
-        """See ``RetentionStore.outlived``."""
         found = await self._database.read(Connection.rows, Q["outlived"], (before, limit, BATCH_ROWS))
         return verdicts.batch(found)
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
-        """See ``RetentionStore.outlived_tasks``."""
         values = (_json(uids), after, PAGE_ROWS, PAGE_BYTES)
         return [rows.task(row) for row in await self._database.read(Connection.rows, Q["tasks"], values)]
 
     async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
-        """See ``RetentionStore.outlived_steps``."""
         values = (_json(uids), *after, PAGE_ROWS, PAGE_BYTES)
         return [rows.step(row) for row in await self._database.read(Connection.rows, Q["steps"], values)]
 
     async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
-        """See ``RetentionStore.outlived_inbox``."""
         values = (_json(uids), *after, PAGE_ROWS, PAGE_BYTES)
         return [rows.inbox_row(row) for row in await self._database.read(Connection.rows, Q["inbox"], values)]
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
-        """See ``RetentionStore.outlived_signals``."""
         values = (_json(uids), *after, PAGE_ROWS)
         return [SignalSeen(*row) for row in await self._database.read(Connection.rows, Q["signals"], values)]
 
     async def old_records(self, before: float) -> OldRecords:
-        """See ``PruningStore.old_records``."""
         return await self._database.read(pruning.old_records, before)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
-        """See ``RetentionStore.unchanged``."""
         return await self._database.read(_standing, batch) == list(batch)
 
 

@@ -40,7 +40,6 @@ class SqliteScheduler:
     async def claim(
         self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
     ) -> list[History]:
-        """See ``SchedulerStore.claim``."""
         if not workflows or limit <= 0:
             return []
         histories, self._turns = await self._database.write(
@@ -49,22 +48,18 @@ class SqliteScheduler:
         return histories
 
     async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
-        """See ``SchedulerStore.load``."""
         return await self._database.snapshot(_load, instance, tasks)
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
-        """See ``SchedulerStore.read_inbox``."""
         found = await self._database.read(Connection.rows, Q["read_inbox"], (after, instance, INBOX_LIMIT))
         return [rows.inbox_row(row) for row in found]
 
     async def next_wake(self) -> float | None:
-        """See ``SchedulerStore.next_wake``."""
         row = await self._database.read(Connection.row, Q["next_wake"])
         wake: float | None = row[0] if row else None
         return wake
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
-        """See ``SchedulerStore.commit``."""
         try:
             return await self._database.write(_commit_all, instance, changes, renew, self._clock)
         except (turn.Missed, Refused, TypeError):
@@ -72,15 +67,13 @@ class SqliteScheduler:
         return await self._database.write(_commit_each, instance, changes, renew, self._clock)
 
     async def stray(self, replies: Sequence[Reply]) -> None:
-        """See ``SchedulerStore.stray``."""
         await self._database.write(stray.settle, replies, self._clock.now())
 
     async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
-        """See ``SchedulerStore.unheld``."""
         return await self._database.snapshot(unheld.look, after, agents, limit)
 
     async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
-        """See ``SchedulerStore.note_progress``; nobody else changes anything meanwhile."""
+        """Nobody else changes anything meanwhile."""
         return await self._database.write(progress.note, words, self._clock.now())
 
 

@@ -53,7 +53,7 @@ class SqliteStore:
         self._give_host_verbs(SqliteHost(self._database, self._clock))
 
     async def open(self) -> None:
-        """See ``Store.open``; any number of processes may open a new or an older file at once."""
+        """Any number of processes may open a new or an older file at once."""
         schema.prepare_file(self._database.path)
         await self._database.open()
         try:
@@ -68,20 +68,18 @@ class SqliteStore:
             raise
 
     async def close(self) -> None:
-        """See ``Store.close``."""
         self._database.close()
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """See ``SchedulerStore.transaction``; other writers of this store object wait for its end."""
+        """Other writers of this store object wait for its end."""
         return transaction.opened(self._database)
 
     def borrowed(self, connection: object) -> Borrowed:
-        """See ``ClientStore.borrowed``; there is none."""
+        """Refuses: SQLite has no connections of another process to borrow."""
         refuse_borrowed(connection)
 
     @property
     def transactional_steps(self) -> int:
-        """See ``SchedulerStore.transactional_steps``."""
         return 1
 
     @property

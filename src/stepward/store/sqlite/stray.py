@@ -21,7 +21,7 @@ TURN = load_queries(__package__, "turn.sql", FRAGMENTS)
 
 
 def settle(connection: Connection, replies: Iterable[Reply], now: float) -> None:
-    """See ``SchedulerStore.stray``."""
+    """Implements ``SchedulerStore.stray``."""
     for reply in replies:
         task = inbox.find(connection, reply.task)
         if task is not None and task.locked_by is not None:

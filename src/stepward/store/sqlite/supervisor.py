@@ -69,96 +69,78 @@ class SqliteSupervisor:
         self._expiry = Expiry(self._look, (float("-inf"), 0))
 
     async def lead(self, instance: str, lease: float) -> int | None:
-        """See ``SupervisorStore.lead``."""
         return await self._leadership.lead(instance, lease)
 
     async def due(self) -> Due:
-        """See ``SupervisorStore.due``; no count goes beyond 1,000."""
+        """Counts what is due, each up to 1,000."""
         now = self._clock.now()
         values = (now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
         row = await self._database.read(Connection.row, Q["due"], values)
         return Due(**dict(zip(Due.__struct_fields__, row or (), strict=True)))
 
     async def forgive(self, term: int, seconds: float) -> bool:
-        """See ``SupervisorStore.forgive``."""
         return await self._database.write(grace.begin, term, seconds, self._clock.now())
 
     async def go_on_forgiving(self, term: int) -> int:
-        """See ``SupervisorStore.go_on_forgiving``."""
         return await self._database.write(grace.go_on, term, self._clock.now())
 
     async def fence(self, term: int) -> list[Instance]:
-        """See ``SupervisorStore.fence``; instances dead for an hour that hold nothing are forgotten."""
+        """Fences lost instances, and forgets those dead for an hour that hold nothing."""
         return await self._database.write(_fence, term, self._clock.now())
 
     async def free(self, term: int, recovery_limit: int) -> int:
-        """See ``SupervisorStore.free``."""
         return await self._database.write(_free, term, recovery_limit, self._clock.now())
 
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
-        """See ``SupervisorStore.expired_steps``."""
         return await self._expiry.steps(self._clock.now(), limit)
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
-        """See ``SupervisorStore.decide``."""
         return await self._database.write(_decide, term, decisions, self._clock.now())
 
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
-        """See ``SupervisorStore.expired_tasks``."""
         found = await self._database.read(Connection.rows, Q["expired_tasks"], (self._clock.now(), limit))
         return [verdicts.expired_task(row) for row in found]
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        """See ``SupervisorStore.expire_task``."""
         return await self._database.write(_expire_task, term, (task, deadline), post, audit, self._clock.now())
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
-        """See ``SupervisorStore.due_schedules``."""
         return await self._database.read(recurring.due, self._clock.now(), limit)
 
     async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-        """See ``SupervisorStore.fire``."""
         return await self._database.write(_fire, term, schedule, tasks, next_at)
 
     async def unserved(self, term: int, after: float) -> int:
-        """See ``SupervisorStore.unserved``; the task that is next to be claimed tells how long all wait."""
+        """Takes the wait of the task that is next to be claimed for the wait of all."""
         return await self._database.write(_unserved, term, after, self._clock.now())
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
-        """See ``SupervisorStore.undelivered_alerts``."""
         found = await self._database.read(Connection.rows, Q["undelivered_alerts"], (self._clock.now(), limit))
         return [rows.alert(row) for row in found]
 
     async def alert_delivered(self, number: int) -> None:
-        """See ``SupervisorStore.alert_delivered``."""
         await self._database.write(Connection.change, Q["alert_delivered"], (number, self._clock.now()))
 
     async def alert_refused(self, number: int, next_try: float) -> None:
-        """See ``SupervisorStore.alert_refused``."""
         await self._database.write(Connection.change, Q["alert_refused"], (number, next_try))
 
     async def schedulers(self) -> list[Instance]:
-        """See ``SupervisorStore.schedulers``."""
         return [rows.instance(row) for row in await self._database.read(Connection.rows, Q["schedulers"])]
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
-        """See ``SupervisorStore.raise_alert``."""
         return await self._database.write(_raise_alert, term, alert, self._clock.now())
 
     async def settle_alert(self, term: int, kind: str) -> bool:
-        """See ``SupervisorStore.settle_alert``."""
         return await self._database.write(_settle_alert, term, kind, self._clock.now())
 
     async def standbys(self) -> list[Standby] | None:
-        """See ``SupervisorStore.standbys``: a file has none."""
+        """A file has none."""
         return None
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
-        """See ``SupervisorStore.purge``."""
         return await self._database.write(_purge, term, batch, self._clock.now())
 
     async def prune(self, term: int, records: OldRecords) -> int:
-        """See ``SupervisorStore.prune``."""
         return await self._database.write(_prune, term, records, self._clock.now())
 
     async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:

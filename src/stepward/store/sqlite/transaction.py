@@ -30,14 +30,13 @@ GONE = "transaction: expected it open, found it rolled back by an earlier statem
 
 
 class SqliteTransaction:
-    """See ``Transaction``; what SQLite raises for the application's own SQL comes out as it is."""
+    """Implements ``Transaction``; what SQLite raises for the application's own SQL comes out as it is."""
 
     def __init__(self, connection: Connection, scope: transaction_scopes.Scope) -> None:
         self._connection = connection
         self._scope = scope
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """See ``StepTransaction.execute``."""
         self._scope.check()
         if not self._connection.raw.in_transaction:
             raise Refused(GONE)
@@ -49,19 +48,16 @@ class SqliteTransaction:
             ) from None
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """See ``Transaction.submit``."""
         self._check_open()
         return submit(self._connection, tasks, plans)
 
     async def known(self, ids: Sequence[str]) -> set[str]:
-        """See ``Transaction.known``."""
         self._check_open()
         wanted = msgspec.json.encode(list(ids)).decode()
         return {row[0] for row in self._connection.rows(SUBMISSION["existing"], (wanted,))}
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """See ``Transaction.savepoint``."""
         self._check_open()
         try:
             with self._connection.savepoint(self._scope.check):
@@ -71,7 +67,7 @@ class SqliteTransaction:
             raise
 
     async def finish(self, instance: str, finish: Finish) -> bool:
-        """See ``Transaction.finish``; raises InstanceFenced if the instance is dead."""
+        """Commits; raises InstanceFenced if the instance is dead."""
         self._check_open()
         check_alive(self._connection, instance)
         if self._connection.row(Q["held_forward"], (finish.task, instance)) is None:

@@ -18,7 +18,7 @@ Q = load_queries(__package__, "unheld.sql", FRAGMENTS)
 
 
 def look(connection: Connection, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
-    """See ``SchedulerStore.unheld``."""
+    """Implements ``SchedulerStore.unheld``."""
     wanted_agents = None if agents is None else _json(sorted(agents))
     seen = connection.rows(Q["look"], (*after, wanted_agents, limit))
     wanted = wanted_steps(seen)

@@ -53,7 +53,7 @@ class Broker(Protocol):
         ...
 
     async def release(self, queue: str) -> None:
-        """See ``Transport.release``."""
+        """Delete the queue of a reader that ended, unless it holds something."""
         ...
 
     async def close(self) -> None:
@@ -93,7 +93,7 @@ class BrokerTransport:
         self._closed = False
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        """See ``Transport.publish``; a message too large for the broker makes its step fail."""
+        """A message too large for the broker makes its step fail."""
         await self._put(queue, messages, False)
 
     async def _put(self, queue: str, messages: Sequence[AgentMessage], is_returned: bool) -> None:
@@ -107,24 +107,22 @@ class BrokerTransport:
         await self._append(queue, rest, limit, is_returned=is_returned)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
-        """See ``Transport.take``."""
         self._check_open(queue)
         with self._refusals.watching(queue):
             return await self._intake(queue).take(limit, lease)
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        """See ``Transport.settle``."""
         self._check_open(queue)
         await self._intake(queue).settle([delivery.token for delivery in deliveries])
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """See ``Transport.extend``; whoever listens is told of revocations at once."""
+        """Extends the leases; listeners hear of revocations at once."""
         self._check_open(queue)
         await self._intake(queue).extend([delivery.token for delivery in deliveries], lease)
         return ()
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """See ``Transport.revoke``; the request stays where it is, its Agent drops it past its complete-by."""
+        """The request stays where it is, its Agent drops it past its complete-by."""
         self._check_open(queue)
         self._revocations.note(task, run, key, attempt)
         self._own.note(queue, task, run, key, attempt)
@@ -133,28 +131,24 @@ class BrokerTransport:
             await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
 
     async def remind(self, queue: str) -> None:
-        """See ``Transport.remind``: every process is told again, as there is no other way to tell one."""
+        """Every process is told again, as there is no other way to tell one."""
         self._check_open(queue)
         for (task, run, key), attempt in self._own.of(queue):
             await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        """See ``Transport.on_revoke``."""
         listeners = self._listeners.setdefault(queue, [])
         listeners.append(listener)
         return lambda: listeners.remove(listener)
 
     def on_lost(self, listener: Lost) -> Callable[[], None]:
-        """See ``Transport.on_lost``."""
         self._losers.append(listener)
         return lambda: self._losers.remove(listener)
 
     def expect(self, queue: str) -> None:
-        """See ``Transport.expect``."""
         self._refusals.expect(queue)
 
     def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        """See ``Transport.on_announced``."""
         self._hearers.append(listener)
         return lambda: self._hearers.remove(listener)
 
@@ -180,14 +174,12 @@ class BrokerTransport:
             self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """See ``Transport.adopt``."""
         self._check_open(heir)
         for queue in self._intakes.keys() & set(queues):
             self._intakes[queue].forget()
         await self._broker.adopt(queues, heir, live)
 
     async def release(self, queue: str) -> None:
-        """See ``Transport.release``."""
         self._check_open(queue)
         await self._broker.release(queue)
 

@@ -37,7 +37,7 @@ class Source(Protocol[Told_contra]):
     """What a broker does for one queue. All raise TransportError."""
 
     async def ask(self, limit: int, lease: float) -> float:
-        """See to it that up to ``limit`` messages come; the seconds after which to ask again."""
+        """Ensures that up to ``limit`` messages come; the seconds after which to ask again."""
         ...
 
     async def acknowledge(self, handles: Sequence[Told_contra]) -> None:

@@ -20,11 +20,9 @@ class MemoryTransport:
         self._closed = False
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        """See ``Transport.publish``."""
         self._queue(queue).append(messages)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
-        """See ``Transport.take``."""
         while True:
             source = self._queue(queue)
             now = self._now()
@@ -33,13 +31,12 @@ class MemoryTransport:
             await source.changed(source.lapses_at - now)
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        """See ``Transport.settle``."""
         taken = self._queue(queue).taken
         for delivery in deliveries:
             taken.pop(delivery.token, None)
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """See ``Transport.extend``; whoever listens is told of revocations at once."""
+        """Extends the leases; listeners hear of revocations at once."""
         taken, until = self._queue(queue).taken, self._now() + lease
         for delivery in deliveries:
             if delivery.token in taken:
@@ -47,7 +44,7 @@ class MemoryTransport:
         return ()
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """See ``Transport.revoke``; for a request that no Agent has taken the queue answers that it never began."""
+        """For a request that no Agent has taken the queue answers that it never began."""
         for request in self._queue(queue).withdraw(task, run, key):
             self._queue(request.reply_to).append([answers.never_began(request)])
         for listener in tuple(self._listeners.get(queue, ())):
@@ -57,7 +54,6 @@ class MemoryTransport:
         """Nothing that was revoked waits."""
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        """See ``Transport.on_revoke``."""
         listeners = self._listeners.setdefault(queue, [])
         listeners.append(listener)
         return lambda: listeners.remove(listener)
@@ -74,7 +70,6 @@ class MemoryTransport:
         return lambda: None
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """See ``Transport.adopt``."""
         found = self._queue(heir)
         for queue in queues:
             if queue != heir and (left := self._queues.pop(queue, None)) is not None:

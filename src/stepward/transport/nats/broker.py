@@ -28,7 +28,7 @@ LOOK_SECONDS = 600.0
 
 
 class NatsBroker:
-    """See ``Broker``; ``now`` is the store's clock."""
+    """Implements ``Broker``; ``now`` is the store's clock."""
 
     name = "NATS"
 
@@ -55,45 +55,41 @@ class NatsBroker:
         self._lost: Lost | None = None
 
     async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        """See ``Opening.open``; a missing stream is made."""
+        """A missing stream is made."""
         self._told, self._lost = told, lost
         await self._link.open()
         await claim(self._link, self._names, store)
         await self._stream.open()
 
     async def prepare(self, queue: str, lease: float) -> None:
-        """See ``Opening.prepare``; the consumer is made again if it is gone when something is published."""
+        """The consumer is made again if it is gone when something is published."""
         self._leases[queue] = lease
         await self._look_after(queue)
 
     @property
     def limit(self) -> int:
-        """See ``Broker.limit``."""
         return self._link.limit
 
     async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
-        """See ``Broker.append``."""
         if queue in self._leases:
             await self._look_after(queue)
         await self._stream.append(queue, batches)
 
     def source(self, queue: str, intake: Consumer[str]) -> NatsSource:
-        """See ``Broker.source``."""
         return NatsSource(self._link, self._stream, queue, intake, self._now)
 
     async def tell(self, body: bytes) -> None:
-        """See ``Broker.tell``."""
         client = await self._link.client()
         with self._link.reaching("revocation"):
             await client.publish(self._stream.told, body)
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
-        """See ``Broker.adopt``; what was taken is moved, too, and whoever took it settles nothing any more."""
+        """What was taken is moved, too, and whoever took it settles nothing any more."""
         for queue in await self._stream.standing(queues, None if live is None else {*live, heir}):
             await self._adopt(queue, heir)
 
     async def release(self, queue: str) -> None:
-        """See ``Broker.release``: a queue is a subject, and its consumer is forgotten by itself."""
+        """A queue is a subject, and its consumer is forgotten by itself."""
 
     async def _adopt(self, queue: str, heir: str) -> None:
         place = 0
@@ -106,7 +102,6 @@ class NatsBroker:
             await self._stream.delete(place)
 
     async def close(self) -> None:
-        """See ``Broker.close``."""
         await self._link.close()
 
     async def _listen(self, client: Client) -> None:

@@ -76,7 +76,7 @@ class NatsConnection:
 
     @contextmanager
     def reaching(self, what: str, *about: str) -> Iterator[None]:
-        """See ``Reconnecting.reaching``; a refusal raises QueueRefused.
+        """A refusal raises QueueRefused.
 
         ``about`` are parts of the subject, by which a permission error is known to be the answer.
         """

@@ -94,7 +94,7 @@ class QueueBackend(Protocol):
         ...
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """See ``AppQueues.standing``."""
+        """The queues with that prefix that hold something, and whether each is read; None is unknown."""
         ...
 
     def work(self, queue: str) -> WorkQueue:
@@ -151,7 +151,6 @@ class BrokerQueues:
 
     @property
     def closed(self) -> bool:
-        """See ``AppQueues.closed``."""
         return self._over.is_set()
 
     def wake(self) -> None:
@@ -164,7 +163,6 @@ class BrokerQueues:
         self._listeners.append(listener)
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        """See ``AppQueues.put``."""
         await self._reach(queue)
         for body, _ in bodies:
             self._check_size(queue, body)
@@ -183,13 +181,11 @@ class BrokerQueues:
         return self._backend.limit
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
-        """See ``AppQueues.take``."""
         await self._reach(queue)
         with self._refusals.watching(queue):
             return await self._while_open(queue, self._work_queue(queue).take(limit, lease))
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
-        """See ``AppQueues.read``."""
         await self._reach(queue)
         if queue not in self._readers:
             self._readers[queue] = self._backend.responses(queue, watches=False)
@@ -197,32 +193,28 @@ class BrokerQueues:
             return await self._while_open(queue, self._readers[queue].read(after, limit))
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """See ``AppQueues.standing``."""
         await self._reach(prefix)
         return await self._backend.standing(prefix, known)
 
     def watch(self, queue: str) -> Watching:
-        """See ``AppQueues.watch``."""
         part = self._backend.responses(queue, watches=True)
         watching = BrokerWatching(lambda after, limit: self._watch(queue, part, after, limit))
         weakref.finalize(watching, self._let_go, part).atexit = False
         return watching
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        """See ``AppQueues.settle``."""
         await self._reach(queue)
         if (part := self._part(queue)) is not None:
             await part.settle(tokens)
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """See ``AppQueues.extend``."""
         await self._reach(queue)
         await self._work_queue(queue).extend(tokens, lease)
 
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
     ) -> None:
-        """See ``AppQueues.bury``; whoever dies in between buries it again."""
+        """Moves before it settles: a process that ends in between moves the message again."""
         await self._reach(queue)
         part = self._part(queue)
         if part is None:
@@ -236,7 +228,6 @@ class BrokerQueues:
         await part.settle([token for token, _ in dead_letters])
 
     async def close(self) -> None:
-        """See ``AppQueues.close``."""
         if self._over.is_set():
             return
         self._over.set()
@@ -317,13 +308,12 @@ class BrokerQueues:
 
 
 class BrokerWatching:
-    """See ``Watching``."""
+    """Implements ``Watching``."""
 
     def __init__(self, read: Callable[[int, int], Awaitable[Sequence[Stored]]]) -> None:
         self._read = read
 
     async def read(self, after: int, limit: int) -> Sequence[Stored]:
-        """See ``Watching.read``."""
         return await self._read(after, limit)
 
 

@@ -56,7 +56,7 @@ class Watching(Protocol):
     """A queue that has one reader, as one who only watches sees it; another who watches has another of these."""
 
     async def read(self, after: int, limit: int) -> Sequence[Stored]:
-        """See ``AppQueues.read``; what came before it began may be missed."""
+        """Reads from now on; earlier events may be missed."""
         ...
 
 
@@ -199,12 +199,10 @@ class StoreQueues:
         """Which of those are filled, as it is asked for at this moment."""
 
     def wake(self) -> None:
-        """See ``AppQueues.wake``."""
         self._wakeups.ring()
 
     @property
     def closed(self) -> bool:
-        """See ``AppQueues.closed``."""
         return self._closed
 
     def check_open(self, queue: str) -> None:
@@ -213,22 +211,18 @@ class StoreQueues:
             raise TransportError(f"queue {queue}: expected an open transport, found it closed; open another")
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        """See ``AppQueues.put``."""
         with self._reaching(queue):
             await self._messages.put(queue, bodies)
         self._wakeups.ring()
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
-        """See ``AppQueues.take``."""
         return await self._wait(queue, lambda: self._messages.take(queue, limit, lease))
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        """See ``AppQueues.settle``."""
         with self._reaching(queue):
             await self._messages.settle(queue, tokens)
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """See ``AppQueues.extend``."""
         await self.renew(queue, tokens, lease)
 
     async def renew(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
@@ -242,7 +236,6 @@ class StoreQueues:
             return await self._messages.withdraw(queue, beginning, part)
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
-        """See ``AppQueues.read``."""
         return await self.read_as("", queue, after, limit)
 
     async def read_as(self, reader: str, queue: str, after: int, limit: int) -> Sequence[Stored]:
@@ -250,18 +243,17 @@ class StoreQueues:
         return await self._wait(queue, lambda: self._messages.read(queue, after, limit, reader))
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """See ``AppQueues.standing``: they are listed, and nobody knows who reads."""
+        """Lists the queues; the store does not know their readers."""
         with self._reaching(prefix):
             return dict.fromkeys(await self._messages.standing(prefix, MOST_LISTED))
 
     def watch(self, queue: str) -> Watching:
-        """See ``AppQueues.watch``: reading marks nothing."""
+        """Reading marks nothing."""
         return StoreWatching(self, queue)
 
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
     ) -> None:
-        """See ``AppQueues.bury``."""
         with self._reaching(queue):
             await self._messages.bury(queue, dead_letters, list(told.values()))
 
@@ -272,7 +264,7 @@ class StoreQueues:
         self._wakeups.ring()
 
     async def close(self) -> None:
-        """See ``AppQueues.close``; the store is its owner's to close."""
+        """Leaves the store open: its owner closes it."""
         self._closed = True
         self._wakeups.ring()
         if self._asking is not None:
@@ -319,7 +311,7 @@ def _retrieve(asking: asyncio.Future[Collection[str]]) -> None:
 
 
 class StoreWatching:
-    """See ``Watching``."""
+    """Implements ``Watching``."""
 
     def __init__(self, queues: StoreQueues, queue: str) -> None:
         self._queues = queues
@@ -327,5 +319,4 @@ class StoreWatching:
         self._name = str(next(NAMES))
 
     async def read(self, after: int, limit: int) -> Sequence[Stored]:
-        """See ``Watching.read``."""
         return await self._queues.read_as(self._name, self._queue, after, limit)

@@ -32,7 +32,7 @@ LIMIT = 15 * 1024 * 1024
 
 
 class RabbitBroker:
-    """See ``Broker``; ``now`` is the store's clock."""
+    """Implements ``Broker``; ``now`` is the store's clock."""
 
     name = "RabbitMQ"
     limit = LIMIT
@@ -65,27 +65,22 @@ class RabbitBroker:
         self._lost: Lost | None = None
 
     async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        """See ``Opening.open``."""
         self._told, self._lost = told, lost
         await self._link.open()
         await claim(self._link, self._names, store)
 
     async def prepare(self, queue: str, lease: float) -> None:
-        """See ``Opening.prepare``."""
         await self._queues.ensure(queue)
 
     async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
-        """See ``Broker.append``."""
         await self._queues.append(queue, batches)
 
     def source(self, queue: str, intake: Consumer[RabbitHandle]) -> RabbitSource:
-        """See ``Broker.source``."""
         source = RabbitSource(self._link, self._queues, queue, intake, self._now)
         self._sources[queue] = source, intake
         return source
 
     async def tell(self, body: bytes) -> None:
-        """See ``Broker.tell``."""
         await self._link.line()
         with self._link.reaching("revocation"):
             if self._telling is not None:
@@ -94,7 +89,7 @@ class RabbitBroker:
                 )
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
-        """See ``Broker.adopt``; queues that are not named here cannot be listed."""
+        """Queues that are not named here cannot be listed."""
         for queue in self._adoption.due(queues):
             if queue in self._sources:
                 source, intake = self._sources[queue]
@@ -106,14 +101,12 @@ class RabbitBroker:
         await self._adoption.adopt_unclaimed(heir)
 
     async def release(self, queue: str) -> None:
-        """See ``Broker.release``."""
         if queue in self._sources:
             source, _ = self._sources[queue]
             await source.leave()
         await self._adoption.release(queue)
 
     async def close(self) -> None:
-        """See ``Broker.close``."""
         await self._forget_own()
         await self._link.close()
 

@@ -81,7 +81,7 @@ class RabbitConnection:
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:
-        """See ``Reconnecting.reaching``; a refusal raises QueueRefused."""
+        """A refusal raises QueueRefused."""
         try:
             with self._reconnecting.reaching(what):
                 yield

@@ -73,21 +73,17 @@ class Nobody:
         key: str | None = None,
         place: CodePlace | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """See ``Engine.call``."""
         raise GeneratorExit
 
     def set_timer(
         self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
     ) -> Timer:
-        """See ``Engine.set_timer``."""
         raise GeneratorExit
 
     def leave(self, error: BaseException) -> None:
-        """See ``Engine.leave``."""
         raise GeneratorExit
 
     def break_off(self, message: str) -> None:
-        """See ``Engine.break_off``."""
         raise GeneratorExit
 
 
@@ -160,7 +156,6 @@ class WorkflowLoop(Counting, Caller):
     def call(
         self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
     ) -> Coroutine[Any, Any, Any]:
-        """See ``Caller.call``."""
         asked = self.engine.call(action, args, kwargs, key, calling_place(RUN) if self.traces else None)
         # Python names it so, with the line, if nobody awaits it.
         asked.__qualname__ = action.title  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ ACCEPTED = (
 
 
 class PostgresBorrowed:
-    """See ``Borrowed``. Raises Refused for what is no connection to a PostgreSQL server."""
+    """Implements ``Borrowed``. Raises Refused for what is no connection to a PostgreSQL server."""
 
     def __init__(self, connection: object, schema: str, place: str, home: Home, notifier: Notifier) -> None:
         self._name = name_of(connection)
@@ -41,7 +41,6 @@ class PostgresBorrowed:
         self.ring = notifier.ring
 
     async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """See ``Borrowed.submit``."""
         if self._home.is_known():
             try:
                 return await converse(self._caller, self._submission(parts, plans))
@@ -54,7 +53,6 @@ class PostgresBorrowed:
             raise self._elsewhere() from None
 
     def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: WaitForHook) -> list[Submitted]:
-        """See ``Borrowed.submit_blocking``."""
         caller = self._blocking()
         if self._home.is_known():
             try:

@@ -25,7 +25,7 @@ MOST_TOLD = 10_000
 
 
 class NatsQueues:
-    """See ``Depot``; ``now`` is the store's clock.
+    """Implements ``Depot``; ``now`` is the store's clock.
 
     What is posted stands in a stream from which it goes when it is settled; what is told stands in another, which its
     readers leave as it is until they settle something.
@@ -65,23 +65,20 @@ class NatsQueues:
         )
 
     async def open(self) -> None:
-        """See ``Depot.open``."""
         await self._link.open()
         await self._posted.open()
         await self._told.open()
 
     @property
     def limit(self) -> int:
-        """See ``Depot.limit``."""
         return self._link.limit
 
     async def append(self, queue: str, posted: Posted) -> None:
-        """See ``Depot.append``."""
         stream = self._told if queue.startswith(RESPONSES) else self._posted
         await stream.append(queue, self._subject(queue), posted)
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """See ``Depot.standing``: the stream lists them, and a reader of responses has a consumer while it reads."""
+        """The stream lists them, and a reader of responses has a consumer while it reads."""
         stream = self._told if prefix.startswith(RESPONSES) else self._posted
         beginning = self._subject(prefix)
         subjects = await stream.subjects(f"{beginning}*")
@@ -92,15 +89,13 @@ class NatsQueues:
         }
 
     def work(self, queue: str) -> NatsTaking:
-        """See ``Depot.work``."""
         return NatsTaking(self._posted, queue, self._subject(queue))
 
     def responses(self, queue: str, *, watches: bool) -> NatsReading:
-        """See ``Depot.responses``; whoever watches reads like the reader."""
+        """Watching reads the stream as the reader does."""
         return NatsReading(self._told, queue, self._subject(queue), self._new_uid, watches=watches)
 
     async def close(self) -> None:
-        """See ``Depot.close``."""
         await self._link.close()
 
     def _subject(self, queue: str) -> str:

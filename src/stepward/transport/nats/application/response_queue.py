@@ -24,7 +24,7 @@ FORGOTTEN_SECONDS = 30.0
 
 
 class NatsReading:
-    """See ``ResponseQueue``; a handle is a place in the stream."""
+    """Implements ``ResponseQueue``; a handle is a place in the stream."""
 
     def __init__(
         self, stream: AppStream, queue: str, subject: str, new_uid: Callable[[], str], *, watches: bool
@@ -52,7 +52,6 @@ class NatsReading:
         self._reading = asyncio.Lock()
 
     async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
-        """See ``ResponseQueue.read``."""
         patience = Patience(self._queue)
         async with self._reading:
             if after == 0:
@@ -65,11 +64,10 @@ class NatsReading:
             return found
 
     def given(self, token: int) -> QueuedMessage | None:
-        """See ``ResponseQueue.given``."""
         return self._ledger.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """See ``ResponseQueue.settle``: all that lies before what is left goes at once."""
+        """All that lies before what is left goes at once."""
         client = await self._stream.link.client()
         if client is not self._verified:
             await self._verify(client)
@@ -84,7 +82,6 @@ class NatsReading:
             self._owed.pop()
 
     async def close(self) -> None:
-        """See ``ResponseQueue.close``."""
         await self._puller.close()
 
     async def _begin_anew(self) -> None:

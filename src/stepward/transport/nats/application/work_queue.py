@@ -29,7 +29,7 @@ ACK, KEEP = b"+ACK", b"-NAK "
 
 
 class NatsTaking:
-    """See ``WorkQueue``; a handle is the subject to which a message is acknowledged."""
+    """Implements ``WorkQueue``; a handle is the subject to which a message is acknowledged."""
 
     def __init__(self, stream: AppStream, queue: str, subject: str) -> None:
         self._stream = stream
@@ -46,7 +46,6 @@ class NatsTaking:
         self._taking = asyncio.Lock()
 
     async def take(self, limit: int, lease: float) -> Sequence[QueuedMessage]:
-        """See ``WorkQueue.take``."""
         patience = Patience(self._queue)
         async with self._taking:
             while not (given := self._in_flight.give(limit, self._stream.now())):
@@ -55,20 +54,19 @@ class NatsTaking:
             return given
 
     def given(self, token: int) -> QueuedMessage | None:
-        """See ``WorkQueue.given``."""
         return self._in_flight.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """See ``WorkQueue.settle``; an acknowledgement that is lost lets the message come again."""
+        """An acknowledgement that is lost lets the message come again."""
         await self._say(self._in_flight.settle(tokens), ACK)
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """See ``WorkQueue.extend``: refused with a delay, it is ours until that is over."""
+        """Refused with a delay, it is ours until that is over."""
         handles = self._in_flight.extend(tokens, self._stream.now() + lease)
         await self._say(handles, KEEP + msgspec.json.encode({"delay": int(lease * NANOSECONDS)}))
 
     async def close(self) -> None:
-        """See ``WorkQueue.close``: what waits here returns when its lease is over."""
+        """Closes without returning messages: what waits here returns when its lease is over."""
         self._in_flight.clear()
         await self._puller.close()
 

@@ -61,7 +61,6 @@ class NatsSource:
         self._asking = asyncio.Lock()
 
     async def ask(self, limit: int, lease: float) -> float:
-        """See ``Source.ask``."""
         loop = asyncio.get_running_loop()
         async with self._asking:
             client = await self._link.client()
@@ -76,24 +75,22 @@ class NatsSource:
         return max(0.0, pull.overdue_at - loop.time())
 
     async def rest(self) -> None:
-        """See ``Source.rest``: nothing comes that was not asked for."""
+        """Nothing comes that was not asked for."""
 
     async def acknowledge(self, handles: Sequence[str]) -> None:
-        """See ``Source.acknowledge``; what is lost of it comes again, and is acknowledged again."""
+        """Acknowledges without waiting: a lost one lets the message come again, to be acknowledged again."""
         await self._tell(handles, ACK)
 
     async def extend(self, handles: Sequence[str], lease: float) -> None:
-        """See ``Source.extend``."""
         if lease > self._lease:
             self._lease = await self._stream.consumer(self._queue, lease)
         await self._tell(handles, KEEP)
 
     async def refuse(self, handles: Sequence[str]) -> None:
-        """See ``Source.refuse``."""
         await self._tell(handles, REFUSE)
 
     async def leave(self) -> None:
-        """See ``Source.leave``: what a pull brings that is still open would come to nobody."""
+        """Ends the open pull first: what it brings would reach no reader."""
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             drain: Callable[[], Awaitable[None]] = subscription.drain

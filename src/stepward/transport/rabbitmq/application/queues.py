@@ -32,7 +32,7 @@ PAUSE = 0.1
 
 
 class RabbitQueues:
-    """See ``Depot``; ``now`` is the store's clock.
+    """Implements ``Depot``; ``now`` is the store's clock.
 
     What is told goes to an exchange as well, for whoever only watches: a queue gives each message to one.
     """
@@ -63,11 +63,9 @@ class RabbitQueues:
         self._copies: AbstractExchange | None = None
 
     async def open(self) -> None:
-        """See ``Depot.open``."""
         await self._link.open()
 
     async def append(self, queue: str, posted: Posted) -> None:
-        """See ``Depot.append``."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
@@ -80,7 +78,7 @@ class RabbitQueues:
                 await copies.publish(Message(posted.body), queue, mandatory=False)
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """See ``Depot.standing``: a server lists no queues, and knows who reads those that are named."""
+        """A server lists no queues, and knows who reads those that are named."""
         line = await self._link.line()
         found: dict[str, bool | None] = {}
         for queue in known:
@@ -93,15 +91,13 @@ class RabbitQueues:
         return found
 
     def work(self, queue: str) -> RabbitTaking:
-        """See ``Depot.work``."""
         return RabbitTaking(self._declarations, queue)
 
     def responses(self, queue: str, *, watches: bool) -> RabbitReading:
-        """See ``Depot.responses``; whoever watches hears what is told from then on."""
+        """Watching begins with the events from then on."""
         return RabbitReading(self._declarations, queue, watches=watches)
 
     async def close(self) -> None:
-        """See ``Depot.close``."""
         await self._link.close()
 
     async def _opened(self, _: RabbitChannels) -> None:

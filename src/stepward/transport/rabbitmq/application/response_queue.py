@@ -25,7 +25,7 @@ Incoming = AbstractIncomingMessage
 
 
 class RabbitReading:
-    """See ``ResponseQueue``. One who only watches has a queue of its own, of copies from then on."""
+    """Implements ``ResponseQueue``. One who only watches has a queue of its own, of copies from then on."""
 
     def __init__(self, declarations: Declarations, queue: str, *, watches: bool) -> None:
         self._declarations = declarations
@@ -40,7 +40,6 @@ class RabbitReading:
         self._reading = asyncio.Lock()
 
     async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
-        """See ``ResponseQueue.read``."""
         async with self._reading:
             if after == 0:
                 await self._leave()
@@ -56,17 +55,15 @@ class RabbitReading:
                 await self._stir()
 
     def given(self, token: int) -> QueuedMessage | None:
-        """See ``ResponseQueue.given``."""
         return self._ledger.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """See ``ResponseQueue.settle``; an acknowledgement that is lost lets the events come again."""
+        """An acknowledgement that is lost lets the events come again."""
         with self._link.reaching(f"queue {self._queue}"):
             for handle in self._ledger.settle(tokens):
                 await handle.ack()
 
     async def close(self) -> None:
-        """See ``ResponseQueue.close``."""
         await self._leave()
 
     async def _consume(self) -> None:

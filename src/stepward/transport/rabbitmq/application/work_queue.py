@@ -31,7 +31,7 @@ Incoming = AbstractIncomingMessage
 
 
 class RabbitTaking:
-    """See ``WorkQueue``.
+    """Implements ``WorkQueue``.
 
     The broker leases nothing, so that this process itself gives back what it held too long; what a process held that
     is silent returns with the loss of its connection.
@@ -57,7 +57,6 @@ class RabbitTaking:
         self._taking = asyncio.Lock()
 
     async def take(self, limit: int, lease: float) -> Sequence[QueuedMessage]:
-        """See ``WorkQueue.take``."""
         self._lease = max(lease, self._lease)
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
@@ -74,11 +73,10 @@ class RabbitTaking:
                 await self._stir()
 
     def given(self, token: int) -> QueuedMessage | None:
-        """See ``WorkQueue.given``."""
         return self._in_flight.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """See ``WorkQueue.settle``; an acknowledgement that is lost lets the message come again."""
+        """An acknowledgement that is lost lets the message come again."""
         handles = self._in_flight.settle(tokens)
         with self._link.reaching(f"queue {self._queue}"):
             for handle in handles:
@@ -86,12 +84,12 @@ class RabbitTaking:
         self._left(handles)
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """See ``WorkQueue.extend``: it is this process that counts, and the connection must stand."""
+        """It is this process that counts, and the connection must stand."""
         self._in_flight.extend(tokens, self._declarations.now() + lease)
         await self._link.line()
 
     async def close(self) -> None:
-        """See ``WorkQueue.close``: all that is held returns with the channel."""
+        """All that is held returns with the channel."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})
@@ -103,7 +101,7 @@ class RabbitTaking:
                 await close_channel(channel)
 
     async def _make_room(self, window: int) -> None:
-        """See to it that the broker may send something, and ``window`` messages at least if all is well."""
+        """Ensures that the broker may send something, and ``window`` messages at least if all is well."""
         line = await self._link.line()
         with self._link.reaching(f"queue {self._queue}"):
             channel = await self._standing(line)

@@ -65,7 +65,6 @@ class RabbitSource:
         self._looking: asyncio.Task[None] | None = None
 
     async def ask(self, limit: int, lease: float) -> float:
-        """See ``Source.ask``."""
         async with self._asking:
             line = await self._link.line()
             self._lease = max(lease, self._lease)
@@ -80,23 +79,21 @@ class RabbitSource:
         return LOOK_SECONDS
 
     async def rest(self) -> None:
-        """See ``Source.rest``."""
         async with self._asking:
             await self._cancel()
 
     async def acknowledge(self, handles: Sequence[RabbitHandle]) -> None:
-        """See ``Source.acknowledge``; what is lost of it comes again, and is acknowledged again."""
+        """Acknowledges without waiting: a lost one lets the message come again, to be acknowledged again."""
         with self._link.reaching(f"queue {self._queue}"):
             async with asyncio.timeout(ANSWER_SECONDS):
                 for handle in self._ours(handles):
                     await handle.carrying.basic_ack(handle.tag, wait=False)
 
     async def extend(self, handles: Sequence[RabbitHandle], lease: float) -> None:
-        """See ``Source.extend``: it is the intake that counts, and the connection must stand."""
+        """It is the intake that counts, and the connection must stand."""
         await self._link.line()
 
     async def refuse(self, handles: Sequence[RabbitHandle]) -> None:
-        """See ``Source.refuse``."""
         with self._link.reaching(f"queue {self._queue}"):
             async with asyncio.timeout(ANSWER_SECONDS):
                 for handle in self._ours(handles):
