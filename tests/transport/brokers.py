@@ -18,7 +18,7 @@ from stepward.clock import Environment
 from stepward.events import Event, Observers
 from stepward.model.messages.seal import Seal
 from stepward.transport.broker.broker_transport import BrokerTransport
-from stepward.transport.broker.dead_letters import DeadLetter
+from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.opening import open_broker
 from tests.transport.messages import SEAL
 
@@ -61,10 +61,10 @@ class Buried:
     """What was buried, in place of the store's dead letters."""
 
     def __init__(self) -> None:
-        self.letters: list[tuple[str, DeadLetter]] = []
+        self.letters: list[tuple[str, BrokerDeadLetter]] = []
         self.is_down = False
 
-    async def bury(self, queue: str, letters: Sequence[DeadLetter]) -> None:
+    async def bury(self, queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
         self.letters += [(queue, letter) for letter in letters]
 
 

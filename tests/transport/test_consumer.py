@@ -9,7 +9,7 @@ from typing import Any
 from stepward.errors import TransportError
 from stepward.events import Event, Observers
 from stepward.transport.broker.consumer import PATIENCE, REST_SECONDS, Consumer
-from stepward.transport.broker.dead_letters import DeadLetter
+from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
@@ -44,7 +44,7 @@ async def put(queue: str, messages: Sequence[AgentMessage], is_returned: bool) -
     raise TransportError("expected a broker, found none")
 
 
-async def bury(queue: str, letters: Sequence[DeadLetter]) -> None:
+async def bury(queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
     raise AssertionError("nothing is foreign")
 
 

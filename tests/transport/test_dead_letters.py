@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stepward.errors import Refused
-from stepward.transport.broker.dead_letters import LONGEST_REASON, DeadLetter, bury_sealed, sealed
+from stepward.transport.broker.dead_letters import LONGEST_REASON, BrokerDeadLetter, bury_sealed, sealed
 
 LETTERS = "letters.shop.store"
 QUEUE = "submissions.shop.orders"
@@ -31,7 +31,7 @@ class Graves:
 
 async def test_a_letter_lies_where_it_came_from() -> None:
     graves = Graves()
-    await bury_sealed(graves, sealed(QUEUE, DeadLetter(b"\xff", "no \0 sense", 3), 1000), LETTERS)
+    await bury_sealed(graves, sealed(QUEUE, BrokerDeadLetter(b"\xff", "no \0 sense", 3), 1000), LETTERS)
     assert graves.found == [(QUEUE, b"\xff", "no \0 sense", 3)]
 
 
@@ -55,14 +55,14 @@ async def test_what_no_store_takes_lies_among_the_letters(changed: dict[str, obj
 
 async def test_what_this_store_refuses_lies_among_the_letters() -> None:
     graves = Graves(refuses=QUEUE)
-    body = sealed(QUEUE, DeadLetter(b"x", "no", 1), 1000)
+    body = sealed(QUEUE, BrokerDeadLetter(b"x", "no", 1), 1000)
     await bury_sealed(graves, body, LETTERS)
     assert graves.found == [(LETTERS, body, "store: expected data that its tables allow", 1)]
 
 
 async def test_a_letter_fits_into_a_message_whatever_its_reason_quotes() -> None:
     graves, limit = Graves(), 1_000_000
-    body = sealed(QUEUE, DeadLetter(b"x" * limit, "\1" * limit), limit)
+    body = sealed(QUEUE, BrokerDeadLetter(b"x" * limit, "\1" * limit), limit)
     assert len(body) <= limit
     await bury_sealed(graves, body, LETTERS)
     ((_, found, reason, _),) = graves.found

@@ -25,7 +25,7 @@ from stepward.model.records import (
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import AuditedAct, Tally
 
-Row = Sequence[Any]
+RowValues = Sequence[Any]
 
 
 def columns(record: type[msgspec.Struct], prefix: str = "") -> str:
@@ -64,7 +64,7 @@ UNDO_TO = {
 }
 
 
-def task(row: Row) -> Task:
+def task(row: RowValues) -> Task:
     """A row of ``{task}``."""
     return Task(
         uid=row[0],
@@ -101,7 +101,7 @@ def task(row: Row) -> Task:
     )
 
 
-def step(row: Row) -> Step:
+def step(row: RowValues) -> Step:
     """A row of ``{step}``."""
     return Step(
         task=row[0],
@@ -136,17 +136,17 @@ def step(row: Row) -> Step:
     )
 
 
-def tally(row: Row) -> Tally:
+def tally(row: RowValues) -> Tally:
     """A row of ``tallies``."""
     return Tally(row[0], row[1], row[2], msgspec.json.decode(row[3], type=list[str]), row[4])
 
 
-def inbox_row(row: Row) -> InboxRow:
+def inbox_row(row: RowValues) -> InboxRow:
     """A row of ``{inbox}``."""
     return InboxRow(number=row[0], task=row[1], kind=INBOX_KINDS[row[2]], name=row[3], body=row[4], sender=row[5])
 
 
-def instance(row: Row) -> Instance:
+def instance(row: RowValues) -> Instance:
     """A row of ``{instance}``."""
     return Instance(
         id=row[0],
@@ -166,37 +166,37 @@ def instance(row: Row) -> Instance:
     )
 
 
-def alert(row: Row) -> Alert:
+def alert(row: RowValues) -> Alert:
     """A row of ``{alert}``."""
     return Alert(**dict(zip(Alert.__struct_fields__, row, strict=True)))
 
 
-def audit(row: Row) -> Audit:
+def audit(row: RowValues) -> Audit:
     """A row of ``{audit}``."""
     return Audit(**dict(zip(Audit.__struct_fields__, row, strict=True)))
 
 
-def act(row: Row) -> AuditedAct:
+def act(row: RowValues) -> AuditedAct:
     """A row of ``{audit}`` and the hash."""
     *fields, hash = row  # noqa: A001
     return AuditedAct(Audit(**dict(zip(Audit.__struct_fields__[:-1], fields, strict=True))), hash)
 
 
-def workflow(row: Row) -> WorkflowRecord:
+def workflow(row: RowValues) -> WorkflowRecord:
     """A row of ``{workflow}``."""
     return WorkflowRecord(**dict(zip(WorkflowRecord.__struct_fields__, row, strict=True)))
 
 
-def dead_letter(row: Row) -> DeadLetter:
+def dead_letter(row: RowValues) -> DeadLetter:
     """A row of ``{dead_letter}``."""
     return DeadLetter(**dict(zip(DeadLetter.__struct_fields__, row, strict=True)))
 
 
-def schedule(row: Row) -> Schedule:
+def schedule(row: RowValues) -> Schedule:
     """A row of ``{schedule}``."""
     return Schedule(**dict(zip(Schedule.__struct_fields__, row, strict=True)))
 
 
-def standing(row: Row) -> AgentStanding:
+def standing(row: RowValues) -> AgentStanding:
     """A row of ``{agent}``."""
     return AgentStanding(**dict(zip(AgentStanding.__struct_fields__, row, strict=True)))

@@ -12,7 +12,7 @@ from stepward.events import Observers
 from stepward.store.address import postgres_place
 from stepward.store.contract import Store
 from stepward.store.postgres import PostgresStore
-from stepward.transport.broker.dead_letters import DeadLetter
+from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.opening import broker_queues
 from stepward.transport.queues.queues import AppQueues, StoreQueues
 from tests.programs import program
@@ -96,7 +96,7 @@ async def rabbitmq(path: Path) -> AsyncIterator[Yard]:
 async def _brokered(address: str) -> AsyncIterator[Yard]:
     app, buried = new_app(), list[tuple[bytes, str]]()
 
-    async def bury(queue: str, letters: Sequence[DeadLetter]) -> None:
+    async def bury(queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
         buried.extend((letter.body, letter.reason) for letter in letters)
 
     async def letters() -> list[tuple[bytes, str]]:

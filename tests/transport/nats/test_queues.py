@@ -15,7 +15,7 @@ from stepward.errors import TransportError
 from stepward.events import Event
 from stepward.model.messages import answers
 from stepward.model.messages.requests import Outcome, Reply
-from stepward.transport.broker.dead_letters import DeadLetter
+from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.contract import Delivery
 from tests.transport.brokers import Buried, Heard, brokered, opened
 from tests.transport.messages import reply, request
@@ -166,7 +166,7 @@ async def test_what_nobody_can_use_is_buried_and_its_neighbours_arrive(
 class Refusing(Buried):
     """A grave that takes nothing the first time."""
 
-    async def bury(self, queue: str, letters: Sequence[DeadLetter]) -> None:
+    async def bury(self, queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
         if not self.is_down:
             self.is_down = True
             raise TransportError("expected a store, found none")

@@ -8,7 +8,7 @@ from stepward.model.effects import SUFFIX
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Unheld, UnheldStep
-from stepward.store.rows import Row
+from stepward.store.rows import RowValues
 
 UnheldKey = tuple[str, int, str]
 """Task, run and key."""
@@ -16,13 +16,13 @@ IS_WANTED = -1
 """The column of a look that says whether its step is one of them; before it stands the step's place."""
 
 
-def wanted_steps(seen: Sequence[Row]) -> list[UnheldKey]:
+def wanted_steps(seen: Sequence[RowValues]) -> list[UnheldKey]:
     """The steps that are wanted, and those that they undo."""
     wanted: list[UnheldKey] = [(task, run, key) for _, task, run, key, is_wanted in seen if is_wanted]
     return wanted + [(task, run, key.removesuffix(SUFFIX)) for task, run, key in wanted if key.endswith(SUFFIX)]
 
 
-def collected(seen: Sequence[Row], limit: int, tasks: Iterable[Task], steps: Iterable[Step]) -> Unheld:
+def collected(seen: Sequence[RowValues], limit: int, tasks: Iterable[Task], steps: Iterable[Step]) -> Unheld:
     """The answer to a look for up to ``limit`` rows; what ended since then is left out."""
     by_uid = {task.uid: task for task in tasks}
     by_key = {(step.task, step.run, step.key): step for step in steps}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -10,10 +9,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
 from stepward.model.messages.status_events import Told
 from stepward.transport.asyncapi.schemas import Schema, refer, schemas
+from stepward.transport.wire.wire import Instant
 
-Text = Annotated[str, Meta(min_length=1)]
+NonEmptyText = Annotated[str, Meta(min_length=1)]
 Attribute = Annotated[str, Meta(min_length=1, max_length=LONGEST_ATTRIBUTE)]
-Instant = Annotated[datetime, Meta(tz=True)]
 
 
 class Submission(Struct, omit_defaults=True):
@@ -66,7 +65,7 @@ class RefusedData(EventData):
 class TaskData(EventData):
     """What every status event of a task carries."""
 
-    workflow: Text
+    workflow: NonEmptyText
     """The name of the task's workflow."""
 
 
@@ -87,9 +86,9 @@ class ErrorData(TaskData):
 class StepData(TaskData):
     """Which step."""
 
-    step: Text
+    step: NonEmptyText
     """The step's key."""
-    name: Text
+    name: NonEmptyText
     """The name of the operation, the local step or the workflow that was called."""
 
 
@@ -125,19 +124,19 @@ class StatusEvent(Struct):
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
-    id: Text
+    id: NonEmptyText
     """The same whenever the event comes again."""
-    source: Text
+    source: NonEmptyText
     """The application: ``/stepward/orders``."""
-    type: Text
+    type: NonEmptyText
     """What is told."""
-    subject: Text
+    subject: NonEmptyText
     """The task's id, which is the message's that asked for it; ``unknown`` where a refused message has none."""
     time: Instant
     """When it was told, by the store's clock."""
     sequence: Annotated[str, Meta(pattern=r"^[0-9]{10}$")]
     """The place of the event among those of its task, from 1: of ten digits, so that texts sort like numbers."""
-    store: Text
+    store: NonEmptyText
     """The identity of the store that tells it."""
     datacontenttype: Literal["application/json"]
     """Always JSON."""

@@ -13,7 +13,7 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.answers import never_began
 from stepward.model.messages.requests import Request
-from stepward.transport.broker.dead_letters import Bury, DeadLetter
+from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.broker.unacked import BrokerMessage, Handle, Unacked
 from stepward.transport.contract import AgentMessage, Delivery
@@ -211,7 +211,7 @@ class Consumer(Generic[Handle]):
             self._boxes.settle_place(box, place)
         await self._acknowledge()
 
-    async def _bury_spoilt(self, box: BrokerMessage[Handle], spoilt: Sequence[DeadLetter]) -> None:
+    async def _bury_spoilt(self, box: BrokerMessage[Handle], spoilt: Sequence[BrokerDeadLetter]) -> None:
         for dead_letter in spoilt:
             start = dead_letter.body[:SHOWN].decode(errors="replace")
             self._observers.tell("transport.dead_letter", queue=self._queue, error=dead_letter.reason, start=start)

@@ -22,7 +22,7 @@ LONGEST_REASON = 2000
 """Of a longer one the beginning travels: it may quote what is foreign."""
 
 
-class DeadLetter(Struct, frozen=True, gc=False):
+class BrokerDeadLetter(Struct, frozen=True, gc=False):
     """A message that nobody can use."""
 
     body: bytes
@@ -51,14 +51,14 @@ class DeadLetters(Protocol):
         ...
 
 
-Bury = Callable[[str, Sequence[DeadLetter]], Awaitable[None]]
+Bury = Callable[[str, Sequence[BrokerDeadLetter]], Awaitable[None]]
 """Keeps messages of a queue that nobody can use for an operator. Raises TransportError."""
 
 
 def burying(store: DeadLetters) -> Bury:
     """What buries in that store."""
 
-    async def bury(queue: str, dead_letters: Sequence[DeadLetter]) -> None:
+    async def bury(queue: str, dead_letters: Sequence[BrokerDeadLetter]) -> None:
         try:
             told = [each.told for each in dead_letters if each.told is not None]
             await store.bury_bodies(
@@ -75,7 +75,7 @@ def dead_letters_queue(app: str) -> str:
     return f"letters.{app}.store"
 
 
-def sealed(queue: str, dead_letter: DeadLetter, limit: int) -> bytes:
+def sealed(queue: str, dead_letter: BrokerDeadLetter, limit: int) -> bytes:
     """A letter as it travels; of a large one its beginning."""
     reason = dead_letter.reason[:LONGEST_REASON]
     body = dead_letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(reason)]
@@ -89,12 +89,12 @@ async def bury_sealed(store: DeadLetters, body: bytes, queue: str) -> None:
     try:
         await bury(origin, [dead_letter])
     except Refused as error:
-        await bury(queue, [DeadLetter(body, str(error))])
+        await bury(queue, [BrokerDeadLetter(body, str(error))])
 
 
-def _opened(body: bytes, queue: str) -> tuple[str, DeadLetter]:
+def _opened(body: bytes, queue: str) -> tuple[str, BrokerDeadLetter]:
     try:
         found = msgspec.json.decode(body, type=Sealed)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return queue, DeadLetter(body, f"letter: expected one on its way to the store, found other: {error}")
-    return found.queue, DeadLetter(found.body, found.reason, found.tries)
+        return queue, BrokerDeadLetter(body, f"letter: expected one on its way to the store, found other: {error}")
+    return found.queue, BrokerDeadLetter(found.body, found.reason, found.tries)

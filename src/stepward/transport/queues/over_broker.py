@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
-from stepward.transport.broker.dead_letters import Bury, DeadLetter, dead_letters_queue, sealed
+from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letters_queue, sealed
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.queues.queues import NOTHING_TOLD, QueuedMessage, Stored, Watching
 
@@ -220,7 +220,7 @@ class BrokerQueues:
         if part is None:
             return
         found = [
-            DeadLetter(given.body, reason, given.tries, told.get(token))
+            BrokerDeadLetter(given.body, reason, given.tries, told.get(token))
             for token, reason in dead_letters
             if (given := part.given(token)) is not None
         ]
@@ -249,7 +249,7 @@ class BrokerQueues:
         with self._refusals.watching(queue):
             await self._backend.append(queue, posted)
 
-    async def _bury(self, queue: str, dead_letters: Sequence[DeadLetter]) -> None:
+    async def _bury(self, queue: str, dead_letters: Sequence[BrokerDeadLetter]) -> None:
         if self._bury_in_store is not None:
             await self._bury_in_store(queue, dead_letters)
             return

@@ -32,8 +32,8 @@ HEARTBEAT_SECONDS = 3
 FAULTS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
 
 
-class Connection(aio_pika.Connection):
-    """One that the link closes, and never the garbage collector: that may run in a thread without a loop."""
+class ExplicitlyClosedConnection(aio_pika.Connection):
+    """Is closed by its link alone, never by the garbage collector, which may run in a thread without a loop."""
 
     def __del__(self) -> None:
         pass
@@ -146,7 +146,7 @@ class RabbitConnection:
                 timeout=CONNECT_SECONDS,
                 heartbeat=HEARTBEAT_SECONDS,
                 client_properties={"connection_name": self._name},
-                connection_class=Connection,
+                connection_class=ExplicitlyClosedConnection,
             )
 
     @contextmanager

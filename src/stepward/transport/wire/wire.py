@@ -15,7 +15,7 @@ from stepward.model.messages.cloudevents import instant
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
 from stepward.model.messages.seal import Seal
 from stepward.payload import cause, check_size
-from stepward.transport.broker.dead_letters import LONGEST_REASON, DeadLetter
+from stepward.transport.broker.dead_letters import LONGEST_REASON, BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejection, rejection
 from stepward.transport.contract import AgentMessage
 
@@ -137,7 +137,7 @@ class Read(NamedTuple):
     """What a broker message held."""
 
     messages: list[AgentMessage]
-    spoilt: list[DeadLetter]
+    spoilt: list[BrokerDeadLetter]
     """What in it is no message; that does not spoil its neighbours."""
     rejected: list[Rejection]
     """What in it belongs to another store, or proves nothing."""
@@ -183,17 +183,19 @@ class Wire:
         try:
             parts = self._raws.decode(body)
         except FOREIGN as error:
-            read.spoilt.append(DeadLetter(body, _reason("a batch of CloudEvents", error)))
+            read.spoilt.append(BrokerDeadLetter(body, _reason("a batch of CloudEvents", error)))
             return read
         if len(parts) > MOST_APART:
             found = f"{len(parts):,}, of which some cannot be read"
-            read.spoilt.append(DeadLetter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}"))
+            read.spoilt.append(
+                BrokerDeadLetter(body, f"expected at most {MOST_APART:,} events in a batch, found {found}")
+            )
             return read
         for part in parts:
             try:
                 self._admit(self._event.decode(part), read)
             except FOREIGN as error:
-                read.spoilt.append(DeadLetter(bytes(part), _reason("a request or a reply", error)))
+                read.spoilt.append(BrokerDeadLetter(bytes(part), _reason("a request or a reply", error)))
         return read
 
     def _admit(self, event: RequestEvent | ReplyEvent | ProgressEvent, read: Read) -> None:

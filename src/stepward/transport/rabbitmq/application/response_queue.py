@@ -21,8 +21,6 @@ LOOK_SECONDS = 1.0
 PREFETCHED = 500
 """Broker messages that a reader is sent before it settles any."""
 
-Incoming = AbstractIncomingMessage
-
 
 class RabbitReading:
     """Implements ``ResponseQueue``. One who only watches has a queue of its own, of copies from then on."""
@@ -32,7 +30,7 @@ class RabbitReading:
         self._link = declarations.link
         self._queue = queue
         self._watches = watches
-        self._ledger: ResponseLog[Incoming] = ResponseLog()
+        self._ledger: ResponseLog[AbstractIncomingMessage] = ResponseLog()
         self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._tag: str | None = None

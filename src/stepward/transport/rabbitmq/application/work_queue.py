@@ -27,8 +27,6 @@ MOST_PREFETCHED = 60_000
 TRIES = "x-delivery-count"
 FOREVER = float("inf")
 
-Incoming = AbstractIncomingMessage
-
 
 class RabbitTaking:
     """Implements ``WorkQueue``.
@@ -41,7 +39,7 @@ class RabbitTaking:
         self._declarations = declarations
         self._link = declarations.link
         self._queue = queue
-        self._in_flight: InFlight[Incoming] = InFlight()
+        self._in_flight: InFlight[AbstractIncomingMessage] = InFlight()
         self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._rooms: dict[str, int] = {}
@@ -154,7 +152,7 @@ class RabbitTaking:
         self._rooms.clear()
         self._widest = 0
 
-    def _left(self, handles: Iterable[Incoming]) -> None:
+    def _left(self, handles: Iterable[AbstractIncomingMessage]) -> None:
         for handle in handles:
             tag = handle.consumer_tag
             if tag is not None and tag in self._rooms:
