@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 
-from stepward import continue_as_new, current_task, step, wait_for, workflow
+from stepward import StepFailed, Unrecoverable, continue_as_new, current_task, step, wait_for, workflow
 from stepward.errors import DeclarationError
 from stepward.model.states import TaskState
 from tests.scheduler.world import Service, World, in_state, until
@@ -40,6 +41,14 @@ async def daily(runs: int) -> None:
 async def pages(runs: int) -> None:
     await service.do(f"charge {runs}")
     await look(runs)
+    await wait_for("next")
+    continue_as_new(runs + 1)
+
+
+@workflow(undo="all runs")
+async def notes(runs: int) -> None:
+    with suppress(StepFailed):
+        await service.note(f"day {runs}")
     await wait_for("next")
     continue_as_new(runs + 1)
 
@@ -96,6 +105,19 @@ async def test_a_workflow_may_say_that_undo_reaches_all_runs(world: World) -> No
     await in_state(handle, TaskState.CANCELLED)
     undone = [line for line in service.log if line.startswith("undo")]
     assert undone == [f"undo charge {number}" for number in range(6, 0, -1)]
+
+
+async def test_a_doubt_of_a_run_long_ago_is_named_when_the_task_is_undone(world: World) -> None:
+    async def unclear() -> None:
+        raise Unrecoverable("no answer", maybe_done=True)
+
+    service.plan("note day 1", unclear)
+    handle = await go_on(world, notes, 6)
+    assert count(world, "select count(*) from stepward_step where run < 4") == 1
+    await handle.cancel()
+    await in_state(handle, TaskState.CANCELLED)
+    alerts = await handle._client.alerts()
+    assert [(alert.kind, "note/1" in alert.message) for alert in alerts] == [("in_doubt", True)]
 
 
 async def test_a_signal_that_comes_again_in_the_same_run_is_still_known(world: World) -> None:

@@ -23,19 +23,22 @@ async def trimmed(store: Store, task: Task, trim: Trim) -> None:
 
 
 def effects(task: Task) -> list[Step]:
-    """What undo has to reach, or must not go past."""
+    """What undo has to reach, must not go past or has to name."""
     return [
         step(task, "done/1", 1, state=StepState.COMPLETED, has_undo=True),
         step(task, "doubt/1", 2, state=StepState.FAILED, in_doubt=True, has_undo=True),
         step(task, "left/1", 3, state=StepState.ABANDONED, has_undo=True),
         step(task, "sealed/1", 4, state=StepState.COMPLETED, irreversible=True),
         step(task, "child/1", 5, state=StepState.COMPLETED, kind=StepKind.CHILD, agent=None),
+        step(task, "unclear/1", 6, state=StepState.FAILED, in_doubt=True),
+        step(task, "open/1", 7, state=StepState.ABANDONED),
+        step(task, "by hand/1", 8, state=StepState.COMPLETED, attempt=0),
     ]
 
 
 def settled(task: Task) -> list[Step]:
     return [
-        step(task, "plain/1", 11, state=StepState.COMPLETED),
+        step(task, "plain/1", 11, state=StepState.COMPLETED, started_at=1.0),
         step(task, "no/1", 12, state=StepState.FAILED, has_undo=True),
         step(task, "skip/1", 13, state=StepState.SKIPPED, attempt=0, has_undo=True),
         step(task, "back/1", 14, state=StepState.UNDONE, has_undo=True),

@@ -156,17 +156,21 @@ returning 1
 select extract(epoch from clock_timestamp())::float8
 
 -- name: trim_steps
--- A bounded number of the steps of each task's former runs; on wish none that undo has to reach, or must not go past.
+-- A bounded number of the steps of each task's former runs; on wish none that undo has to reach, must not go past or
+-- has to name.
 delete from {schema}.step where ctid = any(array(
     select found.ctid
     from unnest($1::text[], $2::integer[], $3::integer[], $4::boolean[]) as v (task, first, last, keeps)
     cross join lateral (
         select s.ctid from {schema}.step as s
         where s.task = v.task and s.run between v.first and v.last
-            and not (v.keeps and s.kind in ('operation', 'child') and s.attempt > 0
-                and (s.has_undo or s.irreversible or s.kind = 'child')
-                and (s.state in ('running', 'to_repeat', 'abandoned', 'completed')
-                    or (s.state = 'failed' and s.in_doubt)))
+            and not (v.keeps and s.kind in ('operation', 'child') and (
+                (s.attempt > 0
+                    and (s.has_undo or s.irreversible or s.kind = 'child'
+                        or (s.state <> 'completed' and s.output is null))
+                    and (s.state in ('running', 'to_repeat', 'abandoned', 'completed')
+                        or (s.state = 'failed' and s.in_doubt)))
+                or (s.state = 'completed' and (s.attempt = 0 or s.started_at is null))))
         limit $5::integer) as found))
 
 -- name: trim_signals

@@ -79,12 +79,14 @@ update stepward_task set complete_by = ?2 where uid = ?1
 delete from stepward_inbox where number = ?1 and task = ?2
 
 -- name: trim_steps
--- A bounded number of the steps of former runs; with ?4 none that undo has to reach, or must not go past.
+-- A bounded number of the steps of former runs; with ?4 none that undo has to reach, must not go past or has to name.
 delete from stepward_step where rowid in (
     select rowid from stepward_step
     where task = ?1 and run between ?2 and ?3
-        and not (?4 and kind in ('operation', 'child') and attempt > 0 and (has_undo or irreversible or kind = 'child')
-            and (state in ('running', 'to_repeat', 'abandoned', 'completed') or (state = 'failed' and in_doubt)))
+        and not (?4 and kind in ('operation', 'child') and (
+            (attempt > 0 and (has_undo or irreversible or kind = 'child' or (state <> 'completed' and output is null))
+                and (state in ('running', 'to_repeat', 'abandoned', 'completed') or (state = 'failed' and in_doubt)))
+            or (state = 'completed' and (attempt = 0 or started_at is null))))
     limit ?5)
 
 -- name: trim_signals
