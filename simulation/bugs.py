@@ -147,7 +147,7 @@ def called_past_complete_by(stack: ExitStack) -> None:
     """The Agent does not look at the clock before it calls the service."""
 
     def called(self: CallExecution, call: Any, target: Any, args: Any, kwargs: Any) -> Any:
-        self._failpoint("A3.before")
+        self._failpoint("agent.call.before")
         call.calls += 1
         return target.fn(*args, **kwargs)
 

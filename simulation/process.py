@@ -31,9 +31,9 @@ from stepward.workflow.registry import Registry
 
 APP = "simulated"
 BROKE = frozenset({"scheduler.broke", "supervisor.broke", "submission.broke"})
-JUDGEMENT = "U2.before"
+JUDGEMENT = "supervisor.decide.before"
 """Between a Supervisor's look and its decision: replies that were held back cross it there."""
-LOCKED = ("store.", "M2.before")
+LOCKED = ("store.", "submission.commit.before")
 """Within a transaction: whoever stands still there holds the store's lock, and stops everybody else too."""
 
 ProcessWork = Callable[["SimulatedProcess"], Coroutine[Any, Any, None]]

@@ -17,7 +17,7 @@ from stepward.model.messages.status_events import OF_STATE
 from stepward.model.states import TASK_ENDS, TaskState
 
 REFUSED = "refused:"
-READ = "R.read"
+READ = "status_events.read"
 """The crash point at which an event was given to its reader and not settled."""
 PAUSES = (0.0, 0.0, 0.01, 0.5, 2.0)
 """Seconds that a reader takes over an event while anything goes wrong; an endless task tells hundreds of them."""

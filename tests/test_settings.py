@@ -146,7 +146,7 @@ def test_the_field_of_sources_is_no_setting(tmp_path: Path) -> None:
 
 def test_variables_that_are_something_else_are_left_alone(tmp_path: Path) -> None:
     environ = {
-        "STEPWARD_FAILPOINT": "U2.before:3",
+        "STEPWARD_FAILPOINT": "supervisor.decide.before:3",
         "STEPWARD_PORT": "tcp://10.0.0.1:80",
         "STEPWARD_PORT_80_TCP_ADDR": "10.0.0.1",
         "STEPWARD_SERVICE_HOST": "10.0.0.1",

@@ -106,7 +106,7 @@ async def test_a_process_that_slept_before_the_effect_does_not_act(start: Start)
         effects.append(1)
 
     def sleep_there(name: str) -> None:
-        if name == "A3.before":
+        if name == "agent.call.before":
             loop = asyncio.get_running_loop()
             assert isinstance(loop, VirtualLoop)
             loop.now += 6

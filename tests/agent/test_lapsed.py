@@ -53,7 +53,7 @@ async def test_a_call_does_not_begin_after_its_lease(start: Start) -> None:
     stops = [5.0]
 
     def failpoint(name: str) -> None:
-        if name == "A3.before" and stops:
+        if name == "agent.call.before" and stops:
             stand_still(stops.pop())
 
     @agent.operation(complete_by="4h")

@@ -260,11 +260,11 @@ async def test_a_request_is_settled_only_after_its_reply_left(start: Start) -> N
     world = start(agent, transport=Watching(asyncio.get_running_loop().time), failpoint=order.append)
     await world.call("payments.charge")
     assert order[1:7] == [
-        "A3.before",
+        "agent.call.before",
         "effect",
-        "A3.after",
+        "agent.call.after",
         f"publish {REPLIES}",
-        "A4.after",
+        "agent.reply.after",
         "settle agents.payments",
     ]
 

@@ -22,12 +22,17 @@ MESSAGES = {
     **{f"refused-{number}": "refused" for number in range(2)},
 }
 EVENTS_A_LIFE = 5
-WAYS = [("nats", "M1.after"), ("nats", "M2.after"), ("nats", "M3.after"), ("rabbitmq", "M2.after")]
+WAYS = [
+    ("nats", "submission.take.after"),
+    ("nats", "submission.commit.after"),
+    ("nats", "submission.acknowledge.after"),
+    ("rabbitmq", "submission.commit.after"),
+]
 CARRYING = [
-    ("nats", "E3.before:3"),
-    ("nats", "E3.before>store.commit.before"),
-    ("nats", "E3.after"),
-    ("rabbitmq", "E3.before:3"),
+    ("nats", "status_events.delete.before:3"),
+    ("nats", "status_events.delete.before>store.commit.before"),
+    ("nats", "status_events.delete.after"),
+    ("rabbitmq", "status_events.delete.before:3"),
 ]
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(120)]
@@ -67,7 +72,7 @@ async def test_a_submission_process_dies_and_another_takes_over(scene: BrokerSce
 async def test_a_submission_process_that_slept_past_its_leases_changes_nothing(scene: BrokerScene) -> None:
     await scene.start()
     await scene.post(MESSAGES)
-    sleeper = await scene.launch("submission", stop="M2.after")
+    sleeper = await scene.launch("submission", stop="submission.commit.after")
     await sleeper.hears("stopping")
     await scene.start("submission")
     await _all_are_placed(scene, MESSAGES)
@@ -128,7 +133,7 @@ async def test_a_scheduler_that_slept_while_it_carried_puts_nothing_out_of_order
     journal = tmp_path / "journal"
     for role in ("agent", "supervisor", "submission"):
         await scene.start(role)
-    sleeper = await scene.launch("scheduler", stop="E3.before")
+    sleeper = await scene.launch("scheduler", stop="status_events.delete.before")
     await scene.post(MESSAGES, reply_to=REPLIES)
     await sleeper.hears("stopping")
     await scene.start("scheduler")

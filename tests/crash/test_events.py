@@ -24,21 +24,34 @@ MESSAGES = {
 EVENTS_A_LIFE = 5
 
 POINTS = [
-    *("E1.before", "E1.after", "E1.before:3", "E1.after:3", "E1.after:6"),
-    *("W2.before", "W2.after"),
-    *("W6.before", "W6.after", "W6.before:4", "W6.after:4"),
-    *("E1.before>store.commit.before", "E1.before>store.commit.after"),
-    *("W6.before>E1.before>store.commit.before", "W6.before>E1.before>store.commit.after"),
+    *(
+        "turn.status_events.before",
+        "turn.status_events.after",
+        "turn.status_events.before:3",
+        "turn.status_events.after:3",
+        "turn.status_events.after:6",
+    ),
+    *("turn.claim.before", "turn.claim.after"),
+    *("turn.finish.before", "turn.finish.after", "turn.finish.before:4", "turn.finish.after:4"),
+    *("turn.status_events.before>store.commit.before", "turn.status_events.before>store.commit.after"),
+    *(
+        "turn.finish.before>turn.status_events.before>store.commit.before",
+        "turn.finish.before>turn.status_events.before>store.commit.after",
+    ),
 ]
 """Each is a failpoint with its number, or failpoints to be passed in that order."""
-ON_POSTGRESQL = ["E1.before:3", "E1.after:3", "W6.before>E1.before>store.commit.after"]
+ON_POSTGRESQL = [
+    "turn.status_events.before:3",
+    "turn.status_events.after:3",
+    "turn.finish.before>turn.status_events.before>store.commit.after",
+]
 
 
 @pytest.mark.parametrize(
     ("store", "point"),
     sampled(
         [*(("sqlite", point) for point in POINTS), *(("postgresql", point) for point in ON_POSTGRESQL)],
-        *(("sqlite", "E1.before"), ("sqlite", "E1.after")),
+        *(("sqlite", "turn.status_events.before"), ("sqlite", "turn.status_events.after")),
     ),
 )
 async def test_each_orders_events_arrive_in_order_and_without_a_gap(

@@ -18,46 +18,116 @@ TASKS = {
     **{f"order-{number}": "order" for number in range(3)},
     **{f"refused-{number}": "refused" for number in range(2)},
 }
-NEEDS_EXPIRY = ("W5", "U")
+NEEDS_EXPIRY = ("turn.watch", "supervisor.")
 """Points that are passed only when a step runs out of time."""
 START_BOUND = 20.0
 """Seconds for whatever is not the protocol's own: starting Python, a busy machine."""
 
 ALONE = [
-    *("W1.before", "W1.after", "W1.after:3"),
-    *("W2.before", "W2.after"),
-    *("W3.before", "W3.after", "W3.after:3"),
-    *("W4.before", "W4.after", "W4.after:4"),
-    *("W5.before", "W5.after"),
-    *("W6.before", "W6.after", "W6.after:5"),
-    *("W7.before", "W7.before:3"),
-    *("T.after", "T.after:2"),
-    *("A3.before", "A3.after", "A3.after:6", "A4.after"),
-    *("C1.before", "C1.after", "C1.after:3"),
-    *("C3.before", "C3.after", "C5.before", "C5.after"),
-    *("U1.before:3", "U2.before", "U3.after"),
+    *("turn.submit.before", "turn.submit.after", "turn.submit.after:3"),
+    *("turn.claim.before", "turn.claim.after"),
+    *("turn.start.before", "turn.start.after", "turn.start.after:3"),
+    *("requests.publish.before", "requests.publish.after", "requests.publish.after:4"),
+    *("turn.watch.before", "turn.watch.after"),
+    *("turn.finish.before", "turn.finish.after", "turn.finish.after:5"),
+    *("replies.settle.before", "replies.settle.before:3"),
+    *("transaction.commit.after", "transaction.commit.after:2"),
+    *("agent.call.before", "agent.call.after", "agent.call.after:6", "agent.reply.after"),
+    *("turn.start_undo.before", "turn.start_undo.after", "turn.start_undo.after:3"),
+    *("turn.finish_undo.before", "turn.finish_undo.after", "turn.end_undo.before", "turn.end_undo.after"),
+    *("supervisor.pass.before:3", "supervisor.decide.before", "supervisor.decide.after"),
     *("store.commit.before:8", "store.commit.after:8", "store.commit.after:15"),
 ]
 """Rows 1-5, 11, 12, 62 and 67, each on one process that does everything."""
 IN_EACH_RUN = [
-    *("W1.after", "W2.after", "W3.before", "W3.after", "W4.after", "W6.before", "W6.after", "W7.before"),
-    *("A3.after", "C1.after", "C3.before", "U3.after"),
+    *(
+        "turn.submit.after",
+        "turn.claim.after",
+        "turn.start.before",
+        "turn.start.after",
+        "requests.publish.after",
+        "turn.finish.before",
+        "turn.finish.after",
+        "replies.settle.before",
+    ),
+    *("agent.call.after", "turn.start_undo.after", "turn.finish_undo.before", "supervisor.decide.after"),
 ]
 """One of each kind; the simulation dies at all of them."""
 
 APART = [
-    *[("scheduler", name) for name in ("W2.before", "W2.after", "W3.before", "W3.after", "W4.before", "W4.after")],
-    *[("scheduler", name) for name in ("W5.after", "W6.before", "W6.after:2", "W7.before", "T.after")],
-    *[("scheduler", name) for name in ("C1.after", "C3.before", "C3.after", "C5.before", "C5.after")],
-    *[("agent", name) for name in ("A3.before", "A3.after", "A3.after:5", "A4.after", "A4.after:3")],
-    *[("supervisor", name) for name in ("U1.before:3", "U2.before", "U3.after")],
+    *[
+        ("scheduler", name)
+        for name in (
+            "turn.claim.before",
+            "turn.claim.after",
+            "turn.start.before",
+            "turn.start.after",
+            "requests.publish.before",
+            "requests.publish.after",
+        )
+    ],
+    *[
+        ("scheduler", name)
+        for name in (
+            "turn.watch.after",
+            "turn.finish.before",
+            "turn.finish.after:2",
+            "replies.settle.before",
+            "transaction.commit.after",
+        )
+    ],
+    *[
+        ("scheduler", name)
+        for name in (
+            "turn.start_undo.after",
+            "turn.finish_undo.before",
+            "turn.finish_undo.after",
+            "turn.end_undo.before",
+            "turn.end_undo.after",
+        )
+    ],
+    *[
+        ("agent", name)
+        for name in (
+            "agent.call.before",
+            "agent.call.after",
+            "agent.call.after:5",
+            "agent.reply.after",
+            "agent.reply.after:3",
+        )
+    ],
+    *[
+        ("supervisor", name)
+        for name in ("supervisor.pass.before:3", "supervisor.decide.before", "supervisor.decide.after")
+    ],
 ]
 """The same rows with each actor in a process of its own, and queues in the store."""
 ON_POSTGRESQL = [
-    *[("scheduler", name) for name in ("W2.after", "W3.after", "W4.before", "W5.after", "W6.after:2", "W7.before")],
-    *[("scheduler", name) for name in ("T.after", "C1.after", "C3.after", "C5.before")],
-    *[("agent", name) for name in ("A3.after", "A4.after")],
-    *[("supervisor", name) for name in ("U1.before:3", "U2.before", "U3.after")],
+    *[
+        ("scheduler", name)
+        for name in (
+            "turn.claim.after",
+            "turn.start.after",
+            "requests.publish.before",
+            "turn.watch.after",
+            "turn.finish.after:2",
+            "replies.settle.before",
+        )
+    ],
+    *[
+        ("scheduler", name)
+        for name in (
+            "transaction.commit.after",
+            "turn.start_undo.after",
+            "turn.finish_undo.after",
+            "turn.end_undo.before",
+        )
+    ],
+    *[("agent", name) for name in ("agent.call.after", "agent.reply.after")],
+    *[
+        ("supervisor", name)
+        for name in ("supervisor.pass.before:3", "supervisor.decide.before", "supervisor.decide.after")
+    ],
 ]
 """Each point once, on the side of its commit where more is at stake."""
 
@@ -68,7 +138,7 @@ async def test_one_process_dies_and_another_takes_over(open_scene: Open, failpoi
     scene = await open_scene("local")
     tasks = _tasks(failpoint)
     first = await scene.launch(failpoint=failpoint)
-    if failpoint.startswith("W2"):
+    if failpoint.startswith("turn.claim"):
         # What is submitted within the process is born claimed.
         await _submit_around(scene, tasks)
     else:

@@ -18,14 +18,14 @@ SEED = 20261121
 KINDS = ["order", "refused", "order", "slow:long", "slow:none"]
 
 PAIRS = [
-    ("W3.after:2", "W2.after"),
-    ("W6.after:2", "W6.before"),
-    ("A3.after:3", "A3.after"),
-    ("W2.after", "W4.before"),
-    ("C1.after", "C3.before"),
-    ("C3.after:2", "C5.before"),
-    ("T.after", "W3.after"),
-    ("U3.after", "W6.after"),
+    ("turn.start.after:2", "turn.claim.after"),
+    ("turn.finish.after:2", "turn.finish.before"),
+    ("agent.call.after:3", "agent.call.after"),
+    ("turn.claim.after", "requests.publish.before"),
+    ("turn.start_undo.after", "turn.finish_undo.before"),
+    ("turn.finish_undo.after:2", "turn.end_undo.before"),
+    ("transaction.commit.after", "turn.start.after"),
+    ("supervisor.decide.after", "turn.finish.after"),
 ]
 """A sample of the ordered pairs; the simulation runs them all."""
 
@@ -73,7 +73,7 @@ async def test_a_second_death_during_recovery(open_scene: Open, first: str, seco
 
 async def _dies_at(scene: Scene, tasks: dict[str, str], failpoint: str) -> None:
     process: Process = await scene.launch(failpoint=failpoint)
-    if failpoint.startswith("W2"):
+    if failpoint.startswith("turn.claim"):
         await until(lambda: _knows_workflows(scene))
         await scene.submit(tasks)
     for id, workflow in tasks.items():

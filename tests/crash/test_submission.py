@@ -23,17 +23,21 @@ MESSAGES = {
     **{f"refused-{number}": "refused" for number in range(2)},
 }
 WAYS = [
-    "M1.after",
-    "M2.before",
-    "M2.before>store.commit.before",
-    "M2.before>store.commit.after",
-    "M2.after",
-    "M3.before",
-    "M3.before>store.commit.before",
-    "M3.before>store.commit.after",
-    "M3.after",
+    "submission.take.after",
+    "submission.commit.before",
+    "submission.commit.before>store.commit.before",
+    "submission.commit.before>store.commit.after",
+    "submission.commit.after",
+    "submission.acknowledge.before",
+    "submission.acknowledge.before>store.commit.before",
+    "submission.acknowledge.before>store.commit.after",
+    "submission.acknowledge.after",
 ]
-ON_POSTGRESQL = ["M2.before>store.commit.before", "M2.before>store.commit.after", "M3.after"]
+ON_POSTGRESQL = [
+    "submission.commit.before>store.commit.before",
+    "submission.commit.before>store.commit.after",
+    "submission.acknowledge.after",
+]
 KILLS = 12
 SEED = 20261121
 
@@ -42,7 +46,11 @@ SEED = 20261121
     ("store", "way"),
     sampled(
         [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in ON_POSTGRESQL)],
-        *(("sqlite", "M2.before"), ("sqlite", "M2.after"), ("sqlite", "M3.after")),
+        *(
+            ("sqlite", "submission.commit.before"),
+            ("sqlite", "submission.commit.after"),
+            ("sqlite", "submission.acknowledge.after"),
+        ),
     ),
 )
 async def test_a_submission_process_dies_and_another_takes_over(open_scene: Open, way: str) -> None:
@@ -80,7 +88,15 @@ async def test_random_kills_while_messages_come_in(open_scene: Open) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("point", ["M1.after", "M2.after", "M3.before", "M3.after"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "submission.take.after",
+        "submission.commit.after",
+        "submission.acknowledge.before",
+        "submission.acknowledge.after",
+    ],
+)
 async def test_a_submission_process_that_slept_past_its_leases_changes_nothing(open_scene: Open, point: str) -> None:
     """Another accepts what it holds; when it wakes up it finds all of it done, and goes on under a new id."""
     scene = await open_scene("local")
@@ -103,7 +119,7 @@ async def test_a_submission_process_that_slept_within_its_transaction_goes_on(op
     """It keeps the file's one write lock: everybody waits, and nothing is done twice."""
     scene = await open_scene("local")
     await scene.post(MESSAGES)
-    sleeper = await scene.launch("submission", stop="M2.before")
+    sleeper = await scene.launch("submission", stop="submission.commit.before")
     await sleeper.hears("stopping")
     # Whoever starts now waits for the file, for longer than the leases are.
     other = await scene.launch("submission")

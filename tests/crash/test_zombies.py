@@ -21,10 +21,19 @@ TASKS = {"order-0": "order", "refused-0": "refused", "slow-0": "slow"}
 
 
 STOPS = [
-    *("W2.after", "W3.before:2", "W3.after", "W4.before:2", "W6.before", "W6.after:2", "T.after", "A3.before:2"),
-    *("A4.after", "C1.before", "C3.after", "U2.before"),
+    *(
+        "turn.claim.after",
+        "turn.start.before:2",
+        "turn.start.after",
+        "requests.publish.before:2",
+        "turn.finish.before",
+        "turn.finish.after:2",
+        "transaction.commit.after",
+        "agent.call.before:2",
+    ),
+    *("agent.reply.after", "turn.start_undo.before", "turn.finish_undo.after", "supervisor.decide.before"),
 ]
-COMMITS = ["W3.before:2", "W6.before", "store.commit.before:12"]
+COMMITS = ["turn.start.before:2", "turn.finish.before", "store.commit.before:12"]
 """Where a process sleeps with a commit before it."""
 
 
@@ -32,14 +41,14 @@ COMMITS = ["W3.before:2", "W6.before", "store.commit.before:12"]
     ("store", "stop"),
     sampled(
         [*(("sqlite", stop) for stop in STOPS), *(("postgresql", stop) for stop in COMMITS)],
-        *(("sqlite", "W6.before"), ("sqlite", "U2.before")),
+        *(("sqlite", "turn.finish.before"), ("sqlite", "supervisor.decide.before")),
     ),
 )
 async def test_a_process_that_slept_past_its_lease_changes_nothing(open_scene: Open, stop: str) -> None:
     """Rows 13 and 34: another took over and finished; awake again, the first starts over under a new id."""
     scene = await open_scene("local")
     sleeper = await scene.start(stop=stop)
-    if stop.startswith("W2"):
+    if stop.startswith("turn.claim"):
         await scene.submit(TASKS)
     for id, workflow in TASKS.items():
         await sleeper.submit(workflow, id)
@@ -63,7 +72,7 @@ async def test_an_agent_that_slept_past_its_deadline_does_not_act(open_scene: Op
     """Row 13: the deadline is looked at once more just before the effect, so that nothing is asked for twice."""
     scene = await open_scene("store")
     await scene.start("scheduler", "supervisor")
-    sleeper = await scene.start("agent", stop="A3.before")
+    sleeper = await scene.start("agent", stop="agent.call.before")
     tasks = {"slow-0": "slow:none"}
     await scene.submit(tasks)
     await sleeper.hears("stopping")
@@ -161,7 +170,7 @@ async def test_a_supervisor_that_slept_is_not_the_leader_any_more(open_scene: Op
     """Row 39: stopped just before it decides, a Supervisor wakes when another leads: its decisions are void."""
     scene = await open_scene("store")
     await scene.start("scheduler", "agent")
-    sleeper = await scene.start("supervisor", stop="U2.before")
+    sleeper = await scene.start("supervisor", stop="supervisor.decide.before")
     tasks = {"slow-0": "slow"}
     await scene.submit(tasks)
     await sleeper.hears("stopping")

@@ -19,7 +19,7 @@ from tests.faults.world import World
 pytestmark = pytest.mark.faults
 
 BROKERS = pytest.mark.parametrize("broker", ["nats", "rabbitmq"], indirect=True)
-POINTS = ("A3.before", "A3.after", "A4.after")
+POINTS = ("agent.call.before", "agent.call.after", "agent.reply.after")
 
 
 @BROKERS

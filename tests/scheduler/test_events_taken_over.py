@@ -75,7 +75,17 @@ async def test_whichever_commit_ends_without_an_answer_the_course_is_told_once(
     assert await Hearing(client).lines("t") == COURSE
 
 
-@pytest.mark.parametrize("point", ["W1.before", "W1.after", "W6.before", "W6.after", "E1.before", "E1.after"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "turn.submit.before",
+        "turn.submit.after",
+        "turn.finish.before",
+        "turn.finish.after",
+        "turn.status_events.before",
+        "turn.status_events.after",
+    ],
+)
 @pytest.mark.parametrize("nth", [1, 2, 3])
 async def test_a_bug_at_any_point_of_the_turn_costs_no_event_and_doubles_none(
     world: World, service: Service, point: str, nth: int
@@ -110,7 +120,7 @@ async def test_a_change_that_misses_is_not_told(world: World, service: Service, 
         )
         connection.close()
 
-    blow = Blow("W6.before", nth, cross)
+    blow = Blow("turn.finish.before", nth, cross)
     blow.armed = True
     app, order = struck(world, service, blow)
     await world.run(app)

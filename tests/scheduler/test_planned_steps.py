@@ -386,7 +386,7 @@ def test_a_filled_step_that_starts_passes_the_crash_point_of_a_start() -> None:
     running = Step(
         task="t", run=1, key="a/1", number=1, name="a", kind=StepKind.LOCAL, state=StepState.RUNNING, attempt=1
     )
-    assert crash_points([Change(task="t", fills=[running])]) == ["W3"]
+    assert crash_points([Change(task="t", fills=[running])]) == ["turn.start"]
 
 
 async def test_a_thousand_stages_at_once_are_one_commit_of_fills(world: World, service: Service) -> None:

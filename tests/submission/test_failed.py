@@ -149,7 +149,7 @@ async def test_failures_of_a_batch_are_put_off_in_one_commit(world: World) -> No
     await world.run(world.app(failpoint=passed.append))
     await world.emptied()
     assert sorted(await world.both()) == ids
-    acknowledging = passed[passed.index("M3.before") : passed.index("M3.after")]
+    acknowledging = passed[passed.index("submission.acknowledge.before") : passed.index("submission.acknowledge.after")]
     assert acknowledging.count("store.commit.before") == 1
 
 

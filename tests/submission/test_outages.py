@@ -51,7 +51,7 @@ async def test_a_file_that_another_process_keeps_is_waited_for(world: World) -> 
     other = apsw.Connection(str(world.path))
 
     def keep(name: str) -> None:
-        if name == "M1.after":
+        if name == "submission.take.after":
             other.execute("begin immediate")
 
     app = world.app(failpoint=keep)
@@ -71,7 +71,7 @@ async def test_a_file_that_another_process_keeps_is_waited_for(world: World) -> 
 
 async def test_a_commit_whose_answer_is_lost_is_read_back(world: World) -> None:
     points = Points()
-    points.plan("M2.before", "store.commit.after", lose)
+    points.plan("submission.commit.before", "store.commit.after", lose)
     await world.post("a", "b")
     await world.run(world.app(failpoint=points))
     await world.emptied()
@@ -82,7 +82,7 @@ async def test_a_commit_whose_answer_is_lost_is_read_back(world: World) -> None:
 
 async def test_a_commit_that_did_not_happen_is_repeated(world: World) -> None:
     points = Points()
-    points.plan("M2.before", "store.commit.before", lose, times=2)
+    points.plan("submission.commit.before", "store.commit.before", lose, times=2)
     await world.post("a", "b")
     await world.run(world.app(failpoint=points))
     await world.emptied()
@@ -92,20 +92,20 @@ async def test_a_commit_that_did_not_happen_is_repeated(world: World) -> None:
 
 async def test_a_batch_that_cannot_be_committed_comes_again_one_by_one(world: World) -> None:
     points = Points()
-    points.plan("M2.before", "store.commit.before", lose, times=3)
+    points.plan("submission.commit.before", "store.commit.before", lose, times=3)
     await world.post("a", "b")
     await world.run(world.app(failpoint=points))
     await world.emptied()
     assert await world.both() == ["a", "b"]
     assert world.desk.tries("a") == [1, 1, 1, 2]
-    assert points.passed.count("M2.after") == 2
+    assert points.passed.count("submission.commit.after") == 2
     instants = [at for _, _, at in world.desk.calls]
     assert max(instants) - min(instants) < LEASE, "both are tried again soon, and no lease has to run out"
 
 
 async def test_what_could_not_be_acknowledged_comes_again_and_changes_nothing(world: World) -> None:
     points = Points()
-    points.plan("M3.before", "store.commit.before", lose)
+    points.plan("submission.acknowledge.before", "store.commit.before", lose)
     await world.post("a", "b")
     await world.run(world.app(failpoint=points))
     await world.emptied()
@@ -168,7 +168,7 @@ async def test_slow_messages_share_no_transaction(world: World) -> None:
     await world.run(world.app(failpoint=points))
     await world.emptied()
     assert await world.both() == ids
-    assert points.passed.count("M2.after") == 4
+    assert points.passed.count("submission.commit.after") == 4
 
 
 async def test_a_slow_batch_keeps_its_lease(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

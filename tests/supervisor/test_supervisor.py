@@ -266,7 +266,7 @@ class TestOutage:
         store.steps = [step(1)]
 
         def slow(name: str) -> None:
-            if name == "U2.before":
+            if name == "supervisor.decide.before":
                 store.time += 60
 
         supervisor = _supervisor(store, Environment(failpoint=slow))
@@ -317,7 +317,11 @@ async def test_the_failpoints_stand_around_the_lead_and_the_decision(bench: Benc
     seen: list[tuple[str, str | None]] = []
     environment = Environment(failpoint=lambda name: seen.append((name, store.calls[-1] if store.calls else None)))
     await _supervisor(store, environment).turn()
-    assert seen == [("U1.before", None), ("U2.before", "expired_steps"), ("U3.after", "decide")]
+    assert seen == [
+        ("supervisor.pass.before", None),
+        ("supervisor.decide.before", "expired_steps"),
+        ("supervisor.decide.after", "decide"),
+    ]
 
 
 async def test_taking_and_losing_the_lead_is_told_once_each(bench: Bench) -> None:

@@ -28,7 +28,13 @@ pytestmark = pytest.mark.servers
 
 BOUND = 120.0
 KILLED = (137, -signal.SIGKILL)
-POINTS = ["O1.after", "O2.after", "O3.after", "store.commit.before", "store.commit.after"]
+POINTS = [
+    "outbox.take.after",
+    "outbox.submit.after",
+    "outbox.delete.after",
+    "store.commit.before",
+    "store.commit.after",
+]
 
 
 class Box:

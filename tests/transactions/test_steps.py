@@ -199,7 +199,9 @@ async def test_a_step_that_ends_the_transaction_itself_has_no_outcome(ledger: Da
         await run(ledger, hasty)
 
 
-@pytest.mark.parametrize("point", ["inside", "store.commit.before:3", "T.after", "T.after:2"])
+@pytest.mark.parametrize(
+    "point", ["inside", "store.commit.before:3", "transaction.commit.after", "transaction.commit.after:2"]
+)
 async def test_a_process_that_is_killed_leaves_each_entry_once(ledger: Database, point: str) -> None:
     """Within the step, around its commit, and after it: what was committed is not done again, the rest is."""
     command = [sys.executable, "-m", "tests.transactions.steps_process", ledger.address]

@@ -75,7 +75,7 @@ class CallExecution:
             try:
                 result = await self._call(call, target, args, kwargs)
             except FinishedLater:
-                self._failpoint("A3.after")
+                self._failpoint("agent.call.after")
                 self.gate.succeeded()
                 return call.deferred()
             except Unrecoverable as error:
@@ -115,7 +115,7 @@ class CallExecution:
 
     def _called(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
-        self._failpoint("A3.before")
+        self._failpoint("agent.call.before")
         if self._is_late(call):
             return TOO_LATE
         call.calls += 1
@@ -128,7 +128,7 @@ class CallExecution:
             return self._called(call, target, args, kwargs)
 
     def _completed(self, call: Call, target: OperationTarget, result: Any) -> Reply:
-        self._failpoint("A3.after")
+        self._failpoint("agent.call.after")
         self.gate.succeeded()
         try:
             output = encode(result, target.signature.result_of, limit=self._payload_bytes)

@@ -96,7 +96,7 @@ class ReplySender:
         except TransportError as error:
             self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
             return self._still_wanted(group)
-        self._environment.failpoint("A4.after")
+        self._environment.failpoint("agent.reply.after")
         for call, _ in group:
             if not call.dropped:
                 settled.append(call.delivery)

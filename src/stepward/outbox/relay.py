@@ -66,11 +66,11 @@ class Relay:
         """Carry over one batch, the first of what waits; of how many rows."""
         async with self._source.taken(BATCH, self._later.passed_over(self._clock())) as batch:
             if batch.rows:
-                self._failpoint("O1.after")
+                self._failpoint("outbox.take.after")
                 await self._submit(batch)
-                self._failpoint("O2.after")
+                self._failpoint("outbox.submit.after")
         if batch.rows:
-            self._failpoint("O3.after")
+            self._failpoint("outbox.delete.after")
         self._tell(batch)
         return len(batch.rows)
 

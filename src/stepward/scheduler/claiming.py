@@ -106,7 +106,7 @@ class Claiming:
             self._observers.tell("turn.overtaken", tasks=len(histories))
 
     async def _claim(self, limit: int, least: Least | None) -> list[History]:
-        self._environment.failpoint("W2.before")
+        self._environment.failpoint("turn.claim.before")
         histories = await self._store.claim(self._instance, self._served, limit, least)
-        self._environment.failpoint("W2.after")
+        self._environment.failpoint("turn.claim.after")
         return histories

@@ -39,7 +39,7 @@ class Commits:
         self._environment = environment
         self._observers = observers
         self._instance = instance
-        self._marked = environment.failpoint is not no_failpoint
+        self._has_failpoint = environment.failpoint is not no_failpoint
         self._renew_at = store.now()
 
     async def commit(self, touched: list[ActiveTask]) -> dict[str, str]:
@@ -54,12 +54,12 @@ class Commits:
         return missed
 
     async def _commit(self, changes: list[Change]) -> dict[str, str]:
-        marks = crash_points(changes) if self._marked else []
-        for mark in marks:
-            self._environment.failpoint(f"{mark}.before")
+        passed = crash_points(changes) if self._has_failpoint else []
+        for name in passed:
+            self._environment.failpoint(f"{name}.before")
         missed = await self._until_done(changes)
-        for mark in marks:
-            self._environment.failpoint(f"{mark}.after")
+        for name in passed:
+            self._environment.failpoint(f"{name}.after")
         return missed
 
     async def _until_done(self, changes: list[Change]) -> dict[str, str]:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Change
 
 
 def crash_points(changes: Sequence[Change]) -> list[str]:
-    """The protocol's writes in these changes: W1 submit, W3 start, W5 watch, W6 outcome, C1 C3 C5 undo,
-    E1 event."""
-    found = {name for change in changes for name in _points(change)}
-    return sorted(found)
+    """The names of what these changes write, always in the same order."""
+    return [name for name, writes in WRITES.items() if any(map(writes, changes))]
 
 
-def _points(change: Change) -> list[str]:
-    points = []
-    undo = [step for step in change.inserts if step.kind is StepKind.UNDO]
-    if change.born is not None:
-        points.append("W1")
-    if change.dispatches or any(step.state is StepState.RUNNING for step in (*change.inserts, *change.fills)):
-        points.append("W3")
-    if change.watches:
-        points.append("W5")
-    if change.finishes:
-        points.append("W6")
-    if undo:
-        points.append("C1")
-    if any(move.after is StepState.UNDONE for move in change.step_moves):
-        points.append("C3")
-    if change.move is not None and change.move.undo_to is not None and change.move.release:
-        points.append("C5")
-    if change.telling is not None:
-        points.append("E1")
-    return points
+def _starts_undo(change: Change) -> bool:
+    return any(step.kind is StepKind.UNDO for step in change.inserts)
+
+
+def _finishes_undo(change: Change) -> bool:
+    return any(move.after is StepState.UNDONE for move in change.step_moves)
+
+
+def _ends_undo(change: Change) -> bool:
+    return change.move is not None and change.move.undo_to is not None and change.move.release
+
+
+def _starts(change: Change) -> bool:
+    begun = (*change.inserts, *change.fills)
+    return bool(change.dispatches) or any(step.state is StepState.RUNNING for step in begun)
+
+
+WRITES: dict[str, Callable[[Change], bool]] = {
+    "turn.start_undo": _starts_undo,
+    "turn.finish_undo": _finishes_undo,
+    "turn.end_undo": _ends_undo,
+    "turn.status_events": lambda change: change.telling is not None,
+    "turn.submit": lambda change: change.born is not None,
+    "turn.start": _starts,
+    "turn.watch": lambda change: bool(change.watches),
+    "turn.finish": lambda change: bool(change.finishes),
+}
+"""What a change may write of a task, by the name of the crash point around its commit."""

@@ -99,7 +99,7 @@ class Replies:
         if not heard.deliveries:
             return
         self._unsettled.difference_update(heard.replies)
-        self._environment.failpoint("W7.before")
+        self._environment.failpoint("replies.settle.before")
         try:
             await self._transport.settle(self._queue, heard.deliveries)
         except TransportError as error:

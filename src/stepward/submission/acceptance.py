@@ -98,8 +98,8 @@ class Acceptance:
                 await self._judge(stored, message, transaction, known, verdicts)
                 if self._clock.boot() >= until:
                     break
-            self._failpoint("M2.before")
-        self._failpoint("M2.after")
+            self._failpoint("submission.commit.before")
+        self._failpoint("submission.commit.after")
 
     def _read(self, stored: Stored) -> Judged:
         try:

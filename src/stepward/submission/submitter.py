@@ -56,7 +56,7 @@ class Submitter:
             try:
                 found = await self._queues.take(self._queue, BATCH, LEASE)
                 self._idle.clear()
-                self._failpoint("M1.after")
+                self._failpoint("submission.take.after")
                 await self._work(found)
             except TransportError as error:
                 if isinstance(error.__cause__, StoreUnusable):
@@ -82,9 +82,9 @@ class Submitter:
     async def _work(self, rest: Sequence[Stored]) -> None:
         while rest:
             verdicts = await self._acceptance.accept(_together(rest))
-            self._failpoint("M3.before")
+            self._failpoint("submission.acknowledge.before")
             await self._acknowledge(verdicts)
-            self._failpoint("M3.after")
+            self._failpoint("submission.acknowledge.after")
             rest = rest[verdicts.count :]
             if rest:
                 await self._queues.extend(self._queue, [stored.token for stored in rest], LEASE)

@@ -123,7 +123,7 @@ class Supervisor:
             await asyncio.gather(self._delivering, return_exceptions=True)
 
     async def _pass(self, *, in_background: bool) -> PassReport:
-        self._failpoint("U1.before")
+        self._failpoint("supervisor.pass.before")
         term = await self._store.lead(self._instance, self._lead_lease())
         is_news = self._was_cut_off()
         self._must_forgive |= is_news
@@ -243,9 +243,9 @@ class Supervisor:
         return total
 
     async def _decide(self, term: int, decisions: list[Decision]) -> int:
-        self._failpoint("U2.before")
+        self._failpoint("supervisor.decide.before")
         applied = await self._store.decide(term, decisions)
-        self._failpoint("U3.after")
+        self._failpoint("supervisor.decide.after")
         acts = Counter(decision.audit.act for decision in decisions)
         self._observers.tell("steps.judged", applied=applied, **acts)
         return applied

@@ -94,7 +94,7 @@ async def test_a_scheduler_whose_commit_was_lost_in_the_failover_starts_over(
         held = asyncio.Event()
 
         def hold(name: str) -> None:
-            if name == "W6.before" and len(ledger.effects) == 3 and not held.is_set():
+            if name == "turn.finish.before" and len(ledger.effects) == 3 and not held.is_set():
                 (first.outcomes if arrived else first.questions).clear()
                 held.set()
 

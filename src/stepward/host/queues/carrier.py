@@ -109,11 +109,11 @@ class Carrier:
                     break
                 await self._send(pack)
                 gone += [row.token for row in pack.rows]
-            self._failpoint("E3.before")
+            self._failpoint("status_events.delete.before")
         finally:
             if gone:
                 await self._messages.settle(self._queue, gone)
-        self._failpoint("E3.after")
+        self._failpoint("status_events.delete.after")
         return len(gone)
 
     async def _send(self, pack: Pack) -> None:

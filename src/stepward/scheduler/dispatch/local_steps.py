@@ -178,7 +178,7 @@ class LocalSteps:
             )
             if not await transaction.finish(self._instance, finish):
                 raise StepSuperseded
-        self._environment.failpoint("T.after")
+        self._environment.failpoint("transaction.commit.after")
         return output, finish.finished_at
 
     async def _call(

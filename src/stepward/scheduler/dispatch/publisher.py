@@ -144,7 +144,7 @@ class Publisher:
             self._reached(lane)
 
     async def _publish(self, queue: str, lane: SendQueue) -> None:
-        self._environment.failpoint("W4.before")
+        self._environment.failpoint("requests.publish.before")
         batch = lane.requests[:MOST_AT_ONCE]
         del lane.requests[:MOST_AT_ONCE]
         if batch:
@@ -161,7 +161,7 @@ class Publisher:
             revoked, lane.revoked = lane.revoked, []
             for step in revoked:
                 await self._transport.revoke(queue, step.task, step.run, step.key, step.attempt)
-        self._environment.failpoint("W4.after")
+        self._environment.failpoint("requests.publish.after")
 
     async def _wait(self, lane: SendQueue) -> None:
         """Wait a while, longer each time, and until nothing is left of which nobody knows whether it is wanted."""
