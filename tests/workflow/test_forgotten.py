@@ -50,3 +50,16 @@ def test_a_step_that_is_not_awaited_is_warned_of_with_its_name_and_line() -> Non
     (warning,) = caught
     assert str(warning.message) == "coroutine 'operation payments.charge (call it with await)' was never awaited"
     assert (warning.filename, warning.lineno) == (__file__, forgetful.fn.__code__.co_firstlineno + 2)
+
+
+async def test_an_operation_called_outside_a_task_and_not_awaited_is_warned_of_by_its_name() -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge(order: str) -> str:
+        return order
+
+    with pytest.warns(
+        RuntimeWarning, match=r"^coroutine 'operation payments.charge \(call it with await\)' was never awaited"
+    ):
+        charge("a")  # type: ignore[unused-coroutine]

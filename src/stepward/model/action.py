@@ -101,7 +101,9 @@ class Action(Generic[P, R]):
         if not self._was_called_directly and (CURRENT.get() is None or self.kind is StepKind.CHILD):
             frame = sys._getframe(2)
             place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}"
-        return cast("Coroutine[object, object, R]", self._direct(args, kwargs, place))
+        call = self._direct(args, kwargs, place)
+        call.__qualname__ = self.title  # type: ignore[attr-defined]  # what the warning names if nobody awaits it
+        return cast("Coroutine[object, object, R]", call)
 
     async def _direct(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: str | None) -> Any:
         if place is not None and not self._was_called_directly:
