@@ -41,7 +41,12 @@ StepwardError
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
+
+NAMED_OF_GROUP = 10
+"""Errors of a group that its message names."""
 
 
 class StepwardError(Exception):
@@ -251,7 +256,29 @@ class RaisedInstead(RuntimeError):
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says; the name of its type if it says nothing, or breaks when it is asked."""
+    """What an exception says; the name of its type if it says nothing, or breaks when it is asked.
+
+    A group says the errors in it too, the first ``NAMED_OF_GROUP`` of them.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        named = list(islice(leaves_of(error), NAMED_OF_GROUP + 1))
+        parts = [f"{type(leaf).__name__}: {_said(leaf)}" for leaf in named[:NAMED_OF_GROUP]]
+        return f"{error.message}: {'; '.join(parts)}{'; …' if len(named) > NAMED_OF_GROUP else ''}"
+    return _said(error)
+
+
+def leaves_of(error: BaseException) -> Iterator[BaseException]:
+    """The errors in a group and in the groups in it, in order; any other error itself."""
+    waiting = [error]
+    while waiting:
+        first = waiting.pop()
+        if isinstance(first, BaseExceptionGroup):
+            waiting.extend(reversed(first.exceptions))
+        else:
+            yield first
+
+
+def _said(error: BaseException) -> str:
     try:
         return str(error) or type(error).__name__
     except BaseException:  # a broken __str__ must not hide what happened

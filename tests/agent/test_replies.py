@@ -158,7 +158,7 @@ class Silent(Exception):
         (SystemExit(3), "3"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
         (GeneratorExit(), "GeneratorExit"),
-        (BaseExceptionGroup("all", [SystemExit(3)]), "all (1 sub-exception)"),
+        (BaseExceptionGroup("all", [SystemExit(3)]), "all: SystemExit: 3"),
     ],
     ids=lambda value: type(value).__name__,
 )

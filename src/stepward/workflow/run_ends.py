@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Mapping
 from types import MappingProxyType
 
-from stepward.errors import Refused, StepFailed, message_of
+from stepward.errors import Refused, StepFailed, leaves_of, message_of
 from stepward.model.failures import FailureConverter, read
 from stepward.payload import encode
 from stepward.workflow.control import ContinueAsNew
@@ -30,7 +30,7 @@ def returned(value: object, workflow: str, *, limit: int) -> Completed | Failed:
 
 def raised(error: BaseException, workflow: str, failures: FailureConverter) -> Continued | Failed:
     """``error`` left the workflow: the next run, a failed step, or a bug."""
-    leaves = list(_leaves(error))
+    leaves = list(leaves_of(error))
     if len(leaves) == 1 and isinstance(leaves[0], ContinueAsNew):
         return Continued(leaves[0].input)
     steps = [leaf for leaf in leaves if isinstance(leaf, StepFailed)]
@@ -43,7 +43,7 @@ def raised(error: BaseException, workflow: str, failures: FailureConverter) -> C
         )
     bug = next(leaf for leaf in leaves if not isinstance(leaf, StepFailed))
     place = failures.place(error) | {name: at for name, at in failures.place(bug).items() if name == "at"}
-    return failed(type(error).__name__, failures.text(_bug_text(error, leaves)), place)
+    return failed(type(error).__name__, failures.message(error), place)
 
 
 def failed(kind: str, message: str, place: Mapping[str, str] = NO_PLACE) -> Failed:
@@ -89,20 +89,6 @@ def _step_failed(steps: list[StepFailed]) -> Failed:
         return Failed(encode(value, "error"), step_failed=True)
     except Refused:  # workflow code raised a StepFailed of its own
         return Failed(encode(value | {"data": {}, "failure": {}}, "error"), step_failed=True)
-
-
-def _leaves(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from _leaves(one)
-    else:
-        yield error
-
-
-def _bug_text(error: BaseException, leaves: list[BaseException]) -> str:
-    if not isinstance(error, BaseExceptionGroup):
-        return message_of(error)
-    return f"{error.message}: " + "; ".join(f"{type(leaf).__name__}: {message_of(leaf)}" for leaf in leaves)
 
 
 def _clean(message: str) -> str:
