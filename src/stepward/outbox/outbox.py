@@ -117,6 +117,10 @@ class SyncOutbox:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> str:
+        """Ask for a task in the transaction that is open on ``connection``; the task's id.
+
+        Arguments and options are those of ``Client.submit``; durations count from when the task is made.
+        """
         options = Options(
             id=id,
             priority=priority,
