@@ -10,7 +10,7 @@ from simulation.pipelines import PIPELINES
 from simulation.workload import WORKFLOWS, WorkloadPlan
 from stepward.errors import Unacceptable
 from stepward.store.contract import Transaction
-from stepward.submission import Accepted, Message, Submission
+from stepward.submission import Accepted, Message, SubmissionQueue
 
 QUEUE = "orders"
 PREFIX = "queued-"
@@ -81,4 +81,4 @@ async def _go_wrong(message: Message, order: SimulatedOrder, transaction: Transa
         raise ValueError("not this time")
 
 
-ORDERS = Submission(QUEUE, accept)
+ORDERS = SubmissionQueue(QUEUE, accept)

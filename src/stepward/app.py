@@ -27,7 +27,7 @@ from stepward.running import Reach, Running, sinks_of
 from stepward.schedules import CatchUp
 from stepward.settings import Settings
 from stepward.store.opening import open_store
-from stepward.submission import Submission
+from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
 from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
@@ -69,7 +69,7 @@ class App:
         self._failures = FailureConverter(traceback_bytes=self.settings.traceback_bytes, redact=_checked_redact(redact))
         self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
         self.observers = Observers(LogObserver())
-        self._submissions: dict[str, Submission] = {}
+        self._submissions: dict[str, SubmissionQueue] = {}
         self._recurring: dict[str, Recurring] = {}
         self._outboxes: list[str] = []
         self._running: Running | None = None
@@ -78,7 +78,7 @@ class App:
         return f"<App {self.name}>"
 
     @property
-    def submissions(self) -> Sequence[Submission]:
+    def submissions(self) -> Sequence[SubmissionQueue]:
         """The queues from which messages become tasks."""
         return tuple(self._submissions.values())
 
@@ -89,7 +89,7 @@ class App:
         together, once per message; raise Unacceptable for what can never be accepted.
         """
         self._refuse_running(f"submission {queue}")
-        declared = Submission(queue, accept)
+        declared = SubmissionQueue(queue, accept)
         if queue in self._submissions:
             raise DeclarationError(f"submission {queue}: expected one declaration, found two; rename one queue")
         self._submissions[queue] = declared

@@ -15,7 +15,7 @@ from stepward.model.messages.seal import Seal
 from stepward.model.records import Role
 from stepward.settings import Settings
 from stepward.store.contract import Store
-from stepward.submission import Submission
+from stepward.submission import SubmissionQueue
 from stepward.transport.contract import Transport
 from stepward.transport.queues.over_broker import BrokerQueues
 from stepward.transport.queues.queues import AppQueues
@@ -28,7 +28,7 @@ class Parts:
 
     registry: Registry
     agents: Sequence[Agent]
-    submissions: Sequence[Submission]
+    submissions: Sequence[SubmissionQueue]
     schedules: Sequence[Recurring]
     app: str
     settings: Settings

@@ -10,10 +10,10 @@ from stepward.host.parts import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
-from stepward.submission import Acceptance, Accepted, Message, Submission, Submitter
+from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
 
 
-def submitter(parts: Parts, submission: Submission) -> Submitter:
+def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     """The actor of one submission."""
     preparation = Preparation(parts.store, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes)
 

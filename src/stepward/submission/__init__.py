@@ -1,7 +1,7 @@
 """The submission process: messages from a queue become tasks, once each, together with the application's own rows."""
 
 from stepward.submission.acceptance import Acceptance
-from stepward.submission.declaration import Accepted, Message, Submission
+from stepward.submission.declaration import Accepted, Message, SubmissionQueue
 from stepward.submission.submitter import Submitter
 
-__all__ = ["Acceptance", "Accepted", "Message", "Submission", "Submitter"]
+__all__ = ["Acceptance", "Accepted", "Message", "SubmissionQueue", "Submitter"]

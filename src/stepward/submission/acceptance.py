@@ -16,7 +16,7 @@ from stepward.model.records import Task
 from stepward.payload import check_size
 from stepward.store.contract import Transaction
 from stepward.submission.accept_calls import AcceptCalls
-from stepward.submission.declaration import Accepted, Message, Submission
+from stepward.submission.declaration import Accepted, Message, SubmissionQueue
 from stepward.submission.message_ends import MOST_TRIES, Verdicts, is_worn_out
 from stepward.transport.queues.queues import Stored
 
@@ -40,7 +40,7 @@ class Acceptance:
 
     def __init__(
         self,
-        submission: Submission,
+        submission: SubmissionQueue,
         queue: str,
         *,
         transaction: Callable[[], AbstractAsyncContextManager[Transaction]],

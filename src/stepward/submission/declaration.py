@@ -79,7 +79,7 @@ class Accepted:
 Accept = Callable[[Message, Transaction], Awaitable[Accepted]]
 
 
-class Submission:
+class SubmissionQueue:
     """A queue, and the function that makes tasks of its messages."""
 
     def __init__(self, queue: str, accept: Accept) -> None:

@@ -19,8 +19,9 @@ from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.gap_reader import GapReader
 from stepward.store.postgres.notifier import Notifier
-from stepward.store.postgres.turn_parts import Missed, parts_of
+from stepward.store.postgres.turn_parts import parts_of
 from stepward.store.rules.fairness import NO_TURNS, Turns, gone_on, passed_over
+from stepward.store.rules.inboxes import Missed
 from stepward.store.rules.verdicts import fenced
 
 WAKE_LIMIT = 1_000

@@ -13,8 +13,8 @@ from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import DATA, MISSED, detail
 from stepward.store.postgres.query_catalogue import load_book, quoted
-from stepward.store.postgres.turn_parts import Missed, TurnPart, overlap, parts_of
-from stepward.store.rules.inboxes import why_missed
+from stepward.store.postgres.turn_parts import TurnPart, overlap, parts_of
+from stepward.store.rules.inboxes import Missed, why_missed
 from stepward.store.rules.verdicts import fenced
 
 PLACE = re.compile(r"\$(\d+)")

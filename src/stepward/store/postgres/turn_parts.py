@@ -14,15 +14,11 @@ from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove, Telli
 from stepward.store.postgres import journal, telling
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.compact_rows import USUAL
-from stepward.store.rules.inboxes import NOT_AS_READ
+from stepward.store.rules.inboxes import NOT_AS_READ, Missed
 from stepward.store.rules.verdicts import is_owners
 
 ColumnValues = tuple[Any, ...]
 RunStepKey = tuple[str, int, str]
-
-
-class Missed(Exception):
-    """A change does not apply; the message says why."""
 
 
 class TurnPart(NamedTuple):

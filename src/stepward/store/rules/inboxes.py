@@ -14,6 +14,10 @@ SIGNAL_BYTES = 64 * 1024 * 1024
 """Of the signals that a task has not taken yet, all together."""
 
 
+class Missed(Exception):
+    """A change does not apply; the message says why."""
+
+
 def why_missed(change: Change, task: Task | None, instance: str, reason: str) -> str:
     """The reason why a change missed whose move did not fit: a task as read but for its inbox was overtaken."""
     move = change.move

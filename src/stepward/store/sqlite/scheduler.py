@@ -17,6 +17,7 @@ from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPla
 from stepward.store.queries import load_queries
 from stepward.store.rules import verdicts
 from stepward.store.rules.fairness import NO_TURNS, Turns
+from stepward.store.rules.inboxes import Missed
 from stepward.store.sqlite import claiming, leases, progress, stray, turn, unheld
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
@@ -62,7 +63,7 @@ class SqliteScheduler:
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         try:
             return await self._database.write(_commit_all, instance, changes, renew, self._clock)
-        except (turn.Missed, Refused, TypeError):
+        except (Missed, Refused, TypeError):
             pass  # Nothing was changed; now each change alone, to leave out those that are to blame.
         return await self._database.write(_commit_each, instance, changes, renew, self._clock)
 

@@ -12,7 +12,7 @@ from msgspec.structs import astuple
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
-from stepward.store.rules.inboxes import NOT_AS_READ, why_missed
+from stepward.store.rules.inboxes import NOT_AS_READ, Missed, why_missed
 from stepward.store.rules.verdicts import is_owners
 from stepward.store.sqlite import inbox, journal, planned, telling
 from stepward.store.sqlite.connection import Connection, Values
@@ -20,10 +20,6 @@ from stepward.store.sqlite.faults import DATA, detail
 from stepward.store.sqlite.rows import FRAGMENTS
 
 Q = load_queries(__package__, "turn.sql", FRAGMENTS)
-
-
-class Missed(Exception):
-    """A change does not apply; the message says why."""
 
 
 def apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:

@@ -119,7 +119,7 @@ class WaitData(TaskData):
     """The next instant at which the task goes on by itself: seconds since 1970 by the store's clock."""
 
 
-class StatusEvent(Struct):
+class StatusEventEnvelope(Struct):
     """Word of a task to the private response queue that its submission named."""
 
     specversion: Literal["1.0"]
@@ -166,7 +166,7 @@ STATUS = tuple(told.value.removeprefix("stepward.").title().replace(".", "") for
 
 def application_schemas() -> dict[str, Schema]:
     """Schemas of what is posted, of each type of status event by the message's name, and of what these are made of."""
-    kinds: dict[type[Struct], None] = dict.fromkeys([Submission, StatusEvent, ErrorObject])
+    kinds: dict[type[Struct], None] = dict.fromkeys([Submission, StatusEventEnvelope, ErrorObject])
     kinds |= dict.fromkeys(data for data, _ in DATA.values())
     told = {name: _schema(name, *item) for name, item in zip(STATUS, DATA.items(), strict=True)}
     return schemas(list(kinds)) | told
@@ -178,5 +178,5 @@ def _schema(name: str, told: Told, described: tuple[type[EventData], str]) -> Sc
     return {
         "title": name,
         "description": text,
-        "allOf": [refer(StatusEvent), {"type": "object", "properties": own}],
+        "allOf": [refer(StatusEventEnvelope), {"type": "object", "properties": own}],
     }
