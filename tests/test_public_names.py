@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -43,3 +44,15 @@ def test_every_public_name_exists_and_has_a_docstring() -> None:
     assert len(set(names)) == len(names)
     bare = [name for name in names if callable(found := getattr(stepward, name)) and not found.__doc__]
     assert bare == []
+
+
+def test_every_public_method_has_a_docstring_of_its_own_or_from_its_protocol() -> None:
+    """A method that is told nowhere is found by its class."""
+    classes = [value for name in stepward.__all__ if inspect.isclass(value := getattr(stepward, name))]
+    bare = {
+        f"{each.__name__}.{name}"
+        for each in classes
+        for name, value in inspect.getmembers(each, inspect.isroutine)
+        if not name.startswith("_") and not inspect.getdoc(value)
+    }
+    assert bare == set()
