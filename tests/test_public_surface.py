@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
 
 import pytest
 
@@ -60,10 +60,10 @@ def _parameters(value: Any) -> str:
 
 
 def _has_own_parameters(class_: type) -> bool:
-    """Whether it is made from parameters of ours, which a Protocol and a mere name for an error are not."""
+    """Whether it is made from parameters of ours, unlike a Protocol, a TypedDict or a mere error."""
     if issubclass(class_, Exception):
         return any("__init__" in vars(base) for base in class_.__mro__ if base.__module__.startswith("stepward"))
-    return not getattr(class_, "_is_protocol", False)
+    return not getattr(class_, "_is_protocol", False) and not is_typeddict(class_)
 
 
 def _written(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:

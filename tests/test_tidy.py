@@ -13,7 +13,7 @@ FILE_LINES = 300
 FUNCTION_LINES = 50
 LONGER_FILES = {
     "app.py": 310,
-    "client/client.py": 441,
+    "client/client.py": 440,
     "client/handle.py": 368,
     "host/host.py": 352,
     "scheduler/scheduler.py": 425,
@@ -22,7 +22,7 @@ LONGER_FILES = {
     "store/contract/turn.py": 328,
     "store/rules/repairs.py": 345,
     "store/rules/verdicts.py": 563,
-    "sync.py": 385,
+    "sync.py": 373,
     "transport/queues/over_broker.py": 325,
     "transport/queues/queues.py": 322,
     "transport/wire/wire.py": 399,

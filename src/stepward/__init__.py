@@ -33,6 +33,7 @@ from stepward.errors import (
     Unrecoverable,
 )
 from stepward.model.current import current_step
+from stepward.model.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.store.contract import StepTransaction, Transaction
@@ -91,6 +92,7 @@ __all__ = [
     "StepwardError",
     "StoreError",
     "StoreUnavailable",
+    "SubmitOptions",
     "Supervision",
     "SyncClient",
     "SyncOutbox",

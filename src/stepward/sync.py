@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, Unpack
 
 from msgspec.structs import asdict
 
@@ -20,6 +20,7 @@ from stepward.errors import Refused
 from stepward.loop_thread import LoopThread
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
+from stepward.model.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Doubt, Later, Transaction
 from stepward.store.transaction_scopes import NESTED
@@ -94,28 +95,15 @@ class SyncClient:
         arguments: Sequence[Sequence[Any]],
         *,
         ids: Sequence[Id] | None = None,
-        priority: int = 5,
-        labels: Mapping[str, str] | None = None,
-        fairness_key: str | None = None,
         transaction: object = None,
+        **options: Unpack[SubmitOptions],
     ) -> list[SyncTaskHandle[R]]:
         """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
         client = self._open_client
         if _is_borrowed(transaction):
-            options = Options(priority=priority, labels=labels, fairness_key=fairness_key)
-            return self._submit_borrowed(
-                transaction, self.call(client.prepared_many(workflow, arguments, ids, options))
-            )
-        inner = _inner(transaction)
-        submitting = client.submit_many(
-            workflow,
-            arguments,
-            ids=ids,
-            priority=priority,
-            labels=labels,
-            fairness_key=fairness_key,
-            transaction=inner,
-        )
+            preparing = client.prepared_many(workflow, arguments, ids, Options(**options))
+            return self._submit_borrowed(transaction, self.call(preparing))
+        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=_inner(transaction), **options)
         return [SyncTaskHandle(self, handle) for handle in self.call(submitting)]
 
     @contextmanager

@@ -8,7 +8,8 @@ from stepward.client.queues.events import StatusEvent
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
 from stepward.client.submitting.in_transaction import Prepared
-from stepward.client.submitting.preparation import Options, Preparation
+from stepward.client.submitting.options import Options
+from stepward.client.submitting.preparation import Preparation
 from stepward.client.waiting import Endings
 
 __all__ = [

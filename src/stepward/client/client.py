@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 
@@ -19,7 +19,8 @@ from stepward.client.queues.places import queues_beside
 from stepward.client.repairs import refuse_unfit
 from stepward.client.submitting import validation
 from stepward.client.submitting.in_transaction import Prepared, Uncommitted, is_ours
-from stepward.client.submitting.preparation import KnownWorkflow, Options, Preparation
+from stepward.client.submitting.options import Options
+from stepward.client.submitting.preparation import KnownWorkflow, Preparation
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.durations import Duration
@@ -29,6 +30,7 @@ from stepward.model.action import current_caller
 from stepward.model.plan import Plan
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
+from stepward.model.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
 from stepward.store.change_watcher import ChangeWatcher
@@ -162,17 +164,14 @@ class Client:
         arguments: Sequence[Sequence[Any]],
         *,
         ids: Sequence[validation.Id] | None = None,
-        priority: int = 5,
-        labels: Mapping[str, str] | None = None,
-        fairness_key: str | None = None,
         transaction: object = None,
+        **options: Unpack[SubmitOptions],
     ) -> list[TaskHandle[R]]:
         """Submit a task for each tuple of arguments; nothing if one of them does not fit, or its id is another task's.
 
         With ``ids`` all are one transaction, without it 10,000 rows are.
         """
-        options = Options(priority=priority, labels=labels, fairness_key=fairness_key)
-        prepared = await self.prepared_many(workflow, arguments, ids, options)
+        prepared = await self.prepared_many(workflow, arguments, ids, Options(**options))
         if transaction is not None:
             return self.handles(await self._submit_within(transaction, prepared), prepared.known)
         if ids is None:

@@ -10,6 +10,7 @@ from stepward.host.parts import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
+from stepward.model.submit_options import SubmitOptions
 from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
 
 
@@ -18,9 +19,9 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     preparation = Preparation(parts.store, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes)
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
-        options = Options(id=message.id, reply_to=message.reply_to, **accepted.options)
+        options: SubmitOptions = {**accepted.options, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
-        return preparation.task(known, accepted.args, accepted.kwargs, options)
+        return preparation.task(known, accepted.args, accepted.kwargs, Options(id=message.id, **options))
 
     def submitted() -> None:
         parts.hints.hint()

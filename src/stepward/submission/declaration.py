@@ -11,6 +11,7 @@ from typing import Any, TypeVar, overload
 from stepward.durations import Duration
 from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
 from stepward.model.messages.cloudevents import CloudEvent, data_of
+from stepward.model.submit_options import SubmitOptions
 from stepward.store.contract import Transaction
 from stepward.workflow.definition import Workflow
 
@@ -67,7 +68,7 @@ class Accepted:
         self.workflow = workflow
         self.args = args
         self.kwargs = kwargs
-        self.options: dict[str, Any] = {
+        self.options: SubmitOptions = {
             "priority": priority,
             "complete_by": complete_by,
             "delay": delay,

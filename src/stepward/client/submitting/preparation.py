@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
-from msgspec import Struct
-
 from stepward.client.submitting import validation
+from stepward.client.submitting.options import Options
 from stepward.clock import Environment
-from stepward.durations import Duration
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task, WorkflowRecord
 from stepward.store.contract import ClientStore
@@ -19,18 +17,6 @@ from stepward.workflow.registry import Registry
 
 KnownWorkflow = Workflow[Any, Any] | WorkflowRecord
 """A workflow by its code, or by what a Scheduler registered of it."""
-
-
-class Options(Struct, frozen=True, kw_only=True):
-    """What a submission says beside the workflow and its arguments; see ``Client.submit``."""
-
-    id: validation.Id | None = None
-    priority: int = 5
-    complete_by: datetime | Duration | None = None
-    delay: Duration | None = None
-    reply_to: str | None = None
-    labels: Mapping[str, str] | None = None
-    fairness_key: str | None = None
 
 
 class Preparation:
@@ -82,52 +68,44 @@ class Preparation:
 
     def task(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
         """The record of one submission. Raises what does not fit as Refused."""
-        now = self._store.now()
-        uid = self._environment.new_uid()
-        complete_by = validation.deadline(options.complete_by, known.complete_seconds, now)
-        return Task(
-            uid=uid,
-            id=uid if options.id is None else validation.task_id(options.id),
-            workflow=known.name,
-            version=known.version,
-            priority=validation.priority(options.priority),
-            fairness_key=validation.fairness_key(options.fairness_key),
-            labels=validation.labels(options.labels),
-            input=self._pack(known, args, kwargs),
-            deadline=complete_by,
-            wake_at=validation.wake(options.delay, complete_by, now),
-            reply_to=validation.reply_queue(options.reply_to, self._app),
-            created_at=now,
-        )
+        (task,) = self._made(known, [options.id], [self._pack(known, args, kwargs)], options)
+        return task
 
     def tasks(
         self,
         known: KnownWorkflow,
         arguments: Sequence[Sequence[Any]],
         ids: Sequence[validation.Id] | None,
-        face: Options,
+        options: Options,
     ) -> list[Task]:
         """A record for each tuple of arguments, alike in all else."""
+        inputs = (self._pack(known, tuple(each), {}) for each in arguments)
+        return self._made(known, repeat(None) if ids is None else ids, inputs, options)
+
+    def _made(
+        self,
+        known: KnownWorkflow,
+        ids: Iterable[validation.Id | None],
+        inputs: Iterable[bytes],
+        options: Options,
+    ) -> list[Task]:
         now = self._store.now()
-        priority, labels = validation.priority(face.priority), validation.labels(face.labels)
-        fairness_key = validation.fairness_key(face.fairness_key)
-        deadline = validation.deadline(None, known.complete_seconds, now)
+        deadline = validation.deadline(options.complete_by, known.complete_seconds, now)
+        alike: dict[str, Any] = {
+            "workflow": known.name,
+            "version": known.version,
+            "priority": validation.priority(options.priority),
+            "fairness_key": validation.fairness_key(options.fairness_key),
+            "labels": validation.labels(options.labels),
+            "deadline": deadline,
+            "wake_at": validation.wake(options.delay, deadline, now),
+            "reply_to": validation.reply_queue(options.reply_to, self._app),
+            "created_at": now,
+        }
         made = []
-        for n, each in enumerate(arguments):
+        for id, input in zip(ids, inputs, strict=False):
             uid = self._environment.new_uid()
-            task = Task(
-                uid=uid,
-                id=uid if ids is None else validation.task_id(ids[n]),
-                workflow=known.name,
-                version=known.version,
-                priority=priority,
-                fairness_key=fairness_key,
-                labels=labels,
-                input=self._pack(known, tuple(each), {}),
-                deadline=deadline,
-                created_at=now,
-            )
-            made.append(task)
+            made.append(Task(uid=uid, id=uid if id is None else validation.task_id(id), input=input, **alike))
         return made
 
     def _pack(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
