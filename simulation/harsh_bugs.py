@@ -17,7 +17,7 @@ from stepward.model.messages.requests import Outcome, Request, idempotency_key
 from stepward.model.states import StepKind
 from stepward.scheduler import replies
 from stepward.scheduler.scheduler import Scheduler
-from stepward.scheduler.tasks import advance, inbox
+from stepward.scheduler.tasks import child_tasks, inbox
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.undo import TaskUndo
@@ -83,13 +83,13 @@ def signal_recorded_with_another_payload(stack: ExitStack) -> None:
 @bug
 def result_of_child_lost(stack: ExitStack) -> None:
     """A parent is given null for what its child gave."""
-    original = advance.child_reply
+    original = child_tasks.reply_of
 
-    def child_reply(body: bytes, step: Any) -> Any:
+    def reply_of(body: bytes, step: Any) -> Any:
         reply = original(body, step)
         return replace(reply, output=b"null") if reply.output is not None else reply
 
-    put(stack, inbox, "child_reply", child_reply)
+    put(stack, child_tasks, "reply_of", reply_of)
 
 
 @bug

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec.structs import astuple
 
-from stepward.model import failures
 from stepward.model.effects import former_generations, key_of, needs_undo, undo_key
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.messages.status_events import Told, ended_with
 from stepward.model.plan import is_planned
 from stepward.model.records import History, InboxKind, Step, Task
-from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.states import StepKind, StepState
 from stepward.model.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.transitions import Transitions
@@ -30,7 +29,6 @@ from stepward.workflow.registry import Registry
 
 NEW_STEPS_PER_COMMIT = 1000
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
-UNDONE = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 ANSWERED = frozenset({StepState.COMPLETED, StepState.FAILED})
 
 
@@ -161,7 +159,7 @@ class Advance:
         while active.refused:
             step = active.refused.pop()
             if active.open.get((step.run, step.key)) is step:
-                self.resolve(active, step, rows.too_deep(step, limit), now)
+                self.resolve(active, step, child_tasks.too_deep(step, limit), now)
 
     def restart(self, active: ActiveTask, now: float) -> None:
         """Begin the run that ``continue_as_new`` asked for."""
@@ -312,7 +310,7 @@ class Advance:
         version = action.version if isinstance(action, Workflow) else "1"
         if isinstance(action, Workflow) and action.plan is not None:
             active.changed().plan(action.name, version, action.plan)
-        active.changed().begin_child(rows.child_task(task, step, call, version, limit, now))
+        active.changed().begin_child(child_tasks.started_by(task, step, call, version, limit, now))
 
     def _abandon(self, active: ActiveTask, key: str, now: float) -> None:
         step_id = (active.task.run, key)
@@ -380,28 +378,3 @@ class Advance:
 
 def _failure(step: Step) -> bytes | None:
     return step.error or b"{}" if step.state is StepState.FAILED else None
-
-
-def child_reply(body: bytes, step: Step) -> Reply:
-    """A child's end, as the reply to the step that waits for it."""
-    value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    state = msgspec.json.decode(value["state"], type=str)
-    done = state == TaskState.PROCESSED
-    known = {} if done else failures.read(bytes(value["error"]))
-    error = rows.error_object(
-        known.get("message") or f"{step.key} ended {state}",
-        "TaskEnded",
-        state=state,
-        data=known.get("data", {}),
-    )
-    return Reply(
-        task=step.task,
-        run=step.run,
-        key=step.key,
-        attempt=step.attempt,
-        outcome=Outcome.COMPLETED if done else Outcome.FAILED,
-        output=bytes(value["output"]) if done else None,
-        error=None if done else error,
-        # What a child in error did still stands, and so may what it was undone without.
-        maybe_done=not done and (state not in UNDONE or bool(known.get("in_doubt"))),
-    )

@@ -12,9 +12,10 @@ from stepward.model.messages.status_events import Told, ended_with
 from stepward.model.records import InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.reply_checks import checked, is_unreadable
+from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.advance import Advance, child_reply
+from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.failed_attempts import tell_failure, unreadable_alert
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
@@ -79,7 +80,7 @@ class Inbox:
         """Record an outcome for a task whose code does not fit: it is delivered when code fits again."""
         if row.kind is InboxKind.CHILD:
             step = _child_step(active, read_place(row.name))
-            reply = None if step is None else child_reply(row.body, step)
+            reply = None if step is None else child_tasks.reply_of(row.body, step)
         elif row.kind is InboxKind.REPLY:
             told = msgspec.json.decode(row.body, type=RecordedReply)
             step = active.open.get((told.run, told.key))
@@ -168,7 +169,7 @@ class Inbox:
         step = _child_step(active, read_place(row.name))
         if step is None:
             return
-        reply = rows.settled(step, child_reply(row.body, step))
+        reply = rows.settled(step, child_tasks.reply_of(row.body, step))
         if active.execution is None or active.cleaning:
             self._undo.child_ended(active, step, reply, msgspec.json.decode(row.body), now)
         elif (step.run, step.key) in active.open:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from stepward.model import failures
-from stepward.model.effects import child_id, generation_key, key_of
+from stepward.model.effects import key_of
 from stepward.model.messages.requests import NEGATIVE, Outcome, Reply, Request, idempotency_key
 from stepward.model.records import Alert, Step, Task
 from stepward.model.states import StepKind, StepState
@@ -155,38 +155,6 @@ def move(step: Step, after: StepState, now: float) -> StepMove:
     return StepMove(task=step.task, run=step.run, key=step.key, before=before, after=after, at=now)
 
 
-def child_task(parent: Task, step: Step, call: StepCall, version: str, deadline: float | None, now: float) -> Task:
-    """The task that a child step starts: the parent's uid never repeats, so neither does this one's."""
-    return Task(
-        uid=key_of(step),
-        id=child_id(parent, step),
-        workflow=call.action.name,
-        version=version,
-        priority=parent.priority,
-        fairness_key=parent.fairness_key,
-        labels=parent.labels,
-        input=call.input,
-        deadline=deadline,
-        parent=parent.uid,
-        parent_run=parent.run,
-        parent_step=generation_key(call.key, step.generation),
-        created_at=now,
-        depth=parent.depth + 1,
-    )
-
-
-def too_deep(step: Step, limit: int) -> Reply:
-    """The answer to a child step that has too many tasks above it."""
-    message = (
-        f"child {step.name}: expected at most {limit:,} tasks above one another (child_depth), found one more; "
-        "use a loop or continue_as_new in place of recursion"
-    )
-    error = error_object(message, "TooDeep", data={}, maybe_done=False)
-    return Reply(
-        task=step.task, run=step.run, key=step.key, attempt=step.attempt, outcome=Outcome.FAILED, error=error, calls=0
-    )
-
-
 def error_object(message: str, kind: str, **more: Any) -> bytes:
     """The JSON of a task's error."""
     return encode({"message": message, "type": kind, **more}, "error")
@@ -203,9 +171,3 @@ def alert(task: Task, kind: str, message: str, now: float, *, step: str | None =
         message=message,
         details=encode(details, "alert"),
     )
-
-
-def ended_body(state: str, output: bytes | None, error: bytes | None, *, undoing: bool) -> bytes:
-    """What a parent's inbox is told of a child's end; ``undoing`` whether its undo had begun."""
-    told = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
-    return msgspec.json.encode(told | {"undoing": undoing})

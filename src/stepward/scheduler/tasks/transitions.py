@@ -16,6 +16,7 @@ from stepward.model.records import InboxKind, Task
 from stepward.model.states import StepState, TaskState
 from stepward.payload import readable
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.task_deadlines import held_until
@@ -209,7 +210,7 @@ class Transitions:
                     task=task.parent,
                     kind=InboxKind.CHILD,
                     name=f"{task.parent_run}/{task.parent_step}",
-                    body=rows.ended_body(after, output, error, undoing=task.undo_to is not None),
+                    body=child_tasks.end_of(after, output, error, undoing=task.undo_to is not None),
                     sender=task.id,
                 )
             )

@@ -1,0 +1,78 @@
+"""Child tasks: what a step starts, and what its parent is told of the end. Pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from stepward.model import failures
+from stepward.model.effects import child_id, generation_key, key_of
+from stepward.model.messages.requests import Outcome, Reply
+from stepward.model.records import Step, Task
+from stepward.model.states import TaskState
+from stepward.scheduler.tasks import step_rows as rows
+from stepward.workflow.decisions import StepCall
+
+UNDONE = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
+
+
+def started_by(parent: Task, step: Step, call: StepCall, version: str, deadline: float | None, now: float) -> Task:
+    """The task that a child step starts: the parent's uid never repeats, so neither does this one's."""
+    return Task(
+        uid=key_of(step),
+        id=child_id(parent, step),
+        workflow=call.action.name,
+        version=version,
+        priority=parent.priority,
+        fairness_key=parent.fairness_key,
+        labels=parent.labels,
+        input=call.input,
+        deadline=deadline,
+        parent=parent.uid,
+        parent_run=parent.run,
+        parent_step=generation_key(call.key, step.generation),
+        created_at=now,
+        depth=parent.depth + 1,
+    )
+
+
+def too_deep(step: Step, limit: int) -> Reply:
+    """The answer to a child step that has too many tasks above it."""
+    message = (
+        f"child {step.name}: expected at most {limit:,} tasks above one another (child_depth), found one more; "
+        "use a loop or continue_as_new in place of recursion"
+    )
+    error = rows.error_object(message, "TooDeep", data={}, maybe_done=False)
+    return Reply(
+        task=step.task, run=step.run, key=step.key, attempt=step.attempt, outcome=Outcome.FAILED, error=error, calls=0
+    )
+
+
+def end_of(state: str, output: bytes | None, error: bytes | None, *, undoing: bool) -> bytes:
+    """What a parent's inbox is told of a child's end; ``undoing`` whether its undo had begun."""
+    told = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
+    return msgspec.json.encode(told | {"undoing": undoing})
+
+
+def reply_of(body: bytes, step: Step) -> Reply:
+    """A child's end, as the reply to the step that waits for it."""
+    value = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    state = msgspec.json.decode(value["state"], type=str)
+    done = state == TaskState.PROCESSED
+    known = {} if done else failures.read(bytes(value["error"]))
+    error = rows.error_object(
+        known.get("message") or f"{step.key} ended {state}",
+        "TaskEnded",
+        state=state,
+        data=known.get("data", {}),
+    )
+    return Reply(
+        task=step.task,
+        run=step.run,
+        key=step.key,
+        attempt=step.attempt,
+        outcome=Outcome.COMPLETED if done else Outcome.FAILED,
+        output=bytes(value["output"]) if done else None,
+        error=None if done else error,
+        # What a child in error did still stands, and so may what it was undone without.
+        maybe_done=not done and (state not in UNDONE or bool(known.get("in_doubt"))),
+    )
