@@ -1,4 +1,4 @@
-"""The drawings in docs/states.md are those of the tables in model/states.py: nobody draws the state machine twice."""
+"""The drawings in docs/states.md are those of the tables of moves: nobody draws the state machines twice."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
+from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 
 PAGE = Path(__file__).parent.parent / "docs" / "states.md"
 State = TypeVar("State", bound=StrEnum)
@@ -24,7 +25,12 @@ def drawing(moves: Mapping[State, frozenset[State]], first: State) -> str:
 
 def test_the_page_shows_the_tables() -> None:
     page = PAGE.read_text()
-    for moves in (drawing(TASK_MOVES, next(iter(TASK_MOVES))), drawing(STEP_MOVES, next(iter(STEP_MOVES)))):
+    going_on = {phase: after for phase, after in PHASE_MOVES.items() if phase not in LEAVING}
+    for moves in (
+        drawing(TASK_MOVES, next(iter(TASK_MOVES))),
+        drawing(STEP_MOVES, next(iter(STEP_MOVES))),
+        drawing(going_on, Phase.LOADING),
+    ):
         assert moves in page, f"docs/states.md should hold:\n{moves}"
 
 

@@ -18,7 +18,7 @@ LONGER_FILES = {
     "host/host.py": 352,
     "scheduler/scheduler.py": 425,
     "scheduler/tasks/active_tasks.py": 462,
-    "scheduler/tasks/advance.py": 380,
+    "scheduler/tasks/advance.py": 383,
     "store/contract/turn.py": 328,
     "store/rules/repairs.py": 345,
     "store/rules/verdicts.py": 563,
@@ -32,7 +32,6 @@ LONGER_FILES = {
 LONGER_FUNCTIONS = {
     "agent/calls.py __init__": 56,
     "scheduler/scheduler.py __init__": 92,
-    "scheduler/tasks/active_task.py __init__": 54,
 }
 ENGINES = re.compile(r"\b(sqlite|postgres|nats|rabbitmq)\b")
 """Files that differ in this word alone are twins, and name the same thing alike."""

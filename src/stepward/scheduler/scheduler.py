@@ -29,6 +29,7 @@ from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import ReceivedReplies, Replies
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.scheduler.wakeup import Wakeup
 from stepward.settings import Settings
@@ -341,7 +342,7 @@ class Scheduler:
 
     async def _after(self, touched: list[ActiveTask], heard: ReceivedReplies) -> None:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
-        self._reloads |= {active.task.uid: active.sent for active in touched if active.reload}
+        self._reloads |= {active.task.uid: active.sent for active in touched if active.phase is Phase.RELOADING}
         if strays := self._active_tasks.strays:
             await self._store.stray(strays)
             self._active_tasks.strays = []
@@ -394,13 +395,12 @@ class Scheduler:
     def _miss(self, active: ActiveTask, reason: str) -> None:
         self._active_tasks.forget(active)
         if self._local_submissions.missed(active.task, reason):
-            active.reload = False
+            active.enter(Phase.RELEASED)
             return
         if reason != OVERTAKEN:
             self._misses.count(active.task.uid, reason)
         self._observers.tell("task.missed", task=active.task.id, reason=reason)
-        active.reload = True
-        active.leaving = True
+        active.enter(Phase.RELOADING)
         self._replies.again((*active.replies, *active.unheard))
 
     def _tell_end(self, task: Task) -> None:

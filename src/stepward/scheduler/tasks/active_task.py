@@ -11,6 +11,7 @@ from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import Change, Telling
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
@@ -28,9 +29,7 @@ class ActiveTask:
         "bytes",
         "change",
         "children",
-        "cleaning",
         "defers",
-        "diverged",
         "execution",
         "fresh",
         "inbox",
@@ -41,10 +40,10 @@ class ActiveTask:
         "open",
         "output",
         "overflow",
+        "phase",
         "planned",
         "recorded",
         "refused",
-        "reload",
         "replies",
         "revoked",
         "seen",
@@ -88,23 +87,18 @@ class ActiveTask:
         """The highest number of an inbox row that was handed over."""
         # The attempts of open steps that Agents were asked for from this memory; kept when the task is read anew.
         self.sent: dict[StepId, int] = {}
-        # How many bytes its history has, how many of its open steps are child tasks, and how often something of its
-        # former runs may still have to be deleted.
+        # Bytes of its history; its open child tasks; how often pieces of former runs may still have to be deleted.
         self.bytes = self.children = self.trims = 0
         self.waiting_since: float | None = None
+        self.phase = Phase.LOADING
         self.leaving = False
-        """The change of this turn ends or releases the task, or begins its undo: after the commit it is forgotten."""
-        self.reload = False
-        """It is to be read anew after that, because it goes on in another direction."""
-        # Its code does not fit its record (what comes in is recorded, and delivered when code fits); or it fits again.
-        self.diverged = self.mended = False
-        # The workflow is over; before its run is left, its abandoned steps are undone.
-        self.cleaning = False
+        """Whether the phase is one of ``LEAVING``; each reply asks for it."""
+        # Its code did not fit its record, and does again.
+        self.mended = False
         self.output: bytes | None = None
         self.next_input: bytes | None = None
         """Set when the workflow asked for another run: what that run begins with."""
-        # Whether a step of it was ever left to be finished from outside, and whether the row's complete-by was compared
-        # with its steps since the task was read.
+        # Whether a step was ever left to be finished from outside; the row's complete-by was compared with the steps.
         self.defers = self.is_bound = False
         # Steps abandoned by this turn's change, whose Agents are to be told.
         self.revoked: list[Step] = []
@@ -112,6 +106,12 @@ class ActiveTask:
         """What this turn's change answers, to be heard again if the change misses."""
         self.unheard: list[Reply] = []
         """What came when the task was leaving already: for whoever holds it next."""
+
+    def enter(self, phase: Phase) -> None:
+        """Move to another phase; one that no move leads to is a bug."""
+        if phase is not self.phase and phase not in PHASE_MOVES[self.phase]:
+            raise RuntimeError(f"task {self.task.id}: expected one of PHASE_MOVES, found {self.phase} to {phase}")
+        self.phase, self.leaving = phase, phase in LEAVING
 
     def changed(self) -> Change:
         """This turn's change, begun if there is none yet."""
@@ -185,7 +185,14 @@ class ActiveTask:
     @property
     def only_waits_for_room(self) -> bool:
         """Whether nothing of it is under way here, so that the store knows all of it and nobody misses it."""
-        busy = self.leaving or self.cleaning or self.overflow or self.change is not None or self.replies or self.unheard
+        busy = (
+            self.leaving
+            or self.phase is Phase.CLEANING
+            or self.overflow
+            or self.change is not None
+            or self.replies
+            or self.unheard
+        )
         running = (s for s in self.open.values() if s.state is StepState.RUNNING and s.kind is not StepKind.CHILD)
         return not busy and bool(self.open) and next(running, None) is None
 
@@ -219,11 +226,6 @@ class ActiveTask:
     def only_others_left(self) -> bool:
         """Whether an undoing task waits for somebody outside: nothing is under way beside an undo."""
         return any(step.kind is StepKind.UNDO and is_deferred(step) for step in self.open.values())
-
-    @property
-    def is_settling(self) -> bool:
-        """Whether, before it goes on, it undoes what a repair set aside."""
-        return self.execution is None and self.task.undo_to is None
 
     @property
     def is_undoing(self) -> bool:

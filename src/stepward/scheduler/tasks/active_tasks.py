@@ -25,6 +25,7 @@ from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.idle_tasks import IdleTasks
 from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.inbox_rows import readable
+from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.replay_check import ReplayCheck
 from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.scheduler.tasks.transitions import Transitions
@@ -118,7 +119,7 @@ class ActiveTasks:
         else:
             self._forward.admit(active, history, now)
         for row in history.inbox:
-            if active.diverged:
+            if active.phase is Phase.STOPPED:
                 self._inbox.keep(active, row, now)
             elif not active.leaving and row.kind is not InboxKind.SIGNAL:
                 self._inbox.hand_over(active, row, now)
@@ -160,7 +161,7 @@ class ActiveTasks:
         active.inbox += 1
         self.touched[active.task.uid] = active
         if row.kind is InboxKind.STEP:
-            active.leaving = active.reload = True
+            active.enter(Phase.RELOADING)
             return
         try:
             if readable(active, [row], now) and not self._inbox.direct(active, [row], now):
@@ -277,14 +278,13 @@ class ActiveTasks:
     def _continue(self, active: ActiveTask, now: float) -> None:
         if active.inbox:
             # Signals that nobody took are still in the inbox: read anew, they reach the next run.
-            self.forget(active)
-            active.reload = True
+            active.enter(Phase.RELOADING)
             return
         if active.execution is not None:
             active.execution.discard()
         active.abandoned.clear()
         active.steps, active.set_aside = [], []
-        active.cleaning, active.next_input = False, None
+        active.next_input = None
         active.bytes = 0
         active.trims = TRIMS
         self.touched[active.task.uid] = active
@@ -380,11 +380,11 @@ class ActiveTasks:
             self._forward.refuse(active, now)
             if active.leaving:
                 return
-        if execution is None or active.cleaning:
+        if execution is None or active.phase in BY_RECORD:
             self.waiting.leave(active)
             until = self._undo.settle(active, now)
             self._count_children(active)
-            if active.cleaning and _stays(active):
+            if active.phase is Phase.CLEANING and _stays(active):
                 # A row that says it waits would be left by a drain until something comes, and nothing does.
                 self._face_at_work(active, now)
             # An instant that is past is no matter of time any more, but of room.

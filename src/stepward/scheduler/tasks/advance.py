@@ -19,6 +19,7 @@ from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.settings import Settings
 from stepward.store.contract import Deliver, Dispatch, Post, StepMove
@@ -75,6 +76,7 @@ class Advance:
         self._cleaning_of(active, live, now)
         own = [step for step in reached if step.kind is not StepKind.UNDO]
         active.execution = self._execution(workflow, task, own)
+        active.enter(Phase.ADVANCING)
         active.execution.start(now)
         if task.error is not None and not isinstance(active.execution.ended, Diverged) and is_stopped(task):
             active.changed().fits = place_of(task)
@@ -166,6 +168,7 @@ class Advance:
         workflow = self._registry.workflow(active.task.workflow, active.task.version)
         if workflow is not None:
             active.execution = self._execution(workflow, active.task, [])
+            active.enter(Phase.ADVANCING)
             active.execution.start(now)
             self.settle(active, now)
 
@@ -365,7 +368,7 @@ class Advance:
             skip = StepMove(active.task.uid, run, key, StepState.NOT_STARTED, StepState.SKIPPED, now)
             active.changed().move_step(skip)
         if any(needs_undo(step) for step in active.abandoned):
-            active.cleaning = True
+            active.enter(Phase.CLEANING)
             known = {step.key for step in active.steps}
             active.steps += [step for step in active.abandoned if step.key not in known]
         else:

@@ -46,7 +46,7 @@ class IdleTasks:
         for count, active in enumerate(list(islice(self._waiting.values(), AT_ONCE))):
             if count >= over and not self._is_long(active, now):
                 return
-            if active.change is None and not _wakes_soon(active, now):
+            if active.change is None and not active.leaving and not _wakes_soon(active, now):
                 yield active
 
     def next_look(self, now: float) -> float | None:

@@ -17,6 +17,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.failed_attempts import tell_failure, unreadable_alert
+from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.settings import Settings
@@ -103,9 +104,9 @@ class Inbox:
             self._forward.deferred(active, step, now)
         elif recorded_at is None:
             self.resolve(active, step, reply, now)
-        elif active.execution is None or step.kind is StepKind.UNDO or active.cleaning:
+        elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
             # What undo follows from it is told by the records.
-            active.leaving = active.reload = True
+            active.enter(Phase.RELOADING)
         else:
             self._forward.deliver_recorded(active, step, reply, recorded_at, now)
 
@@ -117,7 +118,7 @@ class Inbox:
 
     def resolve(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
         """An outcome, whichever way the task goes."""
-        if active.execution is None or step.kind is StepKind.UNDO or active.cleaning:
+        if active.phase in BY_RECORD or step.kind is StepKind.UNDO:
             self._undo.resolve(active, step, reply, now)
         else:
             self._forward.resolve(active, step, reply, now)
@@ -170,7 +171,7 @@ class Inbox:
         if step is None:
             return
         reply = rows.settled(step, child_tasks.reply_of(row.body, step))
-        if active.execution is None or active.cleaning:
+        if active.phase in BY_RECORD:
             self._undo.child_ended(active, step, reply, msgspec.json.decode(row.body), now)
         elif (step.run, step.key) in active.open:
             self._forward.resolve(active, step, reply, now)

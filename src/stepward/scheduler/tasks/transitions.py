@@ -19,6 +19,7 @@ from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_deadlines import held_until
 from stepward.settings import Settings
 from stepward.store.contract import Post, TaskMove
@@ -100,7 +101,7 @@ class Transitions:
             error=stopped_tasks.stopped_error(end.message, end.place, tries),
             progress=False,
         )
-        active.leaving = active.diverged = True
+        active.enter(Phase.STOPPED)
 
     def internal(self, active: ActiveTask, fault: BaseException, now: float) -> None:
         """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
@@ -155,7 +156,7 @@ class Transitions:
         )
         active.changed().fits = stopped_tasks.place_of(active.task)
         active.tell(Told.UNDOING, now, **ended_with(None, error))
-        active.leaving = active.reload = True
+        active.enter(Phase.RELOADING)
 
     def suspended(self, active: ActiveTask, now: float) -> None:
         """Let the task go until an operator resumes it."""
@@ -172,7 +173,7 @@ class Transitions:
         after = TaskState.UNDOING if active.is_undoing else TaskState.PENDING
         face = {"inbox": active.inbox, "release": True, "waits_for": task.waits_for, "progress": False}
         active.changed().move = self.move(task, after, now, **face)
-        active.leaving = True
+        active.enter(Phase.RELEASED)
 
     def _continued(self, active: ActiveTask, input: bytes, doubt: list[str], now: float) -> None:
         """Begin the task's next run; nobody but an operator remembers what this one leaves in doubt."""
@@ -182,6 +183,7 @@ class Transitions:
             active.changed().alert(rows.alert(task, "in_doubt", message, now, in_doubt=doubt))
         move = self.move(task, TaskState.PROCESSING, now, complete_by=of_claim(now))
         active.changed().move = msgspec.structs.replace(move, run=task.run + 1, input=input)
+        active.enter(Phase.CONTINUING)
 
     def move(self, task: Task, after: TaskState, now: float, **face: Any) -> TaskMove:
         """A move of the task row that keeps what is not named."""
@@ -214,7 +216,7 @@ class Transitions:
                     sender=task.id,
                 )
             )
-        active.leaving = True
+        active.enter(Phase.RELEASED)
 
     def _let_go(self, active: ActiveTask, after: TaskState, now: float) -> None:
         active.changed().move = self.move(
@@ -226,7 +228,7 @@ class Transitions:
             wake_at=active.wakes_at,
             waits_for=active.task.waits_for,
         )
-        active.leaving = True
+        active.enter(Phase.RELEASED)
 
     def _forget_unsent(self, active: ActiveTask) -> None:
         """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""

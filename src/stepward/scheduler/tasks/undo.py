@@ -13,6 +13,7 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
 from stepward.workflow.registry import Registry
@@ -52,6 +53,7 @@ class TaskUndo:
 
     def admit(self, active: ActiveTask, history: History, now: float) -> None:
         """Take up a task that is undoing, or that undoes what a repair set aside."""
+        active.enter(Phase.SETTLING if active.task.undo_to is None else Phase.UNDOING)
         active.steps = history.steps
         for step in history.steps:
             if step.state in OPEN:
@@ -68,7 +70,7 @@ class TaskUndo:
         if active.leaving:
             return None
         step = self._plan(active, now)
-        if isinstance(step, StartUndo | Finished) and not active.is_settling:
+        if isinstance(step, StartUndo | Finished) and active.phase is not Phase.SETTLING:
             self._skip(active, now)
         if isinstance(step, Barred):
             self._ends.barred(active, step.step, step.message, now)
@@ -76,10 +78,10 @@ class TaskUndo:
             self._ends.stuck(active, step.step, step.message, now)
         elif isinstance(step, StartUndo):
             self._begin(active, step.step, now)
-        elif isinstance(step, Finished) and active.cleaning:
+        elif isinstance(step, Finished) and active.phase is Phase.CLEANING:
             self._ends.left(active, now)
-        elif isinstance(step, Finished) and active.is_settling:
-            active.leaving = active.reload = True
+        elif isinstance(step, Finished) and active.phase is Phase.SETTLING:
+            active.enter(Phase.RELOADING)
         elif isinstance(step, Finished):
             self._leave_behind(active, now)
             self._ends.undone(active, step.in_doubt, now)
@@ -88,9 +90,9 @@ class TaskUndo:
         return None
 
     def _plan(self, active: ActiveTask, now: float) -> UndoPlan:
-        if active.cleaning:
+        if active.phase is Phase.CLEANING:
             return active.ordered().plan_abandoned(now)
-        return plan_set_aside(active.steps, now) if active.is_settling else active.ordered().plan(now)
+        return plan_set_aside(active.steps, now) if active.phase is Phase.SETTLING else active.ordered().plan(now)
 
     def _skip(self, active: ActiveTask, now: float) -> None:
         """Once something is undone, what has not started yet never will."""
