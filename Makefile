@@ -32,10 +32,10 @@ help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq)
-	@$(RUN) -m examples.orders.demo $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT))
+	@$(RUN) -m showcase $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT))
 
 shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (STORE=… TRANSPORT=… PORT_BASE=8000 FOLDER=build/shop)
-	@$(RUN) -m examples.orders.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
+	@$(RUN) -m examples.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
 # The tests simulate the 18 seeds before these.
@@ -85,7 +85,7 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests servers examples benchmarks simulation torture mutants -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests servers examples showcase benchmarks simulation torture mutants -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A new lock makes a new environment; a changed pyproject.toml only installs the package again.
 .venv/packages.stamp: requirements/dev.txt

@@ -7,7 +7,7 @@ import shutil
 from playwright.async_api import Page, async_playwright
 
 from benchmarks.places import Place
-from examples.orders.processes.premises import Premises
+from examples.shop.processes.premises import Premises
 
 ORDERS = 60
 SETTINGS = {"STEPWARD_TRANSPORT": "store"}

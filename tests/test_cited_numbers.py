@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("src", "tests", "simulation", "torture", "benchmarks", "examples", "docs")
+FOLDERS = ("src", "tests", "simulation", "torture", "benchmarks", "examples", "showcase", "docs")
 CITED = re.compile(r"\b[RBSL][1-9][0-9]?\b")
 DEFINED = re.compile(r"^\| ([RBSL][1-9][0-9]?) \|", re.MULTILINE)
 PAGES = ("docs/requirements.md", "docs/invariants.md")

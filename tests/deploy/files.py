@@ -11,7 +11,7 @@ from stepward.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-ORDERS = ROOT / "examples/orders"
+ORDERS = ROOT / "examples/shop"
 CONTAINERFILES = [DEPLOY / "Containerfile", ORDERS / "Containerfile"]
 COMPOSE = ORDERS / "compose.yaml"
 VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]

@@ -55,7 +55,7 @@ RULED: dict[str, tuple[Change, str]] = {
     "another network": ((("services", "agents", "networks"), ["outside"]), "that stock is on too"),
     "no such command": ((("services", "agents", "command"), ["work", "shop:app"]), "no command"),
     "no such option": ((("services", "agents", "command"), ["agent", "shop:app", "--all"]), "--all"),
-    "no such module": ((("services", "stock", "entrypoint"), ["python", "-m", "examples.shop"]), "examples.shop"),
+    "no such module": ((("services", "stock", "entrypoint"), ["python", "-m", "examples.bank"]), "examples.bank"),
     "no such option of the example": ((("services", "stock", "command"), ["stock", "--hots", "0"]), "--hots"),
     "no such service": ((("services", "stock", "command"), ["bank", "--port", "8000"]), "bank"),
 }

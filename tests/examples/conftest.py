@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.process import ServiceProcess
 from tests.examples.order_calls import AGENTS
 from tests.examples.service_calls import Start
 

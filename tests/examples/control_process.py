@@ -34,7 +34,7 @@ async def start_panel(urls: Mapping[str, str], *options: str) -> tuple[asyncio.s
     places = [word for name in NAMES for word in (f"--{name}", urls.get(name, NOWHERE))]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *["-m", "examples.orders.services.control", *places, "--tethered", *options],
+        *["-m", "examples.shop.services.control", *places, "--tethered", *options],
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from examples.orders import agents, database, submission
 from examples.orders.database import OrderRecord
-from examples.orders.demo.waiting import Waits
 from examples.orders.workflows import WORKFLOWS
+from showcase.waiting import Waits
 from stepward import App, Client, Queues, StatusEvent
 from stepward.events import Hints
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.process import ServiceProcess
 
 Start = Callable[..., Awaitable[ServiceProcess]]
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from examples.orders import bookkeeper, database
-from examples.orders.bookkeeper import correct_address, keep, note_ends
+from examples.orders import database
 from examples.orders.database import OrderLine, OrderRecord, OrderState
-from examples.orders.services.process import ServiceProcess
+from examples.shop import bookkeeper
+from examples.shop.bookkeeper import correct_address, keep, note_ends
+from examples.shop.services.process import ServiceProcess
 from stepward import Client
 from stepward.errors import StoreUnavailable
 from tests.examples.order_calls import ENDS, Desk, open_desk

@@ -15,12 +15,12 @@ from pathlib import Path
 import nats
 import pytest
 
-from examples.orders.brokers import nats as nats_outside
-from examples.orders.brokers.process import BrokerProcess
-from examples.orders.brokers.standing import BrokerStanding
-from examples.orders.brokers.traffic import Kind, Traffic
-from examples.orders.processes.process import ProcessDied, Upkeep
-from examples.orders.processes.transports import TransportKind
+from servers.keeper.brokers.process import BrokerProcess
+from servers.keeper.brokers.standing import BrokerStanding
+from servers.keeper.process import ProcessDied, Upkeep
+from servers.keeper.transports import TransportKind
+from showcase.faults import nats as nats_outside
+from showcase.faults.traffic import Kind, Traffic
 
 pytestmark = pytest.mark.servers
 

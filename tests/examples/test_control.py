@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from examples.orders.services.control.remote import LARGEST_ANSWER, PATIENCE_SECONDS
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.control.remote import LARGEST_ANSWER, PATIENCE_SECONDS
+from examples.shop.services.process import ServiceProcess
 from tests.examples.control_process import ROOT, browser_of, ended, panel_over, start_panel
 from tests.examples.service_calls import CHARGE, Start, hits, post
 from tests.tiers import sampled
@@ -211,7 +211,7 @@ async def test_a_signal_ends_it_in_good_order(number: signal.Signals) -> None:
 
 async def test_says_what_is_wrong_with_its_command_line() -> None:
     process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-m", "examples.orders.services.control", "--stock", "localhost:8101"],
+        *[sys.executable, "-m", "examples.shop.services.control", "--stock", "localhost:8101"],
         cwd=ROOT,
         stderr=asyncio.subprocess.PIPE,
     )

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.process import ServiceProcess
 from tests.examples.control_process import NAMES, panel_over
 from tests.examples.service_calls import CHARGE, Start, post
 from tests.programs import program

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from examples.orders.services.control.guard import HEADERS, LARGEST_FORM
-from examples.orders.services.control.web import build
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.control.guard import HEADERS, LARGEST_FORM
+from examples.shop.services.control.web import build
+from examples.shop.services.process import ServiceProcess
 
 pytestmark = pytest.mark.servers
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from examples.orders.services.control.switches import SWITCHES, Switch, switched, switches_of
-from examples.orders.services.faults import Fault, FaultKind, StandingFault
+from examples.shop.services.control.switches import SWITCHES, Switch, switched, switches_of
+from examples.shop.services.faults import Fault, FaultKind, StandingFault
 
 BY_ID = {switch.id: switch for switch in SWITCHES}
 OF_AN_ORDER = Fault(kind=FaultKind.DOWN, order_id="order-1", action="charge", times=10)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from examples.orders.database import OrderCare, OrderState
-from examples.orders.services.process import ServiceProcess
 from examples.orders.workflows import WORKFLOWS
+from examples.shop.services.process import ServiceProcess
 from tests.examples.order_calls import ENDS, open_desk
 
 pytestmark = pytest.mark.servers

@@ -18,7 +18,7 @@ from tests.programs import program
 pytestmark = pytest.mark.servers
 
 ROOT = Path(__file__).parents[2]
-COMMAND = [sys.executable, "-m", "examples.orders.demo"]
+COMMAND = [sys.executable, "-m", "showcase"]
 WIDTH = 80
 LONGEST_SECONDS = 260
 KILLED = ("submission", "agents", "scheduler", "supervisor")

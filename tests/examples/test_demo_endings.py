@@ -12,18 +12,18 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from examples.orders.demo import __main__ as demo
-from examples.orders.demo import front_door
-from examples.orders.demo.front_door import FormRefused, FrontDoor
-from examples.orders.demo.plots import Plot, plot_of
-from examples.orders.demo.processes import Processes
-from examples.orders.demo.stories import orders
-from examples.orders.demo.telling import WIDTH, Teller
-from examples.orders.demo.waiting import Waits
-from examples.orders.processes.crews import Member
-from examples.orders.processes.process import ProcessDied
-from examples.orders.processes.stage import DemoStage
-from examples.orders.proof import Finding
+from examples.shop.processes.crews import Member
+from examples.shop.processes.stage import DemoStage
+from servers.keeper.process import ProcessDied
+from showcase import __main__ as demo
+from showcase import front_door
+from showcase.front_door import FormRefused, FrontDoor
+from showcase.plots import Plot, plot_of
+from showcase.processes import Processes
+from showcase.proof import Finding
+from showcase.stories import orders
+from showcase.telling import WIDTH, Teller
+from showcase.waiting import Waits
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from examples.orders import node
-from examples.orders.node import NodeMissing, install, serves_mail
-from examples.orders.processes.transports import TransportKind
+from examples.shop import node
+from examples.shop.node import NodeMissing, install, serves_mail
+from servers.keeper.transports import TransportKind
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from examples.orders import agents, database, node, submission
-from examples.orders.services.process import ServiceProcess
+from examples.orders import agents, database, submission
 from examples.orders.workflows import WORKFLOWS
+from examples.shop import node
+from examples.shop.services.process import ServiceProcess
 from servers import nats
 from stepward import App, Client, Queues
 from tests.examples.order_calls import AGENTS, BODY
@@ -192,5 +193,5 @@ async def test_told_to_end_it_says_goodbye(shop: Shop) -> None:
 
 
 def test_it_is_short() -> None:
-    lines = (Path(agents.__file__).parent / "node-agent" / "index.mjs").read_text(encoding="utf-8").splitlines()
+    lines = (Path(node.__file__).parent / "node-agent" / "index.mjs").read_text(encoding="utf-8").splitlines()
     assert len(lines) < FEW_LINES

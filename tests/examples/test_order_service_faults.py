@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from examples.orders.processes.process import Upkeep
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.process import ServiceProcess
+from servers.keeper.process import Upkeep
 from tests.examples.service_calls import CHARGE, Start, assert_problem, hits, post
 from tests.tiers import nightly
 

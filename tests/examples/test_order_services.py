@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from examples.orders.processes.process import Process, ProcessDied, Upkeep
-from examples.orders.services.process import ServiceProcess
+from examples.shop.services.process import ServiceProcess
+from servers.keeper.process import Process, ProcessDied, Upkeep
 from tests.examples.service_calls import CHARGE, Start, assert_problem, post
 from tests.tiers import sampled
 
@@ -136,7 +136,7 @@ async def test_health(payment: ServiceProcess) -> None:
 
 async def test_listens_where_it_is_told_to(tmp_path: Path) -> None:
     place = ["mail", "--host", "127.0.0.2", "--ledger", str(tmp_path / "mail.db")]
-    process = Process("mail", "examples.orders.services", *place, port=0)
+    process = Process("mail", "examples.shop.services", *place, port=0)
     async with process as mail, httpx.AsyncClient(trust_env=False) as client:
         assert (await client.get(f"http://127.0.0.2:{mail.port}/health")).status_code == 200
         with pytest.raises(httpx.ConnectError):

@@ -10,8 +10,8 @@ import pytest
 
 from examples.orders.app import app
 from examples.orders.database import OrderCare, OrderState
-from examples.orders.services.process import ServiceProcess
 from examples.orders.workflows import WORKFLOWS
+from examples.shop.services.process import ServiceProcess
 from tests.examples.order_calls import ENDS, Desk, open_desk
 
 pytestmark = pytest.mark.servers

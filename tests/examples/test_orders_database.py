@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from examples.orders import database
 from examples.orders.database import OpenOrder, OrderCare, OrderLine, OrderRecord, OrderState
-from examples.orders.processes.stores import StoreKind
+from examples.shop.processes.stores import StoreKind
 from servers.postgres import UNSYNCED, running
 from stepward import Client
 from tests.examples.order_calls import ENDS, open_desk

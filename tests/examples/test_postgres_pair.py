@@ -11,10 +11,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from examples.orders.postgres.process import PairProcess
-from examples.orders.postgres.standby import states_at_standby
-from examples.orders.postgres.standing import Standing
-from examples.orders.processes.process import ProcessDied, Upkeep
+from servers.keeper.postgres.process import PairProcess
+from servers.keeper.postgres.standing import Standing
+from servers.keeper.process import ProcessDied, Upkeep
+from showcase.faults.standby import states_at_standby
 
 pytestmark = pytest.mark.servers
 

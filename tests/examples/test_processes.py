@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from examples.orders.processes import process as process_module
-from examples.orders.processes.group import Group
-from examples.orders.processes.process import Process, ProcessDied, Upkeep
+from servers.keeper import process as process_module
+from servers.keeper.group import Group
+from servers.keeper.process import Process, ProcessDied, Upkeep
 
 pytestmark = pytest.mark.servers
 

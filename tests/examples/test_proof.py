@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from examples.orders.books import OrderBook, OrderBooks
 from examples.orders.database import OrderState
-from examples.orders.proof import Evidence, Expected, Failover, HeardOrder, Outage, Takeover, Transit, prove
-from examples.orders.services.faults import FaultKind, StandingFault
-from examples.orders.services.ledger import Effect
+from examples.shop.services.faults import FaultKind, StandingFault
+from examples.shop.services.ledger import Effect
+from showcase.proof import Evidence, Expected, Failover, HeardOrder, Outage, Takeover, Transit, prove
+from showcase.proof.books import OrderBook, OrderBooks
 
 GOOD = Expected(order_id="good", goods={"teapot": 2, "kettle": 1}, amount_cents=15250, asked_again=("payment", "stock"))
 BAD = Expected(order_id="bad", goods={"kettle": 1}, amount_cents=6850, ends=OrderState.UNDONE)

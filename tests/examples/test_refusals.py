@@ -61,7 +61,7 @@ def test_a_broker_that_is_not_installed_is_told_in_one_line(tmp_path: Path) -> N
     bare.parent.mkdir()
     bare.symlink_to(sys.executable)
     done = subprocess.run(
-        [str(bare), "-m", "examples.orders.demo", "--transport", "nats"],
+        [str(bare), "-m", "showcase", "--transport", "nats"],
         check=False,
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

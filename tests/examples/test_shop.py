@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from examples.orders.database import OrderCare, OrderLine, OrderRecord
-from examples.orders.demo.front_door import FrontDoor
-from examples.orders.processes.ports import Ports
+from examples.shop.processes.ports import Ports
+from showcase.front_door import FrontDoor
 from tests.programs import program
 from tests.tiers import sampled
 
@@ -64,7 +64,7 @@ class Shop:
 @asynccontextmanager
 async def open_shop(folder: Path, port: int | str, *options: str) -> AsyncIterator[Shop]:
     process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-m", "examples.orders.shop", "--folder", str(folder), f"--port-base={port}", *options],
+        *[sys.executable, "-m", "examples.shop", "--folder", str(folder), f"--port-base={port}", *options],
         cwd=ROOT,
         # Settings of the user's own are none of the shop's business: these would break it.
         env={**os.environ, "STEPWARD_STORE": "sqlite:////nowhere/at/all.db", "STEPWARD_LEASE": "9m"},
@@ -99,7 +99,7 @@ def _processes_in(place: Path | str) -> dict[str, int]:
             environment = (process / "environ").read_text()
         except OSError:
             continue
-        if "examples.orders" in " ".join(command) and str(place) in " ".join(command) + environment:
+        if "examples.shop" in " ".join(command) and str(place) in " ".join(command) + environment:
             found[" ".join(command[2:4])] = int(process.name)
     return found
 
@@ -187,7 +187,7 @@ async def test_over_nats_it_outlives_a_server(tmp_path: Path, port: int) -> None
         async with FrontDoor(f"http://127.0.0.1:{port}") as door:
             await door.order(TEAPOT)
             await _heard(door, COMPLETED)
-        knows = _all_given_to(_processes_in(address)["examples.orders.storefront --queues"])
+        knows = _all_given_to(_processes_in(address)["examples.shop.storefront --queues"])
         assert address in knows and "STEPWARD_" not in knows and "orders.db" not in knows
         shop.process.terminate()
         assert await shop.ends() == 0
@@ -201,10 +201,10 @@ async def test_a_process_that_is_killed_is_started_again(tmp_path: Path, port: i
     async with open_shop(tmp_path, port) as shop:
         await shop.says("Ctrl-C closes it")
         for name, command in {
-            "scheduler-1": "examples.orders.worker scheduler",
-            "submission-1": "examples.orders.worker submission",
-            "storefront": "examples.orders.storefront --queues",
-            "payment": "examples.orders.services payment",
+            "scheduler-1": "examples.shop.worker scheduler",
+            "submission-1": "examples.shop.worker submission",
+            "storefront": "examples.shop.storefront --queues",
+            "payment": "examples.shop.services payment",
         }.items():
             pid = _processes_in(tmp_path)[command]
             os.kill(pid, signal.SIGKILL)

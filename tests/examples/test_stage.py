@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from examples.orders.brokers import programs
-from examples.orders.brokers.programs import ProgramMissing, check_programs
-from examples.orders.demo.plots import plot_of
-from examples.orders.processes.crews import Crew
-from examples.orders.processes.stage import DemoStage, stage_of
-from examples.orders.processes.stores import StoreKind
-from examples.orders.processes.transports import TransportKind
-from examples.orders.shop.crew import crew_of
+from examples.shop.crew import crew_of
+from examples.shop.processes.crews import Crew
+from examples.shop.processes.stage import DemoStage, stage_of
+from examples.shop.processes.stores import StoreKind
+from servers.keeper.brokers import programs
+from servers.keeper.brokers.programs import ProgramMissing, check_programs
+from servers.keeper.transports import TransportKind
+from showcase.plots import plot_of
 
 SQLITE, POSTGRESQL = StoreKind.SQLITE, StoreKind.POSTGRESQL
 LOCAL, STORE, NATS, RABBITMQ = TransportKind

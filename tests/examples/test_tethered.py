@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["examples.orders.services", "mail", "--ledger", "{folder}/mail.db"],
-        nightly(["examples.orders.bookkeeper"]),
-        nightly(["examples.orders.worker", "submission"]),
-        ["examples.orders.worker", "scheduler"],
-        nightly(["examples.orders.worker", "agents", "--only", "mail"]),
-        nightly(["examples.orders.worker", "supervisor"]),
+        ["examples.shop.services", "mail", "--ledger", "{folder}/mail.db"],
+        nightly(["examples.shop.bookkeeper"]),
+        nightly(["examples.shop.worker", "submission"]),
+        ["examples.shop.worker", "scheduler"],
+        nightly(["examples.shop.worker", "agents", "--only", "mail"]),
+        nightly(["examples.shop.worker", "supervisor"]),
     ],
-    ids=lambda arguments: "-".join(arguments[:2]).replace("examples.orders.", ""),
+    ids=lambda arguments: "-".join(arguments[:2]).replace("examples.shop.", ""),
 )
 async def test_ends_when_its_standard_input_is_closed(tmp_path: Path, arguments: list[str]) -> None:
     process = await asyncio.create_subprocess_exec(

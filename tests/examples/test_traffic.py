@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from examples.orders.brokers.traffic import Kind, Traffic
+from showcase.faults.traffic import Kind, Traffic
 
 
 def noted(*bodies: object) -> dict[Kind, set[str]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from examples.orders.storefront.records import Records
-from examples.orders.storefront.storefront import Storefront
-from examples.orders.storefront.web import build
+from examples.shop.storefront.records import Records
+from examples.shop.storefront.storefront import Storefront
+from examples.shop.storefront.web import build
 from tests.examples.storefront.fakes import FakeDoor
 from tests.examples.storefront.site import Site
 

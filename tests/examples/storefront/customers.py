@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from examples.orders.storefront.storefront import Storefront
+from examples.shop.storefront.storefront import Storefront
 from tests.examples.storefront.fakes import FakeDoor
 
 ORDER: dict[str, Any] = {

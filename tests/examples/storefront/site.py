@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self
 
-from examples.orders.storefront.server import StorefrontServer
-from examples.orders.storefront.storefront import Storefront
+from examples.shop.storefront.server import StorefrontServer
+from examples.shop.storefront.storefront import Storefront
 
 
 class Site(StorefrontServer):

@@ -8,8 +8,8 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
-from examples.orders.storefront import following
-from examples.orders.storefront.storefront import Storefront
+from examples.shop.storefront import following
+from examples.shop.storefront.storefront import Storefront
 from stepward.errors import TransportError
 from tests.examples.storefront.browser import PHONE, browsing, buy, enter, fill_checkout, tab_to
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, STARTED, FakeDoor, step, task

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-import examples.orders.storefront
-from examples.orders.storefront import pages
-from examples.orders.storefront.records import Records
-from examples.orders.storefront.storefront import Storefront
+import examples.shop.storefront
+from examples.shop.storefront import pages
+from examples.shop.storefront.records import Records
+from examples.shop.storefront.storefront import Storefront
 from stepward import errors
 from tests.examples.storefront.conftest import Visit
 from tests.examples.storefront.customers import ORDER, heard, order
@@ -210,7 +210,7 @@ async def test_the_order_for_programs(ada: httpx.AsyncClient, storefront: Storef
 
 def test_the_package_knows_of_stepward_nothing_but_its_door() -> None:
     known = {"Queues", "StatusEvent", *(name for name in dir(errors) if name[0].isupper())}
-    for path in Path(examples.orders.storefront.__file__).parent.rglob("*.py"):
+    for path in Path(examples.shop.storefront.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 assert not any(alias.name.startswith("stepward") for alias in node.names), path
@@ -218,7 +218,7 @@ def test_the_package_knows_of_stepward_nothing_but_its_door() -> None:
                 assert node.module in ("stepward", "stepward.errors"), path
                 assert {alias.name for alias in node.names} <= known, path
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("examples"):
-                ours = ("examples.orders.storefront.", "examples.orders.catalogue", "examples.orders")
+                ours = ("examples.shop.storefront.", "examples.orders.catalogue", "examples.orders")
                 assert f"{node.module}.".startswith(ours[0]) or node.module in ours, path
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from examples.orders.storefront.records import Records
-from examples.orders.storefront.server import serve
-from examples.orders.storefront.storefront import Storefront
-from examples.orders.storefront.web import build
+from examples.shop.storefront.records import Records
+from examples.shop.storefront.server import serve
+from examples.shop.storefront.storefront import Storefront
+from examples.shop.storefront.web import build
 from stepward import StatusEvent
 from tests.examples.storefront.customers import heard, order
 from tests.examples.storefront.fakes import ALL_WELL, RECEIVED, STARTED, FakeDoor, status_event, step

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from examples.orders.storefront import following
-from examples.orders.storefront.storefront import Storefront
+from examples.shop.storefront import following
+from examples.shop.storefront.storefront import Storefront
 from tests.examples.storefront.customers import heard, order, until
 from tests.examples.storefront.fakes import ALL_WELL, RECEIVED, FakeDoor, step
 from tests.examples.storefront.site import Site

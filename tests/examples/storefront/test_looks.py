@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from playwright.async_api import Page, expect
 
-from examples.orders.storefront.storefront import Storefront
+from examples.shop.storefront.storefront import Storefront
 from tests.examples.storefront.browser import DESKTOP, PHONE, SMALL_PHONE, browsing, buy
 from tests.examples.storefront.customers import heard
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, FakeDoor, step, task

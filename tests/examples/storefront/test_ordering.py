@@ -8,8 +8,8 @@ import re
 import httpx
 import pytest
 
-from examples.orders.storefront.records import Records
-from examples.orders.storefront.storefront import Storefront
+from examples.shop.storefront.records import Records
+from examples.shop.storefront.storefront import Storefront
 from stepward.errors import CommitUnknown, StepwardError, StoreUnavailable, TransportError
 from tests.examples.storefront.conftest import Visit
 from tests.examples.storefront.customers import Page, heard, order

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from examples.orders.storefront.half_open import MOST_OF_ONE_ADDRESS
+from examples.shop.storefront.half_open import MOST_OF_ONE_ADDRESS
 from tests.examples.storefront.customers import order
 
 pytestmark = pytest.mark.servers
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 def command(folder: Path, *more: str, queues: str = "orders.db") -> list[str]:
     given = ["--queues", f"sqlite:///{folder / queues}", "--database", str(folder / "storefront.db")]
-    return [sys.executable, "-m", "examples.orders.storefront", *given, "--name", "storefront-1", *more]
+    return [sys.executable, "-m", "examples.shop.storefront", *given, "--name", "storefront-1", *more]
 
 
 @asynccontextmanager

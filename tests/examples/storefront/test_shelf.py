@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from examples.orders.catalogue import MOST_OF_ONE, PRODUCTS
-from examples.orders.storefront.pages import STATIC
-from examples.orders.storefront.records import Records
+from examples.shop.storefront.pages import STATIC
+from examples.shop.storefront.records import Records
 from tests.examples.storefront.conftest import Visit
 from tests.examples.storefront.customers import Page
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from examples.orders.storefront.order import Care, OrderEvent, OrderItem, PlacedOrder
-from examples.orders.storefront.view import Mark, View, view_of
+from examples.shop.storefront.order import Care, OrderEvent, OrderItem, PlacedOrder
+from examples.shop.storefront.view import Mark, View, view_of
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, STARTED, status_event, step, task
 
 Happened = tuple[str, dict[str, Any]]

@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from examples.orders.processes.premises import Premises
-from examples.orders.processes.process import Process
+from examples.shop.processes.premises import Premises
+from servers.keeper.process import Process
 from tests.examples.storefront.browser import browsing, buy, fill_checkout
 
 pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]

@@ -42,6 +42,6 @@ def test_it_names_every_kind_of_event_that_is_not_told_elsewhere() -> None:
 
 
 def test_the_agent_in_node_is_as_short_as_it_says() -> None:
-    lines = (ROOT / "examples" / "orders" / "node-agent" / "index.mjs").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "examples" / "shop" / "node-agent" / "index.mjs").read_text(encoding="utf-8").splitlines()
     assert f"an Agent of {len(lines)} lines" in PAGE
     assert len(lines) < 80

