@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from examples.orders import agents, database, submission
+from examples.orders import database, submission
 from examples.orders.workflows import WORKFLOWS
 from examples.shop import node
 from examples.shop.services.process import ServiceProcess
