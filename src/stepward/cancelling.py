@@ -1,10 +1,27 @@
-"""Ends asyncio tasks within a bound: one that swallows its cancellation is let go, and holds up the end of no loop."""
+"""Ends asyncio tasks: those that nobody waits for any more, and at the end of a loop within a bound.
+
+One that swallows its cancellation is let go then, and holds up the end of no loop.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
 from typing import Any
+
+
+async def give_up(task: asyncio.Future[Any]) -> None:
+    """Have a task end for which nobody waits any more, whatever it raises, now or as it is cancelled."""
+    task.add_done_callback(retrieve)
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def retrieve(task: asyncio.Future[Any]) -> None:
+    """Look at how a task ended, so that asyncio logs nothing of it."""
+    if not task.cancelled():
+        task.exception()
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]], seconds: float) -> list[asyncio.Task[Any]]:

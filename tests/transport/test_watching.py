@@ -1,10 +1,13 @@
-"""What a process holds at a broker for those who watch goes with them."""
+"""What a process holds at a broker goes with those who use it, and whoever gives up leaves nothing untold."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 from collections.abc import Collection, Mapping, Sequence
 
+from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.queues.over_broker import BrokerQueues, Posted, ResponseQueue, WorkQueue
 from stepward.transport.queues.queues import QueuedMessage
@@ -69,3 +72,44 @@ async def test_one_who_watches_no_more_is_sent_no_more() -> None:
     await stays.read(1, 9)
     await queues.close()
     assert [part.closed.is_set() for part in parts.made] == [True, True, False]
+
+
+class LosingPart(Part):
+    """Loses its connection while its reader gives up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
+        self.asked.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        raise TransportError("connection lost")
+
+
+class LosingParts(Parts):
+    """A depot of one of these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = LosingPart()
+
+    def responses(self, queue: str, *, watches: bool) -> ResponseQueue:
+        return self.part
+
+
+async def test_an_error_that_comes_as_a_reader_gives_up_is_told_to_nobody() -> None:
+    told: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["message"]))
+    parts = LosingParts()
+    queues = BrokerQueues(parts, app="shop", new_uid=str, observers=Observers(), bury=None)
+    reading = asyncio.create_task(queues.read(REPLIES, 0, 1))
+    await parts.part.asked.wait()
+    reading.cancel()
+    await asyncio.wait({reading})
+    assert reading.cancelled()
+    del reading
+    await queues.close()
+    gc.collect()
+    assert told == []

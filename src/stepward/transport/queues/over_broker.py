@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from stepward.cancelling import give_up
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letters_queue, sealed
@@ -302,7 +303,7 @@ class BrokerQueues:
             await asyncio.wait({waiting, over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             over.cancel()
-            await _ended(waiting)
+            await give_up(waiting)
         self._check_open(queue)
         return waiting.result()
 
@@ -315,11 +316,3 @@ class BrokerWatching:
 
     async def read(self, after: int, limit: int) -> Sequence[Stored]:
         return await self._read(after, limit)
-
-
-async def _ended(task: asyncio.Future[Any]) -> None:
-    if not task.done():
-        task.cancel()
-        await asyncio.wait({task})
-    elif not task.cancelled():
-        task.exception()

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.cancelling import retrieve
 from stepward.errors import StoreError, TransportError
 from stepward.transport.wakeups import Wakeups
 
@@ -289,7 +290,7 @@ class StoreQueues:
         """Asked once for all who wait."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.ensure_future(self._messages.filled(sorted(self._waited)))
-            self._asking.add_done_callback(_retrieve)
+            self._asking.add_done_callback(retrieve)
         with self._reaching(queue):
             return queue in await asyncio.shield(self._asking)
 
@@ -302,12 +303,6 @@ class StoreQueues:
             raise TransportError(
                 f"queue {queue}: expected the store to take or give messages, found: {error}"
             ) from error
-
-
-def _retrieve(asking: asyncio.Future[Collection[str]]) -> None:
-    """Whoever asked may be gone."""
-    if not asking.cancelled():
-        asking.exception()
 
 
 class StoreWatching:
