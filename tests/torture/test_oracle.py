@@ -31,3 +31,10 @@ def test_what_is_planted_is_found(books: Records, plant: Plant) -> None:
     plant(books)
     found = judge(books)
     assert any(PLANTS[plant] in line for line in found), found
+
+
+def test_an_attempt_is_in_time_by_the_clock_that_went_as_it_began(books: Records) -> None:
+    """A standby took over whose clock is an hour ahead, and the request was on its way to the service."""
+    call = next(call for call in books.calls if "/service.act/" in call.key)
+    books.times = [(0.0, 0.0, 1.0), (call.at - 1.0, 3600.0, 1.0)]
+    assert not any(line.startswith(f"{call.key}: was answered") for line in judge(books))

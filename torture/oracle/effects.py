@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -50,15 +51,15 @@ def _in_time(books: Records) -> Iterator[str]:
 
 def _ahead(books: Records, at: float) -> float:
     """How far the server's clock was ahead at least, since an attempt that was made then can have begun."""
-    found, last = [], (0.0, 0.0, 1.0)
-    for since, ahead, rate in books.times:
-        if since > at:
-            break
-        if since > at - OLD_SECONDS:
-            found.append(ahead)
-        last = (since, ahead, rate)
-    since, ahead, rate = last
-    return min([*found, ahead, ahead + (rate - 1) * (at - since)])
+    earliest = at - OLD_SECONDS
+    found = []
+    untils = [*(since for since, _, _ in books.times[1:]), math.inf]
+    for (since, ahead, rate), until in zip(books.times, untils, strict=False):
+        # It drifts evenly, so that it is least at one end.
+        ends = max(since, earliest), min(until, at)
+        if ends[0] <= ends[1]:
+            found += [ahead + (rate - 1) * (end - since) for end in ends]
+    return min(found, default=0.0)
 
 
 def _task(task: RecordedTask, entries: Sequence[LedgerEntry]) -> Iterator[str]:
