@@ -19,6 +19,8 @@ from torture.narrow import BROKEN, OWN, Narrow, WireEventFields, narrow
 STOLEN = "stolen"
 """What its replies say was done."""
 FLOOD = 2_000
+AT_ONCE = 100
+"""How much of it is on its way: a flood that waits for each confirmation is none."""
 TAKEN = 8
 ROUNDS = 4
 LOOK_SECONDS = 0.2
@@ -110,9 +112,12 @@ class Intruder:
         return bool(taken)
 
     async def _flood(self, login: Narrow) -> bool:
-        for number in range(FLOOD):
-            forged = self._forged("nobody", 1, f"{NARROW}.visit/1", number, WRONG_PROOF)
-            await login.put(OWN, {**forged, **REQUEST})
+        for first in range(0, FLOOD, AT_ONCE):
+            forged = [
+                self._forged("nobody", 1, f"{NARROW}.visit/1", number, WRONG_PROOF)
+                for number in range(first, first + AT_ONCE)
+            ]
+            await asyncio.gather(*(login.put(OWN, {**event, **REQUEST}) for event in forged))
         return True
 
     async def _forge(self, login: Narrow) -> bool:
