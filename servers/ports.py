@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
 import random
 import socket
@@ -11,7 +13,8 @@ FIRST = 20_000
 GIVEN_BY_THE_SYSTEM = Path("/proc/sys/net/ipv4/ip_local_port_range")
 TRIES = 1000
 
-_kept: list[socket.socket] = []
+_kept = contextlib.ExitStack()
+atexit.register(_kept.close)
 
 
 def free_port() -> int:
@@ -27,7 +30,7 @@ def free_port() -> int:
             continue
         if (listener := _bound(port, socket.SOCK_STREAM)) is not None:
             listener.close()
-            _kept.append(keeper)
+            _kept.enter_context(keeper)
             return port
         keeper.close()
     raise RuntimeError(f"ports: expected a free one between {FIRST} and {last}, found none; end what listens there")

@@ -1,4 +1,4 @@
-"""A port that one process was given is not given to another, even before anybody listens there."""
+"""A port that one process was given is not given to another, even before anybody listens there, and is given back."""
 
 from __future__ import annotations
 
@@ -32,3 +32,10 @@ def test_no_port_is_given_to_two_processes() -> None:
         other.communicate("\n")
     assert len(theirs) == len(ours) == COUNT
     assert not theirs & ours
+
+
+def test_what_keeps_a_port_is_closed_as_the_process_ends() -> None:
+    keep = "from servers.ports import free_port; free_port()"
+    command = [sys.executable, "-X", "dev", "-c", keep]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stderr == ""
