@@ -27,6 +27,7 @@ stock = _agent("stock", 8101)
 payment = _agent("payment", 8102)
 parcel = _agent("parcel", 8103)
 mail = _agent("mail", 8104)
+AGENTS = (stock, payment, parcel, mail)
 
 
 @stock.operation(complete_by=COMPLETE_BY)

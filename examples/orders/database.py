@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 
 from examples.orders.catalogue import MOST_OF_ONE
-from stepward.store.contract import StepTransaction
+from stepward import StepTransaction
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 

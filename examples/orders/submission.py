@@ -14,8 +14,7 @@ from examples.orders import database
 from examples.orders.catalogue import LONGEST_ADDRESS, LONGEST_NAME, MOST_LINES, PRODUCTS
 from examples.orders.database import OrderCare, OrderLine, OrderRecord
 from examples.orders.workflows import WORKFLOWS
-from stepward import Accepted, Message, Unacceptable
-from stepward.store.contract import StepTransaction
+from stepward import Accepted, Message, StepTransaction, Unacceptable
 
 QUEUE = "orders"
 

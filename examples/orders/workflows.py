@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from examples.orders import agents, database
 from examples.orders.database import OrderCare, OrderRecord, OrderState
-from stepward import Backoff, LongWait, Supervision, step, workflow
-from stepward.store.contract import StepTransaction
+from stepward import Backoff, LongWait, StepTransaction, Supervision, step, workflow
 
 SOON = Backoff("200ms", maximum="1s")
 

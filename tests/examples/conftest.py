@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from examples.orders.agents import AGENTS
 from examples.shop.services.process import ServiceProcess
-from tests.examples.order_calls import AGENTS
 from tests.examples.service_calls import Start
 
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from examples.orders import agents, database, submission
+from examples.orders import database, submission
+from examples.orders.app import make_app
 from examples.orders.database import OrderRecord
-from examples.orders.workflows import WORKFLOWS
 from showcase.waiting import Waits
 from stepward import App, Client, Queues, StatusEvent
 from stepward.events import Hints
@@ -21,7 +21,6 @@ BODY: dict[str, Any] = {
     "address": "Harbour Street 5",
     "care": "normal",
 }
-AGENTS = (agents.stock, agents.payment, agents.parcel, agents.mail)
 REPLIES = "replies.orders.test"
 ENDS = frozenset({"stepward.task.completed", "stepward.task.undone", "stepward.task.cancelled", "stepward.task.failed"})
 
@@ -58,8 +57,7 @@ class Desk:
 @asynccontextmanager
 async def open_desk(store: str) -> AsyncIterator[Desk]:
     """The application with all its actors in one process, none of which runs yet."""
-    app = App("orders", workflows=WORKFLOWS.values(), agents=AGENTS, store=store, supervisor_every="50ms")
-    app.submission(submission.QUEUE, accept=submission.accept)
+    app = make_app(store=store, supervisor_every="50ms")
     hints = Hints()
     client = Client(store, app="orders", registry=app.registry, hints=hints)
     async with client, Queues(store, app="orders") as queues:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from examples.orders import database, submission
-from examples.orders.workflows import WORKFLOWS
+from examples.orders.app import make_app
 from examples.shop import node
 from examples.shop.services.process import ServiceProcess
 from servers import nats
-from stepward import App, Client, Queues
-from tests.examples.order_calls import AGENTS, BODY
+from stepward import Client, Queues
+from tests.examples.order_calls import BODY
 from tests.programs import program
 from tests.transport.brokers import clear
 from tests.transport.wire.described import Described
@@ -109,10 +109,7 @@ async def node_agent(broker: str, mail: ServiceProcess) -> AsyncIterator[asyncio
 async def shop_at(broker: str, address: str, mail: ServiceProcess, folder: Path) -> AsyncIterator[Shop]:
     """The application at an address of the broker."""
     store = f"sqlite:///{folder}/orders.db"
-    app = App(
-        "orders", workflows=WORKFLOWS.values(), agents=AGENTS, store=store, transport=address, supervisor_every="50ms"
-    )
-    app.submission(submission.QUEUE, accept=submission.accept)
+    app = make_app(store=store, transport=address, supervisor_every="50ms")
     async with (
         tapped_nats(broker, "orders") as tap,
         app.running(agents=["stock", "payment", "parcel"], drain="100ms"),
