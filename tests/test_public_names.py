@@ -10,8 +10,6 @@ import stepward
 
 ROOT = Path(__file__).parents[1]
 DEEP = re.compile(r"^\s*from stepward\.[\w.]+ import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
-STILL_INSIDE = {"Hints", "Role"}
-"""What only the showcase of the example uses; this set may shrink and not grow."""
 
 
 def _imported_from_inside(text: str) -> set[str]:
@@ -20,9 +18,7 @@ def _imported_from_inside(text: str) -> set[str]:
 
 
 def _missing(texts: dict[str, str]) -> dict[str, set[str]]:
-    missing = {
-        place: _imported_from_inside(text) - set(stepward.__all__) - STILL_INSIDE for place, text in texts.items()
-    }
+    missing = {place: _imported_from_inside(text) - set(stepward.__all__) for place, text in texts.items()}
     return {place: names for place, names in missing.items() if names}
 
 
