@@ -18,10 +18,10 @@ from aiormq.exceptions import ChannelAccessRefused
 
 from servers import rabbitmq
 from stepward import Agent, App, workflow
-from stepward.errors import SettingsError, TransportError
+from stepward.errors import QueueRefused, SettingsError, TransportError
 from tests.programs import program
 from tests.transport.brokers import brokered
-from tests.transport.messages import reply
+from tests.transport.messages import reply, request
 
 pytestmark = pytest.mark.servers
 
@@ -195,6 +195,23 @@ async def test_a_reply_to_a_scheduler_that_has_ended_reaches_the_next(guarded: r
         await transport.settle("replies.heir", taken)
         await transport.adopt(["replies.dead"], "replies.heir")
         assert [each.message.task for each in await transport.take("replies.heir", 1, 10.0)] == ["late"]
+
+
+async def test_a_request_goes_to_no_queue_that_was_deleted_and_may_not_be_made(guarded: rabbitmq.RabbitServer) -> None:
+    """The exchange would take it for a reply without an owner, and confirm it."""
+    queue = "agents.payments"
+    async with brokered(at(guarded, "shop"), app="shop") as transport:
+        await transport.publish(queue, [request("first")])
+        async with brokered(at(guarded, "payments"), app="shop") as agent:
+            await agent.publish(queue, [request("second")])
+            async with channel_of(guarded, "guest") as channel:
+                await channel.queue_delete(OWN)
+            with pytest.raises(QueueRefused, match=f"queue {queue}: .* found: NOT_FOUND"):
+                await agent.publish(queue, [request("third")])
+            await transport.publish(queue, [request("fourth")])
+            await agent.publish(queue, [request("fifth")])
+        taken = await transport.take(queue, 2, 10.0)
+        assert {each.message.task for each in taken} <= {"fourth", "fifth"}
 
 
 def refused_acts(replies: str) -> list[Callable[[AbstractChannel], Awaitable[object]]]:

@@ -127,15 +127,15 @@ class RequestQueues:
                     await self.declare(queue, channel)
                     await self._bind(queue, channel)
             except ChannelAccessRefused:
-                # A reply to a Scheduler that has ended waits for an heir; a request would be lost among those.
-                if not queue.startswith(REPLIES) and not await is_there(line, self.name(queue)):
-                    raise
                 self._others.add(queue)
-                return
-            self._declared.add(queue)
-            self._known.add(queue)
-            if is_lost:
-                await self.tell_loss(queue)
+            else:
+                self._declared.add(queue)
+                self._known.add(queue)
+                if is_lost:
+                    await self.tell_loss(queue)
+        if queue in self._others and not queue.startswith(REPLIES):
+            # A reply to a Scheduler that has ended waits for an heir; a request would be lost among those, unseen.
+            await verify(line, self.name(queue))
 
     async def _bind(self, queue: str, channel: AbstractChannel) -> None:
         """Let the exchange reach a queue that was just declared."""
@@ -211,8 +211,13 @@ class RequestQueues:
 async def is_there(line: RabbitChannels, name: str) -> bool:
     """Whether the server knows that queue; asked over a channel of its own, as a no closes it."""
     try:
-        async with own_channel(line.connection) as channel:
-            await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
+        await verify(line, name)
     except ChannelNotFoundEntity:
         return False
     return True
+
+
+async def verify(line: RabbitChannels, name: str) -> None:
+    """Raises ChannelNotFoundEntity unless the server knows that queue."""
+    async with own_channel(line.connection) as channel:
+        await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
