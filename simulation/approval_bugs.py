@@ -10,14 +10,15 @@ from msgspec.structs import replace
 from simulation.planting import bug, put, reword
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.store.rules import completing as rulings
-from stepward.store.sqlite import completing
+from stepward.store.sqlite.query_catalogue import load_book
+from stepward.store.verbs import completing
 
 
 @bug
 def token_good_twice(stack: ExitStack) -> None:
     """Whoever finishes a step from outside does so whatever became of it."""
     put(stack, rulings, "_found", lambda completion, task, step, now: None)
-    reword(stack, completing.Q, "complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+    reword(stack, load_book(), "completing.complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 
 
 @bug
@@ -35,11 +36,10 @@ def finished_after_undo_began(stack: ExitStack) -> None:
 def finished_and_nobody_told(stack: ExitStack) -> None:
     """The owner of a step that is finished from outside does not hear of it."""
 
-    def record(connection: Any, task: Any, completion: Any, now: float) -> None:
-        place = (completion.task, completion.run, completion.key, completion.attempt)
-        connection.change(completing.Q["complete"], (*place, completion.output, completion.error, now))
+    async def untold(connection: Any, task: Any, completion: Any, now: float) -> None:
+        return
 
-    put(stack, completing, "_record", record)
+    put(stack, completing, "_tell_owner", untold)
 
 
 @bug

@@ -30,9 +30,9 @@ from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Store
 from stepward.store.sqlite import claiming as store_claiming
 from stepward.store.sqlite import scheduler as store_scheduler
-from stepward.store.sqlite import supervisor as store_supervisor
 from stepward.store.sqlite import telling, turn
 from stepward.store.sqlite.connection import BEGIN_WRITE
+from stepward.store.sqlite.query_catalogue import load_book
 from stepward.store.sqlite.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.workflow import undo
@@ -109,7 +109,7 @@ def undone_oldest_first(stack: ExitStack) -> None:
 @bug
 def decision_without_compare(stack: ExitStack) -> None:
     """The Supervisor decides on a step whatever became of it since it looked."""
-    reword(stack, store_supervisor.Q, "decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+    reword(stack, load_book(), "supervisor.decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 
 
 @bug
@@ -226,7 +226,7 @@ def signals_lost_on_takeover(stack: ExitStack) -> None:
 @bug
 def freed_from_the_living(stack: ExitStack) -> None:
     """Tasks are taken from instances that live."""
-    reword(stack, store_supervisor.Q, "free", "i.alive = 0", "i.alive >= 0")
+    reword(stack, load_book(), "supervisor.free", "i.alive = 0", "i.alive >= 0")
 
 
 @bug

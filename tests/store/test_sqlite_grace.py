@@ -11,8 +11,9 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.model.records import Instance, Role
-from stepward.store.sqlite import SqliteStore, grace
+from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.connection import Connection
+from stepward.store.verbs import grace
 from tests.store.conformance.world import HandClock
 
 LEASE = 10.0
@@ -76,10 +77,16 @@ async def _outage(clock: HandClock, store: SqliteStore) -> int:
     return term
 
 
-async def test_grace_is_given_in_batches_and_another_leader_goes_on(
-    clock: HandClock, store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def batches_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the stores that are made from then on."""
     monkeypatch.setattr(grace, "BATCH", 3)
+
+
+@pytest.mark.usefixtures("batches_of_three")
+async def test_grace_is_given_in_batches_and_another_leader_goes_on(
+    clock: HandClock, store: SqliteStore, tmp_path: Path
+) -> None:
     await _fill(store, store.now(), 5)
     await _fill(store, store.now(), 8, first=6, owner="'s2'")
     await _fill(store, store.now(), 9, first=9, owner="null", state="suspended")

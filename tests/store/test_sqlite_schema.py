@@ -17,58 +17,14 @@ from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Insta
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
-from stepward.store.sqlite import (
-    agents,
-    claiming,
-    client,
-    clock,
-    completing,
-    directives,
-    host,
-    inbox,
-    journal,
-    leadership,
-    leases,
-    messages,
-    progress,
-    pruning,
-    scheduler,
-    stray,
-    submission,
-    supervisor,
-    telling,
-    turn,
-    unheld,
-)
+from stepward.store.sqlite import client
+from stepward.store.sqlite.query_catalogue import load_book
 from stepward.store.sqlite.schema import migrations
 from tests.store.conformance.world import World
 from tests.store.conformance.world import scheduler as registered
 from tests.store.places import execute, opened, sqlite
 
-MODULES = (
-    agents,
-    claiming,
-    client,
-    clock,
-    completing,
-    directives,
-    host,
-    inbox,
-    journal,
-    leadership,
-    leases,
-    messages,
-    progress,
-    pruning,
-    scheduler,
-    stray,
-    submission,
-    supervisor,
-    telling,
-    turn,
-    unheld,
-)
-QUERIES = {f"{module.__name__}.{name}": sql for module in MODULES for name, sql in module.Q.items()}
+QUERIES = load_book()
 
 MAY_WALK = {
     "agents.standings",
@@ -86,9 +42,19 @@ MAY_WALK = {
     "messages.standing",
     "pruning.old_alerts",
     "pruning.beginning",
+    "recurring.listed",
 }
 """What walks a table of few rows, or its newest or oldest end."""
-SMALL = ("stepward_instance", "stepward_leadership", "json_each", "CONSTANT ROW", "first", "subquery", "VIRTUAL")
+SMALL = (
+    "stepward_instance",
+    "stepward_leadership",
+    "json_each",
+    "CONSTANT ROW",
+    "VALUES CLAUSE",
+    "first",
+    "subquery",
+    "VIRTUAL",
+)
 
 
 @pytest.fixture
@@ -165,7 +131,7 @@ def test_no_task_stands_against_the_model(file: Path, fields: dict[str, object])
     task = replace(Task(uid="u", id="i", workflow="w", version="1"), **fields)
     connection = apsw.Connection(str(file))
     with pytest.raises(apsw.ConstraintError, match="CHECK"):
-        connection.execute(turn.Q["insert_task"], astuple(task))
+        connection.execute(QUERIES["turn.insert_task"], astuple(task))
     connection.close()
 
 
@@ -180,9 +146,11 @@ def test_every_query_is_understood_and_walks_over_no_table(file: Path, name: str
     connection.close()
     walks = [line for line in plan if line.startswith("SCAN") and not any(small in line for small in SMALL)]
     walks = [
-        line for line in walks if not re.search(r"USING (COVERING )?INDEX|SCAN (i|s|wanted|ring|me|other)\b", line)
+        line
+        for line in walks
+        if not re.search(r"USING (COVERING )?INDEX|SCAN (i|s|t|wanted|page|ring|me|other)\b", line)
     ]
-    if name.removeprefix("stepward.store.sqlite.") not in MAY_WALK:
+    if name not in MAY_WALK:
         assert walks == []
 
 
@@ -201,15 +169,17 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
         return " ".join(row[3] for row in connection.execute("explain query plan " + sql, (None,) * count))
 
     of_priority = "stepward_task_claimable (workflow=? AND version=? AND priority=? AND <expr>"
-    assert "INDEX stepward_task_claimable (workflow=? AND version=? AND priority>?)" in plan(claiming.Q["tops"], 2)
-    assert f"INDEX {of_priority}>?)" in plan(claiming.Q["ring"], 4)
-    assert f"INDEX {of_priority}=?)" in plan(claiming.Q["line"], 5)
-    assert "stepward_task_waking" in plan(claiming.Q["wake"], 2)
-    assert "stepward_task_uid (uid=?)" in plan(turn.Q["held"], 2)
-    assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(turn.Q["finish"], 11)
-    assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(scheduler.Q["steps"], 1)
-    assert "INDEX stepward_message_asked (<expr>>? AND <expr><?)" in plan(messages.Q["withdraw"], 5)
-    due = plan(supervisor.Q["due"], 3)
+    assert "INDEX stepward_task_claimable (workflow=? AND version=? AND priority>?)" in plan(
+        QUERIES["claiming.tops"], 2
+    )
+    assert f"INDEX {of_priority}>?)" in plan(QUERIES["claiming.ring"], 4)
+    assert f"INDEX {of_priority}=?)" in plan(QUERIES["claiming.line"], 5)
+    assert "stepward_task_waking" in plan(QUERIES["scheduler.wake"], 2)
+    assert "stepward_task_uid (uid=?)" in plan(QUERIES["turn.held"], 2)
+    assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(QUERIES["turn.finish"], 11)
+    assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(QUERIES["scheduler.steps"], 1)
+    assert "INDEX stepward_message_asked (<expr>>? AND <expr><?)" in plan(QUERIES["messages.withdraw"], 5)
+    due = plan(QUERIES["supervisor.due"], 3)
     for index in ("step_watched", "task_deadline", "task_held", "task_claimable", "task_waking", "alert_undelivered"):
         assert f"stepward_{index}" in due
     assert "stepward_task_claimable (workflow=? AND version>?)" in due

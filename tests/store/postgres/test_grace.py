@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from stepward.model.records import Instance, Role
-from stepward.store.postgres import PostgresStore, grace
+from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.leadership import Leadership
+from stepward.store.postgres.engine import verb_engine
+from stepward.store.verbs import grace
+from stepward.store.verbs.leadership import Leadership
 from tests.store.conformance.world import World
 from tests.store.postgres.worlds import Database, SchemaPlace
 
@@ -90,7 +92,8 @@ async def test_deadlines_get_grace_in_batches_after_the_clock_was_set(
     await database.rows("update stepward_shop.task set deadline = 7")
     term = await _outage(world, store)
     now = world.clock.wall()
-    given = grace.Grace(store._database, Leadership(store._database))
+    engine = verb_engine(store._database, store._notifier)
+    given = grace.Grace(engine, Leadership(engine))
     assert await given.begin(term, LEASE, jumped=True)
     assert await store.go_on_forgiving(term) == 2
     assert not (await store.due()).grace

@@ -47,7 +47,7 @@ GUARDS = [
     (Release, "turn.move_task", INBOX, ""),
     (Release, "inbox.count", "least(t.wake_at, $4)", "coalesce(t.wake_at, $4 + 9)"),
     (Seats, "leadership.read_to_lead", "for update", ""),
-    (Stray, "turn.lock", "for update", ""),
+    (Stray, "inbox.lock", "for update", ""),
     (Takeover, "turn.fence", "and alive for share", ""),
 ]
 

@@ -38,7 +38,7 @@ BOUNDED = {
 """The first of an index, and no more."""
 EXPECTED = {
     "turn.held": {"task_pkey"},
-    "turn.lock": {"task_pkey"},
+    "inbox.lock": {"task_pkey"},
     "turn.finish": {"step_pkey"},
     "turn.finish_usual": {"step_pkey"},
     "turn.dispatch": {"step_pkey"},

@@ -1,197 +1,29 @@
-"""The verbs of applications and operators: submit, read, signal, direct."""
+"""The listing of tasks on PostgreSQL; all else that applications and operators do is the same on every store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import msgspec
-
-from stepward.model.plan import NO_PLANS, Plans
-from stepward.model.records import Alert, Audit, DeadLetter, InboxKind, Instance, Schedule, Step, Task, WorkflowRecord
-from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.records import Task
 from stepward.store import rows
-from stepward.store.contract import (
-    AuditedAct,
-    Directive,
-    OldRecords,
-    Outlived,
-    Post,
-    Purged,
-    Submitted,
-    Tally,
-    TaskFilter,
-)
-from stepward.store.postgres import (
-    agents,
-    dead_letters,
-    directives,
-    inbox,
-    journal,
-    pruning,
-    recurring,
-    retention,
-    submission,
-)
+from stepward.store.contract import TaskFilter
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
+from stepward.store.postgres.engine import verb_engine
 from stepward.store.postgres.listing import listing
 from stepward.store.postgres.notifier import Notifier
-from stepward.store.rules import inboxes, verdicts
-
-DEAD_SHOWN_SECONDS = 3600.0
+from stepward.store.verbs.client import ClientVerbs
 
 
-class PostgresClient:
+class PostgresClient(ClientVerbs):
     """What applications and operators may do; see ``ClientStore``."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
-        self._database = database
+        super().__init__(verb_engine(database, notifier))
         self._lane = database.others
-        self._clock = database.clock
-        self._notifier = notifier
-
-    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        submitted = await self._lane.write(submission.submit, tasks, plans)
-        self._notifier.ring()
-        return submitted
-
-    async def task(self, id: str) -> Task | None:
-        row = await self._lane.read(Connection.row, "client.task", id)
-        return rows.task(row) if row else None
 
     async def tasks(self, filter: TaskFilter) -> list[Task]:  # noqa: A002  the contract's name
         return await self._lane.read(_listed, filter)
-
-    async def steps(self, id: str) -> list[Step]:
-        return [rows.step(row) for row in await self._lane.read(Connection.rows, "client.steps", id)]
-
-    async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
-        found = await self._lane.read(Connection.rows, "client.tallies", list(uids), list(stages))
-        return [rows.tally(row) for row in found]
-
-    async def ended(self, uids: Sequence[str]) -> list[Task]:
-        return [rows.task(row) for row in await self._lane.read(Connection.rows, "client.ended", list(uids))]
-
-    async def direct(self, id: str, directive: Directive) -> TaskState:
-        after = await self._lane.write(_direct, id, directive, self._clock.now())
-        self._notifier.ring()
-        return after
-
-    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
-        """Delivers a signal; raises TaskNotFound, or IllegalTransition once the task has ended."""
-        post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
-        is_new = await self._lane.write(_signal, post, signal_id, actor, self._clock.now())
-        self._notifier.ring()
-        return is_new
-
-    async def workflow(self, name: str) -> list[WorkflowRecord]:
-        return [rows.workflow(row) for row in await self._lane.read(Connection.rows, "client.workflow", name)]
-
-    async def workflows(self) -> list[WorkflowRecord]:
-        return [rows.workflow(row) for row in await self._lane.read(Connection.rows, "client.workflows")]
-
-    async def instances(self) -> list[Instance]:
-        since = self._clock.now() - DEAD_SHOWN_SECONDS
-        return [rows.instance(row) for row in await self._lane.read(Connection.rows, "client.instances", since)]
-
-    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
-        query = "client.open_alerts" if open_only else "client.alerts"
-        return [rows.alert(row) for row in await self._lane.read(Connection.rows, query, limit)]
-
-    async def acknowledge(self, number: int, actor: str) -> bool:
-        return await self._lane.write(_acknowledge, number, actor, self._clock.now())
-
-    async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
-        return await self._lane.write(_purge_ended, batch, before, actor, self._clock.now())
-
-    async def audits(self, id: str | None, limit: int) -> list[Audit]:
-        query, values = ("audits", (limit,)) if id is None else ("task_audits", (limit, id))
-        return [rows.audit(row) for row in await self._lane.read(Connection.rows, f"client.{query}", *values)]
-
-    async def prune_as(self, records: OldRecords, actor: str) -> int:
-        return await self._lane.write(pruning.prune, records, actor, self._clock.now())
-
-    async def acts(self, after: int) -> list[AuditedAct]:
-        return await self._lane.read(pruning.acts, after)
-
-    async def schedules(self) -> list[Schedule]:
-        return [rows.schedule(row) for row in await self._lane.read(Connection.rows, "recurring.listed")]
-
-    async def pause_schedule(self, name: str, actor: str) -> bool:
-        return await self._lane.write(recurring.pause_schedule, name, actor, self._clock.now())
-
-    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
-        return await self._lane.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
-
-    async def remove_schedule(self, name: str, actor: str) -> bool:
-        return await self._lane.write(recurring.remove_schedule, name, actor, self._clock.now())
-
-    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
-        is_new = await self._lane.write(agents.suspend, name, note, actor, self._clock.now())
-        self._notifier.ring()
-        return is_new
-
-    async def resume_agent(self, name: str, actor: str) -> bool:
-        was_suspended = await self._lane.write(agents.resume, name, actor, self._clock.now())
-        self._notifier.ring()
-        return was_suspended
-
-    async def dead_letters(self, limit: int) -> list[DeadLetter]:
-        return [rows.dead_letter(row) for row in await self._lane.read(Connection.rows, "messages.dead_letters", limit)]
-
-    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
-        back = await self._lane.write(dead_letters.put_back, numbers, actor, self._clock.now())
-        self._notifier.ring()
-        return back
-
-    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
-        return await self._lane.write(dead_letters.discard, numbers, actor, self._clock.now())
 
 
 async def _listed(connection: Connection, wanted: TaskFilter) -> list[Task]:
     sql, values = listing(connection.query("client.tasks"), wanted)
     return [rows.task(row) for row in await connection.fetched(sql, *values)]
-
-
-async def _locked(connection: Connection, id: str) -> Task:
-    row = await connection.row("client.lock_task", id)
-    if row is None:
-        raise verdicts.not_found(id)
-    return rows.task(row)
-
-
-async def _direct(connection: Connection, id: str, directive: Directive, now: float) -> TaskState:
-    return await directives.direct(connection, await _locked(connection, id), directive, now)
-
-
-async def _signal(connection: Connection, post: Post, signal_id: str | None, actor: str | None, now: float) -> bool:
-    task = await _locked(connection, post.task)
-    if signal_id is not None and not await connection.change(
-        "client.see_signal", task.uid, post.name, signal_id, task.run
-    ):
-        return False
-    if task.state in TASK_ENDS:
-        raise verdicts.signal_too_late(task, post.name)
-    if task.inbox >= inboxes.UNCOUNTED:
-        waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
-        inboxes.check_signals(task, waiting + 1, size + len(post.body), post.name)
-    await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
-    if actor is not None:
-        journal.write_audits(connection, [verdicts.signal_audit(task, post, actor)], now)
-    return True
-
-
-async def _acknowledge(connection: Connection, number: int, actor: str, now: float) -> bool:
-    if not await connection.change("client.acknowledge", number, now, actor):
-        return False
-    journal.write_audits(connection, [verdicts.acknowledged(number, actor)], now)
-    return True
-
-
-async def _purge_ended(
-    connection: Connection, batch: Sequence[Outlived], before: float, actor: str, now: float
-) -> Purged:
-    purged = await retention.purge(connection, batch)
-    if purged.tasks:
-        journal.write_audits(connection, [verdicts.purge_audit(actor, purged.tasks, before)], now)
-    return purged

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg
 
+from stepward.model.plan import Plans
+from stepward.model.records import Task
+from stepward.store.contract import Submitted
+from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.lineage import KnownPrimary, Lineage
 from stepward.store.postgres.query_catalogue import load_book
 from stepward.store.postgres.session import Use, cleaning
+from stepward.store.postgres.submission import submit
+from stepward.store.verbs import journal
 
 T = TypeVar("T")
 Row = Any
@@ -69,6 +75,33 @@ class Connection:
         """Run a changing query; how many rows it changed."""
         status = await self._answered(self.raw.execute(self._book[query], *values))
         return int(status.rpartition(" ")[2])
+
+    async def change_each(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:
+        """Run a changing query over arrays of the columns of ``many``, and values; how many rows it changed."""
+        return await self.change(query, *columns_of(many), *values) if many else 0
+
+    async def applied(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> list[int]:
+        """As ``change_each``, of a query that returns which rows of ``many`` changed something, counted from 1."""
+        found = await self.rows(query, *columns_of(many), *values) if many else []
+        return sorted(row[0] - 1 for row in found)
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+        """Insert tasks whose ids are new."""
+        return await submit(self, tasks, plans)
+
+    async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
+        """Have acts appended at the end of the transaction: who locked rows after the chain would wait for one who has
+        locked them and waits for the chain."""
+        self.audits += acts
+
+    async def link_audits(self) -> None:
+        """Append what waits for the end of the transaction."""
+        waiting, self.audits = self.audits, []
+        await journal.link(self, waiting)
+
+    async def lock_chain(self) -> None:
+        """Keep the chain of audits for this transaction alone until its end."""
+        await self.row("journal.lock_chain", self.schema)
 
     async def fetched(self, sql: str, *values: Any) -> list[Row]:
         """All rows of a statement that is no query of the book."""

@@ -1,3 +1,7 @@
+-- name: lock
+-- Hold tasks until the transaction ends, always in one order: two that lock the same ones cannot wait for each other.
+select {task} from {schema}.task where uid = any($1::text[]) order by uid for update
+
 -- name: insert
 -- Rows for tasks' owners, present or next, in their order; the tasks are locked by now, so that the numbers of each
 -- task's rows are in the order of their commits.

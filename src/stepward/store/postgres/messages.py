@@ -6,16 +6,14 @@ import asyncio
 from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
-from stepward.store.postgres import journal, telling
-from stepward.store.postgres.columns import columns_of, without_nul
+from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.gap_reader import GapReader
 from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.queue_floors import Floors
 from stepward.store.rules import verdicts
-
-FORGET_LIMIT = 5_000
+from stepward.store.verbs import dead_letters
 
 
 class PostgresMessages:
@@ -89,7 +87,7 @@ class PostgresMessages:
         self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         if letters:
-            await self._lane.write(_bury, queue, letters, told, self._clock.now())
+            await self._lane.write(dead_letters.bury, queue, letters, told, self._clock.now())
             if told:
                 self._notifier.ring()
 
@@ -97,7 +95,7 @@ class PostgresMessages:
         self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         if letters:
-            await self._lane.write(_bury_bodies, queue, letters, told, self._clock.now())
+            await self._lane.write(dead_letters.bury_bodies, queue, letters, told, self._clock.now())
             if told:
                 self._notifier.ring()
 
@@ -117,54 +115,3 @@ class PostgresMessages:
         if count:
             self._notifier.ring()
         return count
-
-
-async def forget_expired(connection: Connection, now: float) -> int:
-    """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    await connection.change("messages.forget_letters", now - verdicts.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
-    return await connection.change("messages.forget_expired", now, FORGET_LIMIT)
-
-
-async def _bury(
-    connection: Connection,
-    queue: str,
-    letters: Sequence[tuple[int, str]],
-    told: Sequence[tuple[str, bytes]],
-    now: float,
-) -> None:
-    tokens = [token for token, _ in letters]
-    reasons = [without_nul(reason) for _, reason in letters]
-    full = await _is_full(connection, queue)
-    if not full:
-        await connection.change("messages.bury", tokens, queue, reasons, now)
-    if count := await connection.change("messages.delete", tokens, queue):
-        await telling.put(connection, told, now)
-        await _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
-
-
-async def _bury_bodies(
-    connection: Connection,
-    queue: str,
-    letters: Sequence[tuple[bytes, str, int]],
-    told: Sequence[tuple[str, bytes]],
-    now: float,
-) -> None:
-    bodies, reasons, tries = columns_of(letters)
-    full = await _is_full(connection, queue)
-    if not full:
-        whys = [without_nul(why) for why in reasons]
-        await connection.change("messages.bury_bodies", queue, bodies, whys, tries, now)
-    await telling.put(connection, told, now)
-    await _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
-
-
-async def _is_full(connection: Connection, queue: str) -> bool:
-    ((letters, letter_bytes),) = await connection.rows("messages.letters_of", queue)
-    return verdicts.is_full(letters, letter_bytes)
-
-
-async def _tell(connection: Connection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
-    known = await connection.row("messages.open_alert", queue)
-    before = b"{}" if known is None else known[1]
-    alert = verdicts.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
-    await journal.count_on(connection, known, alert, now)

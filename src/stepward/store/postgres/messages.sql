@@ -103,15 +103,15 @@ order by m.token
 -- Messages that nobody can use go to the dead letters.
 insert into {schema}.dead_letter (queue, body, reason, tries, buried_at)
 select m.queue, m.body, v.reason, m.tries, $4
-from unnest($1::bigint[], $3::text[]) as v (token, reason)
-join {schema}.message as m on m.token = v.token and m.queue || '' = $2
+from unnest($1::bigint[], $2::text[]) as v (token, reason)
+join {schema}.message as m on m.token = v.token and m.queue || '' = $3
 order by m.token
 
--- name: bury_bodies
+-- name: bury_body
 -- What came over a broker and nobody can use are dead letters.
 insert into {schema}.dead_letter (queue, body, reason, tries, buried_at)
-select $1, v.body, v.reason, v.tries, $5
-from unnest($2::bytea[], $3::text[], $4::integer[]) with ordinality as v (body, reason, tries, place) order by v.place
+select $4, v.body, v.reason, v.tries, $5
+from unnest($1::bytea[], $2::text[], $3::integer[]) with ordinality as v (body, reason, tries, place) order by v.place
 
 -- name: filled
 -- Those of the queues in which something is not taken, or not any more.

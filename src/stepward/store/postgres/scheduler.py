@@ -13,7 +13,7 @@ from stepward.model.records import PRIORITIES, History, InboxRow, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows
 from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
-from stepward.store.postgres import progress, stray, telling, turn, unheld
+from stepward.store.postgres import progress, turn, unheld
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.database import Database
@@ -23,6 +23,7 @@ from stepward.store.postgres.turn_parts import parts_of
 from stepward.store.rules.fairness import NO_TURNS, Turns, gone_on, passed_over
 from stepward.store.rules.inboxes import Missed
 from stepward.store.rules.verdicts import fenced
+from stepward.store.verbs import stray, telling
 
 WAKE_LIMIT = 1_000
 INBOX_LIMIT = 10_000

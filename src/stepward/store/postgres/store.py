@@ -10,16 +10,17 @@ from stepward.store.contract import Borrowed, Transaction
 from stepward.store.postgres import schema, transaction
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.clock import StoreClock
-from stepward.store.postgres.completing import PostgresCompletion
 from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS, Database
+from stepward.store.postgres.engine import verb_engine
 from stepward.store.postgres.external import Home, PostgresBorrowed
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.messages import PostgresMessages
 from stepward.store.postgres.migration import migrate
 from stepward.store.postgres.notifier import Notifier
-from stepward.store.postgres.retention import PostgresRetention
 from stepward.store.postgres.scheduler import PostgresScheduler
 from stepward.store.postgres.supervisor import PostgresSupervisor
+from stepward.store.verbs.completing import CompletionVerbs
+from stepward.store.verbs.retention import RetentionVerbs
 
 
 class PostgresStore:
@@ -43,11 +44,12 @@ class PostgresStore:
         self.jumped = self._clock.jumped
         self.changed = self._notifier.changed
         self.stirred = self._notifier.stirred
+        engine = verb_engine(self._database, self._notifier)
         self._give_scheduler_verbs(PostgresScheduler(self._database, self._notifier))
         self._give_supervisor_verbs(PostgresSupervisor(self._database, self._notifier))
-        self._give_retention_verbs(PostgresRetention(self._database))
+        self._give_retention_verbs(RetentionVerbs(engine.others))
         self._give_client_verbs(PostgresClient(self._database, self._notifier))
-        self._give_completion_verbs(PostgresCompletion(self._database, self._notifier))
+        self._give_completion_verbs(CompletionVerbs(engine))
         self._give_host_verbs(PostgresHost(self._database, self._notifier))
 
     async def open(self) -> None:
@@ -116,7 +118,7 @@ class PostgresStore:
         self.purge = supervisor.purge
         self.prune = supervisor.prune
 
-    def _give_retention_verbs(self, retention: PostgresRetention) -> None:
+    def _give_retention_verbs(self, retention: RetentionVerbs) -> None:
         self.outlived = retention.outlived
         self.outlived_tasks = retention.outlived_tasks
         self.outlived_steps = retention.outlived_steps
@@ -153,7 +155,7 @@ class PostgresStore:
         self.suspend_agent = client.suspend_agent
         self.resume_agent = client.resume_agent
 
-    def _give_completion_verbs(self, completion: PostgresCompletion) -> None:
+    def _give_completion_verbs(self, completion: CompletionVerbs) -> None:
         self.completion_key = completion.completion_key
         self.completed_step = completion.completed_step
         self.complete = completion.complete

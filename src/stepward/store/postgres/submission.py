@@ -9,12 +9,12 @@ from msgspec.structs import astuple
 from stepward.model.plan import Plans, planned_steps
 from stepward.model.records import Task
 from stepward.store.contract import Submitted
-from stepward.store.postgres import telling
 from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.connection import Connection, Row
+from stepward.store.verbs import telling
+from stepward.store.verbs.connection import VerbConnection, VerbRow
 
 
-async def submit(connection: Connection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
     """Insert tasks whose ids are new, the first of each id, with their plans; tell for each what became of it."""
     firsts: dict[str, Task] = {}
     for task in tasks:
@@ -33,25 +33,25 @@ async def submit(connection: Connection, tasks: Sequence[Task], plans: Plans) ->
     return [_answer(task, firsts[task.id], created, known) for task in tasks]
 
 
-async def _insert(connection: Connection, tasks: Sequence[Task]) -> set[str]:
+async def _insert(connection: VerbConnection, tasks: Sequence[Task]) -> set[str]:
     if not tasks:
         return set()
     found = await connection.rows("submission.insert", *columns_of([astuple(task) for task in tasks]))
     return {row[0] for row in found}
 
 
-async def _existing(connection: Connection, ids: list[str]) -> dict[str, Row]:
+async def _existing(connection: VerbConnection, ids: list[str]) -> dict[str, VerbRow]:
     found = await connection.rows("submission.existing", ids) if ids else []
     return {row[0]: row for row in found}
 
 
-async def _record(connection: Connection, tasks: Sequence[Task], plans: Plans) -> None:
+async def _record(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> None:
     steps = [step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
     if steps:
         await connection.change("turn.insert_planned", *columns_of([astuple(step) for step in steps]))
 
 
-def _answer(task: Task, first: Task, created: set[str], known: Mapping[str, Row]) -> Submitted:
+def _answer(task: Task, first: Task, created: set[str], known: Mapping[str, VerbRow]) -> Submitted:
     if first.uid not in created:
         _, uid, workflow, input = known[task.id]
     elif task is first:

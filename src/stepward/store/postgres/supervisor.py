@@ -1,247 +1,41 @@
-"""The Supervisor's verbs: every changing one proves that its term still leads."""
+"""What PostgreSQL's Supervisor verbs have of their own: other sessions may stand still with rows locked."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Concatenate, ParamSpec, TypeVar
+import contextlib
 
-from stepward.model.records import Alert, Audit, Instance, Schedule, Task
-from stepward.store import rows
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
-from stepward.store.postgres import inbox, journal, messages, pruning, recurring, replication, retention
-from stepward.store.postgres.clock import StoreClock
-from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.connection import Connection, Row
+from stepward.errors import StoreError, StoreUnavailable
+from stepward.model.records import Instance
+from stepward.store.contract import Standby
+from stepward.store.postgres import replication
 from stepward.store.postgres.database import Database
-from stepward.store.postgres.grace import Grace
-from stepward.store.postgres.leadership import Leadership
+from stepward.store.postgres.engine import verb_engine
 from stepward.store.postgres.notifier import Notifier
-from stepward.store.postgres.scheduler import WAKE_LIMIT
 from stepward.store.postgres.stalled import end_stalled
-from stepward.store.rules import verdicts
-from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-COUNT_LIMIT = 1_000
-FREE_LIMIT = 5_000
-NOTHING_PURGED = Purged(tasks=0, more=False)
-LATE_WAKE_SECONDS = 10.0
-"""A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
-DEAD_KEPT_SECONDS = 3600.0
+from stepward.store.verbs.supervisor import SupervisorVerbs
 
 
-class PostgresSupervisor:
+class PostgresSupervisor(SupervisorVerbs):
     """What a Supervisor may do; see ``SupervisorStore``."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
+        super().__init__(verb_engine(database, notifier), first_expired=(float("-inf"), "", 0, ""))
         self._lane = database.others
-        self._clock = database.clock
-        self._notifier = notifier
-        self._leadership = Leadership(database)
-        self._grace = Grace(database, self._leadership)
-        self._expiry = Expiry(self._look, (float("-inf"), "", 0, ""))
-        self._forgiven = self._clock.jumped()
-        """The jumps of the clock for which grace was given, or who led then has seen to it."""
 
     async def lead(self, instance: str, lease: float) -> int | None:
-        return await self._leadership.lead(instance, lease)
-
-    async def due(self) -> Due:
-        """Counts what is due, each up to 1,000."""
-        return await self._lane.read(_due, self._clock)
-
-    async def forgive(self, term: int, seconds: float) -> bool:
-        jumped = self._clock.jumped()
-        forgave = await self._grace.begin(term, seconds, jumped=jumped != self._forgiven)
-        self._forgiven = jumped
-        return forgave
-
-    async def go_on_forgiving(self, term: int) -> int:
-        return await self._grace.go_on(term)
+        try:
+            return await super().lead(instance, lease)
+        except StoreUnavailable:
+            # Perhaps somebody stands still who has locked the seat: then it is free at the next try.
+            with contextlib.suppress(StoreError):
+                await end_stalled(self._lane)
+            raise
 
     async def fence(self, term: int) -> list[Instance]:
         """Fences lost instances, and forgets those dead for an hour that hold nothing."""
         # Who stopped with an instance's row locked would keep everybody from declaring it dead.
         await end_stalled(self._lane)
-        return await self._judged(term, [], _fence, self._clock.now())
-
-    async def free(self, term: int, recovery_limit: int) -> int:
-        freed = await self._judged(term, 0, _free, recovery_limit, self._clock.now())
-        self._notifier.ring()
-        return freed
-
-    async def expired_steps(self, limit: int) -> list[ExpiredStep]:
-        return await self._expiry.steps(self._clock.now(), limit)
-
-    async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
-        if not decisions:
-            return 0
-        applied = await self._judged(term, 0, _decide, decisions, self._clock.now())
-        self._notifier.ring()
-        return applied
-
-    async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
-        found = await self._lane.read(Connection.rows, "supervisor.expired_tasks", self._clock.now(), limit)
-        return [verdicts.expired_task(row) for row in found]
-
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
-        self._notifier.ring()
-        return expired
-
-    async def due_schedules(self, limit: int) -> list[Schedule]:
-        found = await self._lane.read(Connection.rows, "recurring.due", self._clock.now(), limit)
-        return [rows.schedule(row) for row in found]
-
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-        fired = await self._judged(term, False, recurring.fire, schedule, tasks, next_at)
-        self._notifier.ring()
-        return fired
-
-    async def unserved(self, term: int, after: float) -> int:
-        """Takes the wait of the task that is next to be claimed for the wait of all."""
-        return await self._judged(term, 0, _unserved, after, self._clock.now())
-
-    async def undelivered_alerts(self, limit: int) -> list[Alert]:
-        found = await self._lane.read(Connection.rows, "supervisor.undelivered_alerts", self._clock.now(), limit)
-        return [rows.alert(row) for row in found]
-
-    async def alert_delivered(self, number: int) -> None:
-        await self._lane.single(Connection.change, "supervisor.alert_delivered", number, self._clock.now())
-
-    async def alert_refused(self, number: int, next_try: float) -> None:
-        await self._lane.single(Connection.change, "supervisor.alert_refused", number, next_try)
-
-    async def schedulers(self) -> list[Instance]:
-        return [rows.instance(row) for row in await self._lane.read(Connection.rows, "supervisor.schedulers")]
-
-    async def raise_alert(self, term: int, alert: Alert) -> bool:
-        return await self._judged(term, False, _raise_alert, alert, self._clock.now())
-
-    async def settle_alert(self, term: int, kind: str) -> bool:
-        return await self._judged(term, False, _settle_alert, kind, self._clock.now())
+        return await super().fence(term)
 
     async def standbys(self) -> list[Standby] | None:
         return await self._lane.read(replication.standbys)
-
-    async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
-        return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
-
-    async def prune(self, term: int, records: OldRecords) -> int:
-        return await self._judged(term, 0, pruning.prune, records, verdicts.ACTOR, self._clock.now())
-
-    async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:
-        found = await self._lane.read(Connection.rows, "supervisor.expired_steps", now, *place, limit)
-        return [(tuple(row[:4]), None if row[4] is None else _expired_step(row)) for row in found]
-
-    async def _judged(
-        self,
-        term: int,
-        otherwise: T,
-        work: Callable[Concatenate[Connection, P], Awaitable[T]],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Run work in a transaction that first proves the term and the clock; ``otherwise`` where one is another."""
-
-        async def proven(connection: Connection) -> T:
-            if not await self._leadership.may_judge(connection, term):
-                return otherwise
-            return await work(connection, *args, **kwargs)
-
-        return await self._lane.write(proven)
-
-
-def _expired_step(row: Row) -> ExpiredStep:
-    complete_by, task, run, key, task_id, attempt, failures, kind, *rest = row
-    return verdicts.expired_step((task, task_id, run, key, attempt, failures, kind, complete_by, *rest))
-
-
-async def _due(connection: Connection, clock: StoreClock) -> Due:
-    now, sent = clock.now(), clock.read()
-    ((*counts, shown),) = await connection.rows("supervisor.due", now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
-    clock.heard(shown, sent)
-    return Due(**dict(zip(Due.__struct_fields__, counts, strict=True)))
-
-
-async def _fence(connection: Connection, now: float) -> list[Instance]:
-    dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
-    dead.sort(key=lambda instance: instance.id)
-    await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
-    journal.write_audits(connection, [verdicts.fence_audit(instance) for instance in dead], now)
-    return dead
-
-
-async def _free(connection: Connection, recovery_limit: int, now: float) -> int:
-    freed = await connection.rows("supervisor.free", FREE_LIMIT)
-    posts = [verdicts.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
-    await inbox.post_all(connection, posts, now)
-    return len(freed)
-
-
-async def _decide(connection: Connection, decisions: Sequence[Decision], now: float) -> int:
-    posts = [post for decision in decisions for post in verdicts.told(decision)]
-    await inbox.lock(connection, inbox.concerned(posts) | {decision.task for decision in decisions})
-    values = columns_of([_values(decision) for decision in decisions])
-    places = sorted(row[0] for row in await connection.rows("supervisor.decide", *values, now))
-    applied = [decisions[place - 1] for place in places]
-    counts = sorted(Counter(decision.task for decision in applied).items())
-    if counts:
-        await connection.change("supervisor.count_failures", *columns_of(counts))
-    await inbox.post_all(connection, [post for decision in applied for post in verdicts.told(decision)], now)
-    journal.write_audits(connection, [decision.audit for decision in applied], now)
-    return len(applied)
-
-
-def _values(decision: Decision) -> tuple[object, ...]:
-    return (
-        decision.task,
-        decision.run,
-        decision.key,
-        decision.attempt,
-        decision.state,
-        decision.repeat_at,
-        decision.error,
-        decision.in_doubt,
-    )
-
-
-async def _expire_task(
-    connection: Connection, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
-) -> bool:
-    task, deadline = expired
-    await inbox.lock(connection, inbox.concerned([post]) | {task})
-    if not await connection.change("supervisor.clear_deadline", task, now, deadline):
-        return False
-    await inbox.post_all(connection, [post], now)
-    journal.write_audits(connection, [audit], now)
-    return True
-
-
-async def _unserved(connection: Connection, after: float, now: float) -> int:
-    await connection.change("scheduler.wake", now, WAKE_LIMIT)
-    found = await connection.rows("supervisor.unserved", now - after)
-    alerts = [verdicts.unserved_alert(workflow, version) for workflow, version in found]
-    await journal.write_alerts(connection, alerts, now)
-    return len(found)
-
-
-async def _raise_alert(connection: Connection, alert: Alert, now: float) -> bool:
-    if await connection.row("supervisor.is_told", alert.kind) is not None:
-        return False
-    await journal.write_alerts(connection, [alert], now)
-    return True
-
-
-async def _settle_alert(connection: Connection, kind: str, now: float) -> bool:
-    numbers = [row[0] for row in await connection.rows("supervisor.settle_alert", kind, now, verdicts.ACTOR)]
-    journal.write_audits(connection, [verdicts.acknowledged(number, verdicts.ACTOR) for number in numbers], now)
-    return bool(numbers)
-
-
-async def _purge(connection: Connection, batch: Sequence[Outlived], now: float) -> Purged:
-    await messages.forget_expired(connection, now)
-    return await retention.purge(connection, batch)

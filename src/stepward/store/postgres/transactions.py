@@ -12,7 +12,6 @@ from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import AGAIN, BROKEN, DATA, UNKNOWN, detail, refused, translated
 from stepward.store.postgres.indeterminate import Doubts
-from stepward.store.postgres.journal import link
 from stepward.store.postgres.pool import Pool
 
 P = ParamSpec("P")
@@ -51,6 +50,12 @@ class Transactions:
 
         return await self._told(attempt)
 
+    async def read_more(
+        self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run work that reads with several statements, each for itself."""
+        return await self.read(work, *args, **kwargs)
+
     async def single(
         self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
@@ -74,7 +79,7 @@ class Transactions:
                 await self._begin(connection)
                 try:
                     result = await work(connection, *args, **kwargs)
-                    await link(connection)
+                    await connection.link_audits()
                 except Exception:
                     await _roll_back(connection)
                     raise
@@ -94,7 +99,7 @@ class Transactions:
             try:
                 try:
                     yield connection
-                    await link(connection)
+                    await connection.link_audits()
                 except BaseException:
                     await _roll_back(connection)
                     raise

@@ -9,13 +9,13 @@ from functools import lru_cache
 import asyncpg
 
 from stepward.store.contract import Change
-from stepward.store.postgres import inbox, journal
 from stepward.store.postgres.connection import Connection
 from stepward.store.postgres.faults import DATA, MISSED, detail
 from stepward.store.postgres.query_catalogue import load_book, quoted
 from stepward.store.postgres.turn_parts import TurnPart, overlap, parts_of
 from stepward.store.rules.inboxes import Missed, why_missed
 from stepward.store.rules.verdicts import fenced
+from stepward.store.verbs import inbox, journal
 
 PLACE = re.compile(r"\$(\d+)")
 STATEMENTS_KEPT = 512
@@ -65,7 +65,7 @@ async def apply(connection: Connection, instance: str, changes: Sequence[Change]
         await apply_at_once(connection, parts)
     await inbox.post_all(connection, posts, now)
     await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
-    journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
+    await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
 
 
 async def apply_each(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> dict[str, str]:

@@ -11,10 +11,6 @@ where (select t.locked_by from {schema}.task as t where t.uid = wanted.uid) = $2
 -- The task, if the instance holds it and its undo has not begun; nor does it before the transaction has ended.
 select 1 from {schema}.task where uid = $1 and locked_by = $2 and undo_to is null for share
 
--- name: lock
--- Hold tasks until the transaction ends, always in one order: two that lock the same ones cannot wait for each other.
-select {task} from {schema}.task where uid = any($1::text[]) order by uid for update
-
 -- name: insert_task
 -- New tasks, with ids in order: two who insert the same ones cannot wait for each other.
 insert into {schema}.task ({task}) select * from unnest({task_arrays}) returning 1

@@ -11,11 +11,11 @@ from stepward.model.plan import planned_steps
 from stepward.model.records import Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove, Telling
-from stepward.store.postgres import journal, telling
-from stepward.store.postgres.columns import columns_of
+from stepward.store.postgres.columns import columns_of, event_columns
 from stepward.store.postgres.compact_rows import USUAL
 from stepward.store.rules.inboxes import NOT_AS_READ, Missed
 from stepward.store.rules.verdicts import is_owners
+from stepward.store.verbs.journal import alert_rows
 
 ColumnValues = tuple[Any, ...]
 RunStepKey = tuple[str, int, str]
@@ -46,7 +46,7 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnP
     ]
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
-        parts.append(TurnPart("journal.insert_alert", journal.alert_columns(alerts, now), None, ""))
+        parts.append(TurnPart("journal.insert_alert", columns_of(alert_rows(alerts, now)), None, ""))
     return parts
 
 
@@ -185,7 +185,7 @@ def _children(changes: Sequence[Change]) -> list[TurnPart]:
 
 def _events(changes: Sequence[Change], now: float) -> list[TurnPart]:
     events = [(c.telling.queue, body) for c in changes if c.telling is not None for body in c.telling.bodies]
-    return [TurnPart("telling.put", telling.event_columns(events, now), None, "")] if events else []
+    return [TurnPart("telling.put", event_columns(events, now), None, "")] if events else []
 
 
 def _step_move_values(move: StepMove) -> ColumnValues:

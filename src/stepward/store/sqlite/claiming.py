@@ -20,9 +20,10 @@ from stepward.store import rows
 from stepward.store.contract import Least
 from stepward.store.queries import load_queries
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
-from stepward.store.sqlite import telling
 from stepward.store.sqlite.connection import Connection, Row
+from stepward.store.sqlite.engine import driven
 from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.verbs import telling
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)
 
@@ -49,11 +50,6 @@ def claim(
         turns = gone_on(turns, taken)
         claimed += taken
     return claimed, turns
-
-
-def wake(connection: Connection, limit: int, now: float) -> int:
-    """Make tasks claimable whose time has come."""
-    return connection.change(Q["wake"], (now, limit))
 
 
 def _round(connection: Connection, workflows: Served, limit: int, least: Least | None, turns: Turns) -> list[Row]:
@@ -95,8 +91,8 @@ def _take(connection: Connection, picked: list[Row], instance: str, now: float) 
     found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now, of_claim(now)))}
     taken = [found[uid] for _, uid in picked]
     for task in taken:
-        if task.uid in unstarted:
-            telling.tell(connection, task, Told.STARTED, now)
+        if task.uid in unstarted and task.reply_to is not None:
+            driven(connection, telling.tell, task, Told.STARTED, now)
     return taken
 
 

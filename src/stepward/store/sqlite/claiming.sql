@@ -1,10 +1,3 @@
--- name: wake
--- What slept until now is pending like the rest: the claim then goes by priority, turn and age. What it waited for
--- stays: a wait that goes on is told once.
-update stepward_task
-set state = case state when 'waiting' then 'pending' else state end, wake_at = null
-where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
-
 -- name: tops
 -- Of each of the workflows (a JSON array of pairs), the highest priority that is claimable, if one from ?2 on is.
 select wanted.value ->> 0, wanted.value ->> 1, (

@@ -2,6 +2,10 @@
 -- The task of that id.
 select {task} from stepward_task where id = ?1
 
+-- name: lock_task
+-- The same, for whoever changes it.
+select {task} from stepward_task where id = ?1
+
 -- name: tasks
 -- The columns of a listing: payloads stay where they are.
 select uid, id, workflow, version, state, priority, fairness_key, labels, run, x'5b5d', null, error, locked_by,

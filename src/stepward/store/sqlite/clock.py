@@ -24,6 +24,13 @@ class StoreClock:
         """A boot clock is never set."""
         return 0.0
 
+    def read(self) -> float:
+        """Nobody asks for it: ``heard`` needs none."""
+        return 0.0
+
+    def heard(self, server: float, sent: float) -> None:
+        """Does nothing: every process reads the clock itself."""
+
     def recall(self, connection: Connection) -> bool:
         """Read this start's offset; False if no process has made it yet."""
         row = connection.row(Q["read_offset"], (self._clock.boot_id(),))

@@ -1,10 +1,10 @@
 -- name: key
--- The key that signs completion tokens.
-select value from stepward_meta where key = 'completion_key'
+-- The key that signs completion tokens, in hexadecimal digits.
+select hex(value) from stepward_meta where key = 'completion_key'
 
 -- name: keep_key
 -- The first one stays for good.
-insert into stepward_meta values ('completion_key', ?1) on conflict (key) do nothing
+insert into stepward_meta values ('completion_key', unhex(?1)) on conflict (key) do nothing
 
 -- name: step
 -- The step of that key and run.

@@ -6,14 +6,6 @@ select {step} from stepward_step where task = ?1 order by run, number, set_aside
 -- A row that a repair replaces.
 delete from stepward_step where task = ?1 and run = ?2 and key = ?3
 
--- name: insert_step
--- A row as a repair leaves it.
-insert into stepward_step ({step}) values ({step_places})
-
 -- name: set_deadline
 -- By when the whole task is to end from now on.
 update stepward_task set deadline = ?2 where uid = ?1
-
--- name: plan
--- The plan of a workflow.
-select plan from stepward_workflow where name = ?1 and version = ?2 and plan is not null

@@ -35,7 +35,7 @@ delete from stepward_meta where key = 'grace'
 -- The next tasks that have owners: the other ones of the last owner, then those of the next owners.
 select owner, id, uid from (
     select locked_by as owner, rowid as id, uid from stepward_task indexed by stepward_task_held
-    where locked_by = ?1 and rowid > ?2 order by rowid limit ?3)
+    where locked_by = ?1 and rowid > cast(?2 as integer) order by rowid limit ?3)
 union all
 select owner, id, uid from (
     select locked_by as owner, rowid as id, uid from stepward_task indexed by stepward_task_held
@@ -45,7 +45,7 @@ limit ?3
 -- name: extend_tasks
 -- Grace for what their owners do now.
 update stepward_task set complete_by = max(complete_by, ?1) + ?2
-where rowid in (select value from json_each(?3)) and complete_by is not null
+where uid in (select value from json_each(?3)) and complete_by is not null
 
 -- name: extend_steps
 -- Grace for the running steps of these tasks; a task without an owner has nobody to have been kept from it.

@@ -12,7 +12,7 @@ select (select value from stepward_meta where key = 'store_id'),
 
 -- name: keep_identity
 -- The first one stays for good.
-insert into stepward_meta values (?1, ?2) on conflict (key) do nothing
+insert into stepward_meta values ('store_id', ?1), ('request_key', ?2) on conflict (key) do nothing
 
 -- name: count_hang
 -- Code of a live task held up an event loop; one that ended has no owner to fear for.

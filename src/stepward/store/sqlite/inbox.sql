@@ -1,18 +1,18 @@
--- name: find
--- The task of that uid.
-select {task} from stepward_task where uid = ?1
+-- name: lock
+-- Tasks by their uids (a JSON array); whoever writes holds them anyway.
+select {task} from stepward_task where uid in (select value from json_each(?1)) order by uid
 
 -- name: insert
 -- A row for the task's owner, present or next.
 insert into stepward_inbox (task, kind, name, body, sender) values (?1, ?2, ?3, ?4, ?5)
 
 -- name: count
--- Every row is counted on the task; a sleeping task without an owner becomes claimable, with ?3 a delayed one.
+-- ?2 rows are counted on the task; a sleeping task without an owner becomes claimable, with ?3 a delayed one.
 update stepward_task
-set inbox = inbox + 1,
+set inbox = inbox + ?2,
     wake_at = case
         when locked_by is null and (state = 'waiting' or (state = 'pending' and ?3))
-            then min(coalesce(wake_at, ?2), ?2)
+            then min(coalesce(wake_at, ?4), ?4)
         else wake_at end
 where uid = ?1
 
@@ -33,3 +33,7 @@ set state = ?2, undo_to = ?3, waits_for = case when state = 'waiting' and ?2 = '
     recovery_count = 0, hangs = 0,
     complete_by = null, deadline = case when state in {ends} and deadline <= ?4 then null else deadline end
 where uid = ?1 and locked_by is null
+
+-- name: skip
+-- What a task never began will not begin any more.
+update stepward_step set state = 'skipped', finished_at = ?2 where task = ?1 and state = 'not_started'

@@ -2,6 +2,14 @@
 -- Who leads.
 select instance, term, expires_at from stepward_leadership
 
+-- name: read_to_lead
+-- Who leads, for whoever would.
+select instance, term, expires_at from stepward_leadership
+
+-- name: prove
+-- The term still leads. Term 0 is free.
+select term, 0.0 from stepward_leadership where term = ?1 and term > 0
+
 -- name: is_dead
 -- Whether an instance was declared dead; one that never registered was not.
 select 1 from stepward_instance where id = ?1 and alive = 0

@@ -4,6 +4,10 @@ insert into stepward_instance
     (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests, ahead)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9, ?10, ?11)
 
+-- name: await_leader
+-- Nobody need be waited for: whoever writes has the file alone.
+select 1 from stepward_leadership
+
 -- name: serve
 -- Alerts of workflows or Agents that nobody served until now: they are seen to.
 update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2
@@ -34,10 +38,11 @@ set silent_at = case
         then ?2 else me.silent_at end,
     renewed_at = ?2, expires_at = ?2 + ?3,
     health = coalesce(said.health, me.health), demand = coalesce(said.demand, me.demand),
-    ahead = coalesce(?4, me.ahead)
-from (select value ->> 'id' as id, value ->> 'health' as health, value ->> 'demand' as demand from json_each(?1)) as said
+    ahead = coalesce(?6, me.ahead)
+from (select i.value as id, h.value as health, d.value as demand
+    from json_each(?1) as i join json_each(?4) as h on h.key = i.key join json_each(?5) as d on d.key = i.key) as said
 where me.id = said.id and me.alive = 1
-returning id
+returning id, ?2
 
 -- name: retire
 -- Dead by its own wish; ?3: in good order. Its role.

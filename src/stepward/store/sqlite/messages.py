@@ -8,17 +8,15 @@ import msgspec
 
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
-from stepward.store.rules import verdicts
-from stepward.store.rules.verdicts import among_asked, behind, is_full
-from stepward.store.sqlite import journal, telling
+from stepward.store.rules.verdicts import among_asked, behind
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection, Row
 from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.engine import driven
 from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.verbs import dead_letters
 
 Q = load_queries(__package__, "messages.sql", FRAGMENTS)
-
-FORGET_LIMIT = 20_000
 
 
 class SqliteMessages:
@@ -60,15 +58,16 @@ class SqliteMessages:
         return [StoredMessage(token, body, 1) for token, body in found]
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        await self._database.write(_bury, queue, dead_letters, told, self._clock.now())
+        if letters:
+            await self._database.write(driven, dead_letters.bury, queue, letters, told, self._clock.now())
 
     async def bury_bodies(
-        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        if dead_letters:
-            await self._database.write(_bury_bodies, queue, dead_letters, told, self._clock.now())
+        if letters:
+            await self._database.write(driven, dead_letters.bury_bodies, queue, letters, told, self._clock.now())
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
         values = (msgspec.json.encode(queues).decode(), self._clock.now())
@@ -80,12 +79,6 @@ class SqliteMessages:
 
     async def adopt(self, queue: str, heir: str) -> int:
         return await self._database.write(Connection.change, Q["adopt"], (queue, heir))
-
-
-def forget_expired(connection: Connection, now: float) -> int:
-    """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    connection.change(Q["forget_letters"], (now - verdicts.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT))
-    return connection.change(Q["forget_expired"], (now, FORGET_LIMIT))
 
 
 def _standing(connection: Connection, queue: str, limit: int, now: float) -> list[Row]:
@@ -107,45 +100,3 @@ def _extend(connection: Connection, queue: str, tokens: Sequence[int], until: fl
     if connection.change_many(Q["extend"], [(token, queue, until) for token in tokens]) == len(tokens):
         return []
     return [token for token in tokens if connection.row(Q["is_there"], (token, queue)) is None]
-
-
-def _bury(
-    connection: Connection,
-    queue: str,
-    dead_letters: Sequence[tuple[int, str]],
-    told: Sequence[tuple[str, bytes]],
-    now: float,
-) -> None:
-    full = _is_full(connection, queue)
-    if not full:
-        connection.change_many(Q["bury"], [(token, queue, reason, now) for token, reason in dead_letters])
-    if count := connection.change_many(Q["delete"], [(token, queue) for token, _ in dead_letters]):
-        telling.put(connection, told, now)
-        _tell(connection, queue, dead_letters[0][1], now, count=count, dropped=count * full)
-
-
-def _bury_bodies(
-    connection: Connection,
-    queue: str,
-    dead_letters: Sequence[tuple[bytes, str, int]],
-    told: Sequence[tuple[str, bytes]],
-    now: float,
-) -> None:
-    full = _is_full(connection, queue)
-    if not full:
-        connection.change_many(
-            Q["bury_body"], [(queue, body, reason, tries, now) for body, reason, tries in dead_letters]
-        )
-    telling.put(connection, told, now)
-    _tell(connection, queue, dead_letters[0][1], now, count=len(dead_letters), dropped=len(dead_letters) * full)
-
-
-def _is_full(connection: Connection, queue: str) -> bool:
-    return is_full(*connection.rows(Q["letters_of"], (queue,))[0])
-
-
-def _tell(connection: Connection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
-    known = connection.row(Q["open_alert"], (queue,))
-    before = b"{}" if known is None else known[1]
-    alert = verdicts.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
-    journal.count_on(connection, known, alert, now)

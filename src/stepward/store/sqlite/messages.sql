@@ -49,11 +49,11 @@ order by token limit ?3
 -- name: bury
 -- A message that nobody can use goes to the dead letters.
 insert into stepward_dead_letter (queue, body, reason, tries, buried_at)
-select queue, body, ?3, tries, ?4 from stepward_message where token = ?1 and queue = ?2
+select queue, body, ?2, tries, ?4 from stepward_message where token = ?1 and queue = ?3
 
 -- name: bury_body
 -- What came over a broker and nobody can use is a dead letter.
-insert into stepward_dead_letter (queue, body, reason, tries, buried_at) values (?1, ?2, ?3, ?4, ?5)
+insert into stepward_dead_letter (queue, body, reason, tries, buried_at) values (?4, ?1, ?2, ?3, ?5)
 
 -- name: filled
 -- Those of the queues in which something is not taken, or not any more.
@@ -88,14 +88,9 @@ delete from stepward_dead_letter where number in (
 -- What operators look at, newest first.
 select {dead_letter} from stepward_dead_letter order by number desc limit ?1
 
--- name: put_back
--- A dead letter stands in its queue again, as new.
-insert into stepward_message (queue, body, expires_at, taken_until)
-select queue, body, null, 0.0 from stepward_dead_letter where number = ?1
-
--- name: discard
--- The letter is no dead letter any more.
-delete from stepward_dead_letter where number = ?1 returning queue
+-- name: take_letters
+-- Letters (a JSON array of their numbers) are no dead letters any more.
+delete from stepward_dead_letter where number in (select value from json_each(?1)) returning number, queue, body
 
 -- name: adopt
 -- What stands in one queue stands in another, free to be taken.

@@ -20,8 +20,3 @@ def record(connection: Connection, tasks: Collection[Task], plans: Plans) -> Non
     if plans:
         steps = (step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ())))
         connection.change_many(Q["record"], map(astuple, steps))
-
-
-def skip(connection: Connection, task: Task, now: float) -> None:
-    """The task is over before it began."""
-    connection.change(Q["skip"], (task.uid, now))

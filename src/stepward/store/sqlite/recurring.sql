@@ -33,7 +33,3 @@ update stepward_schedule set paused_at = null, next_at = ?2 where name = ?1 and 
 -- name: remove_schedule
 -- Forgotten, until an application declares it again.
 delete from stepward_schedule where name = ?1
-
--- name: plan
--- The declared plan of a workflow, if it has one.
-select plan from stepward_workflow where name = ?1 and version = ?2

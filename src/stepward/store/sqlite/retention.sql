@@ -59,6 +59,12 @@ order by task, name, id limit ?5
 select uid, finished_at from stepward_task as t
 where uid in (select value from json_each(?1)) and finished_at is not null and state <> 'error' and {parent_is_over}
 
+-- name: lock_standing
+-- The same, for whoever deletes them.
+select uid, finished_at from stepward_task as t
+where uid in (select value from json_each(?1)) and finished_at is not null and state <> 'error' and {parent_is_over}
+order by uid
+
 -- name: purge_tasks
 -- The tasks of a JSON array of uids.
 delete from stepward_task where uid in (select value from json_each(?1))

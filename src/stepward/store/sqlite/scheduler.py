@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from stepward.errors import Refused
-from stepward.model.agents import NO_REPORTS
 from stepward.model.messages.requests import Progress, Reply
 from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store import rows
@@ -18,16 +17,21 @@ from stepward.store.queries import load_queries
 from stepward.store.rules import verdicts
 from stepward.store.rules.fairness import NO_TURNS, Turns
 from stepward.store.rules.inboxes import Missed
-from stepward.store.sqlite import claiming, leases, progress, stray, turn, unheld
+from stepward.store.sqlite import claiming, progress, turn, unheld
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.engine import driven
+from stepward.store.sqlite.query_catalogue import load_book
 from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.verbs import stray
 
 Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)
 
 WAKE_LIMIT = 1_000
 INBOX_LIMIT = 10_000
+NOTHING_SAID = ("[null]", "[null]", None)
+"""Of health, demand and the host's clock, in a renewal that proves that one instance lives."""
 
 
 class SqliteScheduler:
@@ -68,7 +72,7 @@ class SqliteScheduler:
         return await self._database.write(_commit_each, instance, changes, renew, self._clock)
 
     async def stray(self, replies: Sequence[Reply]) -> None:
-        await self._database.write(stray.settle, replies, self._clock.now())
+        await self._database.write(driven, stray.settle, replies, self._clock.now())
 
     async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
         return await self._database.snapshot(unheld.look, after, agents, limit)
@@ -105,7 +109,7 @@ def _prove(connection: Connection, instance: str, renew: float | None, now: floa
     """Every commit proves in itself that its instance still lives; a renewal proves it in passing."""
     if renew is None:
         check_alive(connection, instance)
-    elif not leases.renew(connection, [instance], renew, NO_REPORTS, now):
+    elif not connection.rows(load_book()["leases.renew"], (_json([instance]), now, renew, *NOTHING_SAID)):
         raise verdicts.fenced(instance)
 
 
@@ -119,7 +123,7 @@ def _claim(
     now: float,
 ) -> tuple[list[History], Turns]:
     check_alive(connection, instance)
-    claiming.wake(connection, max(limit, WAKE_LIMIT), now)
+    connection.change(Q["wake"], (now, max(limit, WAKE_LIMIT)))
     claimed, turns = claiming.claim(connection, instance, workflows, limit, least, turns, now)
     return _histories(connection, claimed), turns
 

@@ -31,3 +31,10 @@ select case
     when exists (select 1 from stepward_task where {claimable}) then 0.0
     else (select min(wake_at) from stepward_task where {waking})
 end
+
+-- name: wake
+-- What slept until now is pending like the rest: the claim then goes by priority, turn and age. What it waited for
+-- stays: a wait that goes on is told once.
+update stepward_task
+set state = case state when 'waiting' then 'pending' else state end, wake_at = null
+where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)

@@ -9,15 +9,16 @@ from stepward.store.contract import Borrowed, Transaction
 from stepward.store.sqlite import schema, transaction
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.completing import SqliteCompletion
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.engine import verb_engine
 from stepward.store.sqlite.external import refuse_borrowed
 from stepward.store.sqlite.host import SqliteHost
 from stepward.store.sqlite.messages import SqliteMessages
-from stepward.store.sqlite.retention import SqliteRetention
 from stepward.store.sqlite.scheduler import SqliteScheduler
 from stepward.store.sqlite.supervisor import SqliteSupervisor
+from stepward.store.verbs.completing import CompletionVerbs
+from stepward.store.verbs.retention import RetentionVerbs
 
 
 class SqliteStore:
@@ -45,11 +46,12 @@ class SqliteStore:
         self.jumped = self._clock.jumped
         self.changed = self._database.changed
         self.stirred = self._database.stirred
+        engine = verb_engine(self._database, self._clock)
         self._give_scheduler_verbs(SqliteScheduler(self._database, self._clock))
         self._give_supervisor_verbs(SqliteSupervisor(self._database, self._clock))
-        self._give_retention_verbs(SqliteRetention(self._database))
+        self._give_retention_verbs(RetentionVerbs(engine.others))
         self._give_client_verbs(SqliteClient(self._database, self._clock))
-        self._give_completion_verbs(SqliteCompletion(self._database, self._clock))
+        self._give_completion_verbs(CompletionVerbs(engine))
         self._give_host_verbs(SqliteHost(self._database, self._clock))
 
     async def open(self) -> None:
@@ -124,7 +126,7 @@ class SqliteStore:
         self.purge = supervisor.purge
         self.prune = supervisor.prune
 
-    def _give_retention_verbs(self, retention: SqliteRetention) -> None:
+    def _give_retention_verbs(self, retention: RetentionVerbs) -> None:
         self.outlived = retention.outlived
         self.outlived_tasks = retention.outlived_tasks
         self.outlived_steps = retention.outlived_steps
@@ -161,7 +163,7 @@ class SqliteStore:
         self.suspend_agent = client.suspend_agent
         self.resume_agent = client.resume_agent
 
-    def _give_completion_verbs(self, completion: SqliteCompletion) -> None:
+    def _give_completion_verbs(self, completion: CompletionVerbs) -> None:
         self.completion_key = completion.completion_key
         self.completed_step = completion.completed_step
         self.complete = completion.complete

@@ -7,3 +7,7 @@ from json_each(?1) as wanted cross join stepward_task as t on t.id = wanted.valu
 -- name: insert
 -- A new task.
 insert into stepward_task ({task}) values ({task_places})
+
+-- name: plan
+-- The plan of a workflow, if it has declared one.
+select plan from stepward_workflow where name = ?1 and version = ?2 and plan is not null

@@ -18,7 +18,8 @@ select
     (select count(*) from (
         select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2)),
     (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1),
-    (select count(*) from stepward_meta where key = 'grace')
+    (select count(*) from stepward_meta where key = 'grace'),
+    0.0
 
 -- name: fence
 -- Declare instances past their lease dead.
@@ -63,14 +64,14 @@ order by s.complete_by, s.id
 -- name: decide
 -- The one decision on an attempt; what is in doubt already stays so.
 update stepward_step
-set state = ?5, repeat_at = ?6, in_doubt = max(in_doubt, ?9), error = coalesce(?7, error),
+set state = ?5, repeat_at = ?6, in_doubt = max(in_doubt, ?8), error = coalesce(?7, error),
     failure_count = failure_count + 1, watched = 0,
-    finished_at = case ?5 when 'failed' then ?8 end
+    finished_at = case ?5 when 'failed' then ?9 end
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
 
--- name: count_failure
--- An expiry counts on the task too.
-update stepward_task set failure_count = failure_count + 1 where uid = ?1
+-- name: count_failures
+-- Expiries count on the task too.
+update stepward_task set failure_count = failure_count + ?2 where uid = ?1
 
 -- name: expired_tasks
 -- Tasks past their own deadline; telling them clears it.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from stepward.model.messages.status_events import KEPT_SECONDS, Told, status_event
+from stepward.model.messages.status_events import KEPT_SECONDS
 from stepward.model.records import Task
 from stepward.store.contract import Telling
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
+from stepward.store.verbs.telling import received
 
 Q = load_queries(__package__, "telling.sql")
 
@@ -19,29 +19,17 @@ def tell_all(connection: Connection, tellings: Sequence[tuple[str, Telling]], no
     counts = [(uid, telling.told, telling.told + len(telling.bodies)) for uid, telling in tellings]
     if connection.change_many(Q["count"], counts) != len(counts):
         return False
-    put(connection, ((telling.queue, body) for _, telling in tellings for body in telling.bodies), now)
+    _put(connection, ((telling.queue, body) for _, telling in tellings for body in telling.bodies), now)
     return True
-
-
-def tell(connection: Connection, task: Task, told: Told, now: float, **data: Any) -> None:
-    """Tell one thing of a task, if it has a private response queue; counted in the record too."""
-    if task.reply_to is None:
-        return
-    row = connection.row(Q["next"], (task.uid,))
-    if row is not None:
-        task.events = row[0]
-        put(connection, [(task.reply_to, status_event(task, told, task.events, now, **data))], now)
 
 
 def tell_received(connection: Connection, tasks: Sequence[Task]) -> None:
     """Tell that new tasks were submitted; their rows are not inserted yet and will count the event."""
     for task in tasks:
         if task.reply_to is not None:
-            task.events = 1
-            body = status_event(task, Told.RECEIVED, 1, task.created_at)
-            put(connection, [(task.reply_to, body)], task.created_at)
+            _put(connection, [(task.reply_to, received(task))], task.created_at)
 
 
-def put(connection: Connection, events: Iterable[tuple[str, bytes]], now: float) -> None:
+def _put(connection: Connection, events: Iterable[tuple[str, bytes]], now: float) -> None:
     """Append events to their queues."""
     connection.change_many(Q["put"], [(queue, body, now + KEPT_SECONDS) for queue, body in events])

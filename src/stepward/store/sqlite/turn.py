@@ -9,15 +9,19 @@ import apsw
 import msgspec
 from msgspec.structs import astuple
 
+from stepward.model.records import Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
 from stepward.store.rules.inboxes import NOT_AS_READ, Missed, why_missed
 from stepward.store.rules.verdicts import is_owners
-from stepward.store.sqlite import inbox, journal, planned, telling
+from stepward.store.sqlite import planned, telling
 from stepward.store.sqlite.connection import Connection, Values
+from stepward.store.sqlite.engine import driven
 from stepward.store.sqlite.faults import DATA, detail
 from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.verbs import inbox, journal
+from stepward.store.verbs.connection import VerbConnection
 
 Q = load_queries(__package__, "turn.sql", FRAGMENTS)
 
@@ -45,12 +49,15 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
     children = [astuple(child) for change in changes for child in change.children]
     if children:
         connection.change_many(Q["insert_child"], children)
-    for change in changes:
-        if change.posts:
-            inbox.post_all(connection, change.posts, now)
-    journal.write_alerts(connection, [alert for change in changes for alert in change.alerts], now)
-    journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
-    journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
+    if any(change.posts or change.alerts or change.audits or change.fits is not None for change in changes):
+        driven(connection, _tell_others, changes, now)
+
+
+async def _tell_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
+    await inbox.post_all(connection, [post for change in changes for post in change.posts], now)
+    await journal.write_alerts(connection, [alert for change in changes for alert in change.alerts], now)
+    await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
+    await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
 
 
 def apply_each(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> dict[str, str]:
@@ -62,10 +69,14 @@ def apply_each(connection: Connection, instance: str, changes: Sequence[Change],
             with connection.savepoint():
                 apply(connection, instance, [change], now)
         except Missed as reason:
-            missed[change.task] = why_missed(change, inbox.find(connection, change.task), instance, str(reason))
+            missed[change.task] = why_missed(change, _found(connection, change.task), instance, str(reason))
         except (*DATA, TypeError) as error:
             missed[change.task] = f"refused: {detail(error)}"
     return missed
+
+
+def _found(connection: Connection, task: str) -> Task | None:
+    return driven(connection, inbox.lock, [task]).get(task)
 
 
 def _apply_local_submissions(connection: Connection, instance: str, changes: Sequence[Change]) -> None:

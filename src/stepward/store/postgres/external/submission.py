@@ -16,10 +16,10 @@ from stepward.model.plan import Plans, planned_steps
 from stepward.model.records import Step, Task
 from stepward.store.contract import Submitted
 from stepward.store.drivers import Ask, Dialogue
-from stepward.store.postgres import telling
 from stepward.store.postgres.query_catalogue import BOOKS_KEPT, TYPES, quoted
 from stepward.store.queries import load_queries
 from stepward.store.rows import FRAGMENTS
+from stepward.store.verbs.telling import received
 
 HERE = (
     "(select cast(d.oid as text) || ' ' || cast(extract(epoch from pg_postmaster_start_time()) as text) "
@@ -78,7 +78,7 @@ def _lists(tasks: Sequence[Task], plans: Plans) -> str:
         {
             "task": task.uid,
             "queue": task.reply_to,
-            "body": _text(telling.received(task)),
+            "body": _text(received(task)),
             "expires_at": task.created_at + KEPT_SECONDS,
         }
         for task in tasks

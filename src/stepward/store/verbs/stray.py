@@ -9,16 +9,15 @@ from msgspec.structs import astuple
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
 from stepward.store import rows
-from stepward.store.postgres import inbox, journal
-from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.connection import Connection
 from stepward.store.rules import verdicts
+from stepward.store.verbs import inbox, journal
+from stepward.store.verbs.connection import VerbConnection
 
 
-async def settle(connection: Connection, replies: Sequence[Reply], now: float) -> None:
+async def settle(connection: VerbConnection, replies: Sequence[Reply], now: float) -> None:
     """Implements ``SchedulerStore.stray``."""
     tasks = await inbox.lock(connection, (reply.task for reply in replies))
-    handed = inbox.Round(connection, tasks, now)
+    handed = inbox.PostRound(connection, tasks, now)
     audits: list[Audit] = []
     alerts: list[Alert] = []
     for reply in replies:
@@ -32,11 +31,11 @@ async def settle(connection: Connection, replies: Sequence[Reply], now: float) -
             await _settle_free(connection, task, reply, now, audits, alerts)
     await handed.deliver()
     await journal.write_alerts(connection, alerts, now)
-    journal.write_audits(connection, audits, now)
+    await journal.write_audits(connection, audits, now)
 
 
 async def _settle_free(
-    connection: Connection, task: Task | None, reply: Reply, now: float, audits: list[Audit], alerts: list[Alert]
+    connection: VerbConnection, task: Task | None, reply: Reply, now: float, audits: list[Audit], alerts: list[Alert]
 ) -> None:
     is_success = reply.outcome is Outcome.COMPLETED
     is_unheard = is_success and await _is_so(connection, "stray.undo_began", reply)
@@ -49,15 +48,15 @@ async def _settle_free(
         alerts.append(verdicts.denied_effect(task, reply))
 
 
-async def _record(connection: Connection, reply: Reply, now: float) -> bool:
+async def _record(connection: VerbConnection, reply: Reply, now: float) -> bool:
     row = await connection.row("completing.step", reply.task, reply.run, reply.key)
     finish = verdicts.recorded(reply, rows.step(row) if row else None, now)
-    if finish is None or not await connection.change("turn.finish", *columns_of([astuple(finish)])):
+    if finish is None or not await connection.change_each("turn.finish", [astuple(finish)]):
         return False
     await connection.change("stray.wake", reply.task, now)
     return True
 
 
-async def _is_so(connection: Connection, question: str, reply: Reply) -> bool:
+async def _is_so(connection: VerbConnection, question: str, reply: Reply) -> bool:
     row = await connection.row(question, reply.task, reply.run, reply.key, reply.attempt)
-    return row is not None and row[0] is True
+    return row is not None and bool(row[0])

@@ -8,10 +8,10 @@ from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows
 from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
-from stepward.store.postgres import pruning
-from stepward.store.postgres.connection import Connection, Row
-from stepward.store.postgres.database import Database
 from stepward.store.rules import verdicts
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs import pruning
+from stepward.store.verbs.connection import VerbConnection, VerbRow, VerbTransactions
 
 PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
@@ -21,11 +21,11 @@ PARTS: dict[str, tuple[int, ...]] = {
 """What is deleted of a task beside its row, and its bounds."""
 
 
-class PostgresRetention:
+class RetentionVerbs:
     """What is read of tasks before they are deleted; see ``RetentionStore``."""
 
-    def __init__(self, database: Database) -> None:
-        self._lane = database.others
+    def __init__(self, transactions: VerbTransactions) -> None:
+        self._transactions = transactions
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         return verdicts.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
@@ -46,16 +46,16 @@ class PostgresRetention:
         return [SignalSeen(*row) for row in await self._rows("retention.signals", list(uids), *after, PAGE_ROWS)]
 
     async def old_records(self, before: float) -> OldRecords:
-        return await self._lane.read(pruning.old_records, before)
+        return await self._transactions.read_more(pruning.old_records, before)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
-        return await self._lane.read(_standing, "retention.standing", batch) == list(batch)
+        return await self._transactions.read(_standing, "retention.standing", batch) == list(batch)
 
-    async def _rows(self, query: str, *values: object) -> list[Row]:
-        return await self._lane.read(Connection.rows, query, *values)
+    async def _rows(self, query: str, *values: object) -> list[VerbRow]:
+        return await self._transactions.read(ask.rows, query, *values)
 
 
-async def purge(connection: Connection, batch: Sequence[Outlived]) -> Purged:
+async def purge(connection: VerbConnection, batch: Sequence[Outlived]) -> Purged:
     """Delete those of the tasks that stand as they were read, and what is left of those deleted before."""
     uids = [each.uid for each in await _standing(connection, "retention.lock_standing", batch)]
     left = [row[0] for row in await connection.rows("retention.leftovers", BATCH_ROWS)]
@@ -67,10 +67,10 @@ async def purge(connection: Connection, batch: Sequence[Outlived]) -> Purged:
         await connection.change(name, wanted, *bounds)
     ((is_left,),) = await connection.rows("retention.is_left", wanted)
     await connection.change(f"retention.{'note' if is_left else 'forget'}_leftovers", wanted)
-    return Purged(tasks=len(uids), more=is_left)
+    return Purged(tasks=len(uids), more=bool(is_left))
 
 
-async def _standing(connection: Connection, query: str, batch: Sequence[Outlived]) -> list[Outlived]:
+async def _standing(connection: VerbConnection, query: str, batch: Sequence[Outlived]) -> list[Outlived]:
     """Those of the tasks that stand as they were read."""
     found = {Outlived(*row) for row in await connection.rows(query, [each.uid for each in batch])}
     return [each for each in batch if each in found]

@@ -14,17 +14,16 @@ from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import place_of
 from stepward.store.contract import Post
-from stepward.store.postgres import journal, telling
-from stepward.store.postgres.columns import columns_of, without_nul
-from stepward.store.postgres.connection import Connection
 from stepward.store.rows import task as task_of
 from stepward.store.rules import verdicts
+from stepward.store.verbs import journal, telling
+from stepward.store.verbs.connection import VerbConnection, without_nul
 
 
-async def lock(connection: Connection, uids: Iterable[str]) -> dict[str, Task]:
+async def lock(connection: VerbConnection, uids: Iterable[str]) -> dict[str, Task]:
     """Those of the tasks that exist, as they stand now and until the transaction ends."""
     wanted = sorted(set(uids))
-    found = await connection.rows("turn.lock", wanted) if wanted else []
+    found = await connection.rows("inbox.lock", wanted) if wanted else []
     return {row[0]: task_of(row) for row in found}
 
 
@@ -38,31 +37,31 @@ def concerned(posts: Iterable[Post]) -> set[str]:
     return wanted
 
 
-async def post_all(connection: Connection, posts: Sequence[Post], now: float) -> None:
+async def post_all(connection: VerbConnection, posts: Sequence[Post], now: float) -> None:
     """Put rows into inboxes; a task that ended is moved by what undoes it, and keeps only the word of its children."""
     if posts:
-        round_ = Round(connection, await lock(connection, concerned(posts)), now)
+        round_ = PostRound(connection, await lock(connection, concerned(posts)), now)
         for post in posts:
             await round_.post(post)
         await round_.deliver()
 
 
-async def insert(connection: Connection, posts: Sequence[Post], now: float) -> None:
+async def insert(connection: VerbConnection, posts: Sequence[Post], now: float) -> None:
     """Put rows into the inboxes of live tasks, and wake those that sleep without an owner."""
     if not posts:
         return
     rows = [(post.task, post.kind, post.name, post.body, without_nul(post.sender)) for post in posts]
-    await connection.change("inbox.insert", *columns_of(rows))
+    await connection.change_each("inbox.insert", rows)
     counts: dict[str, tuple[int, bool]] = {}
     for post in posts:
         count, fails = counts.get(post.task, (0, False))
         counts[post.task] = (count + 1, fails or post.kind is InboxKind.FAIL)
     many = [(uid, *counts[uid]) for uid in sorted(counts)]
-    await connection.change("inbox.count", *columns_of(many), now)
+    await connection.change_each("inbox.count", many, now)
 
 
 async def move_free(
-    connection: Connection, task: Task, verdict: DirectiveVerdict, now: float, cause: bytes | None = None
+    connection: VerbConnection, task: Task, verdict: DirectiveVerdict, now: float, cause: bytes | None = None
 ) -> None:
     """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
     if verdict.after is task.state:
@@ -79,15 +78,15 @@ async def move_free(
             await connection.change("inbox.skip", task.uid, now)
 
 
-async def _mend(connection: Connection, task: Task, now: float) -> None:
+async def _mend(connection: VerbConnection, task: Task, now: float) -> None:
     found = await connection.rows("inbox.mend", task.uid, now, verdicts.MENDED, list(verdicts.BY_HAND))
-    journal.write_audits(connection, [verdicts.acknowledged(row[0], verdicts.MENDED) for row in found], now)
+    await journal.acknowledged(connection, found, verdicts.MENDED, now)
 
 
-class Round:
+class PostRound:
     """Posts of one transaction, delivered together as far as no directive moves a task between them."""
 
-    def __init__(self, connection: Connection, tasks: dict[str, Task], now: float) -> None:
+    def __init__(self, connection: VerbConnection, tasks: dict[str, Task], now: float) -> None:
         self._connection = connection
         self._tasks = tasks
         self._now = now

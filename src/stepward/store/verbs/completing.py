@@ -8,54 +8,53 @@ from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
-from stepward.store.postgres import inbox, journal
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.database import Database
-from stepward.store.postgres.notifier import Notifier
 from stepward.store.rules import completing
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs import inbox, journal
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.engine import VerbEngine
 
 
-class PostgresCompletion:
+class CompletionVerbs:
     """What finishing steps from outside needs; see ``CompletionStore``."""
 
-    def __init__(self, database: Database, notifier: Notifier) -> None:
-        self._lane = database.others
-        self._clock = database.clock
-        self._notifier = notifier
+    def __init__(self, engine: VerbEngine) -> None:
+        self._transactions = engine.others
+        self._clock = engine.clock
+        self._ring = engine.ring
 
     async def completion_key(self, fresh: bytes) -> bytes:
-        row = await self._lane.read(Connection.row, "completing.key")
-        key: str = row[0] if row else await self._lane.write(_keep_key, fresh.hex())
+        row = await self._transactions.read(ask.row, "completing.key")
+        key: str = row[0] if row else await self._transactions.write(_keep_key, fresh.hex())
         return bytes.fromhex(key)
 
     async def completed_step(self, task: str, run: int, key: str) -> Step | None:
-        row = await self._lane.read(Connection.row, "completing.step", task, run, key)
+        row = await self._transactions.read(ask.row, "completing.step", task, run, key)
         return rows.step(row) if row else None
 
     async def complete(self, completion: Completion) -> Refusal | None:
-        refused = await self._lane.write(_complete, completion, self._clock.now())
-        self._notifier.ring()
+        refused = await self._transactions.write(_complete, completion, self._clock.now())
+        self._ring()
         return refused
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
-        await self._lane.write(_refuse, completion, refusal, self._clock.now())
+        await self._transactions.write(_refuse, completion, refusal, self._clock.now())
 
 
-async def _keep_key(connection: Connection, fresh: str) -> str:
+async def _keep_key(connection: VerbConnection, fresh: str) -> str:
     await connection.change("completing.keep_key", fresh)
     key: str = (await connection.rows("completing.key"))[0][0]
     return key
 
 
-async def _complete(connection: Connection, completion: Completion, now: float) -> Refusal | None:
+async def _complete(connection: VerbConnection, completion: Completion, now: float) -> Refusal | None:
     task = (await inbox.lock(connection, [completion.task])).get(completion.task)
     step = await _step(connection, completion)
     refused = completing.refusal(completion, task, step, now)
     if task is not None and step is not None and refused is None:
         settled = completing.settled(completion, step)
         if await _record(connection, settled, now):
-            if task.state not in TASK_ENDS:
-                await inbox.insert(connection, [completing.told(settled, now)], now)
+            await _tell_owner(connection, task, settled, now)
         else:
             # The owner, whose steps need no lock on the task, was faster.
             step = await _step(connection, completion)
@@ -64,23 +63,28 @@ async def _complete(connection: Connection, completion: Completion, now: float) 
     return refused
 
 
-async def _step(connection: Connection, completion: Completion) -> Step | None:
+async def _step(connection: VerbConnection, completion: Completion) -> Step | None:
     row = await connection.row("completing.step", completion.task, completion.run, completion.key)
     return rows.step(row) if row else None
 
 
-async def _record(connection: Connection, completion: Completion, now: float) -> bool:
+async def _record(connection: VerbConnection, completion: Completion, now: float) -> bool:
     place = (completion.task, completion.run, completion.key, completion.attempt)
     return bool(await connection.change("completing.complete", *place, completion.output, completion.error, now))
 
 
-async def _refuse(connection: Connection, completion: Completion, refusal: Refusal, now: float) -> None:
+async def _tell_owner(connection: VerbConnection, task: Task, completion: Completion, now: float) -> None:
+    if task.state not in TASK_ENDS:
+        await inbox.insert(connection, [completing.told(completion, now)], now)
+
+
+async def _refuse(connection: VerbConnection, completion: Completion, refusal: Refusal, now: float) -> None:
     task = (await inbox.lock(connection, [completion.task])).get(completion.task)
     await _note(connection, completion, task, refusal, now)
 
 
 async def _note(
-    connection: Connection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
+    connection: VerbConnection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
 ) -> None:
     """Audit it; refusals that are too many are only counted."""
     if refused is not None and await _are_too_many(connection, completing.principal(task, refused), now):
@@ -88,10 +92,10 @@ async def _note(
         alert = completing.many_refused(completion, now, b"{}" if known is None else known[1])
         await journal.count_on(connection, known, alert, now)
     else:
-        journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
+        await journal.write_audits(connection, [completing.audit(completion, task, refused)], now)
 
 
-async def _are_too_many(connection: Connection, whose: str, now: float) -> bool:
+async def _are_too_many(connection: VerbConnection, whose: str, now: float) -> bool:
     row = await connection.row("completing.refusals")
     known = (
         completing.CompletionRefusals()

@@ -7,14 +7,14 @@ from typing import Any
 
 from stepward.model.messages.status_events import KEPT_SECONDS, Told, status_event
 from stepward.model.records import Task
-from stepward.store.postgres.connection import Connection
+from stepward.store.verbs.connection import VerbConnection
 
 Events = Sequence[tuple[str, bytes]]
 """Queues, each with what is told there."""
 
 
-async def tell(connection: Connection, task: Task, told: Told, now: float, **data: Any) -> None:
-    """Tell one thing of a task that is locked, if it has a private response queue; counted in the record too."""
+async def tell(connection: VerbConnection, task: Task, told: Told, now: float, /, **data: Any) -> None:
+    """Tell one thing of a task that nobody else moves, if it has a private response queue; counted in its record."""
     if task.reply_to is None:
         return
     row = await connection.row("telling.next", task.uid)
@@ -29,12 +29,7 @@ def received(task: Task) -> bytes:
     return status_event(task, Told.RECEIVED, 1, task.created_at)
 
 
-async def put(connection: Connection, events: Events, now: float) -> None:
+async def put(connection: VerbConnection, events: Events, now: float) -> None:
     """Append events to their queues."""
     if events:
-        await connection.change("telling.put", *event_columns(events, now))
-
-
-def event_columns(events: Events, now: float) -> list[Any]:
-    """The parameters that append events."""
-    return [[queue for queue, _ in events], [body for _, body in events], now + KEPT_SECONDS]
+        await connection.change_each("telling.put", events, now + KEPT_SECONDS)

@@ -6,54 +6,53 @@ from collections.abc import Sequence
 
 from stepward.model.agents import AgentStanding
 from stepward.store import rows
-from stepward.store.postgres import journal
-from stepward.store.postgres.columns import without_nul
-from stepward.store.postgres.connection import Connection
 from stepward.store.rules.verdicts import agent_audit
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection, without_nul
 
 
-async def know(connection: Connection, names: Sequence[str]) -> None:
+async def know(connection: VerbConnection, names: Sequence[str]) -> None:
     """Agents of these names are served."""
     if names:
         await connection.change("agents.know", list(names))
 
 
-async def standings(connection: Connection) -> list[AgentStanding]:
+async def standings(connection: VerbConnection) -> list[AgentStanding]:
     """All of them, by name."""
     return [rows.standing(row) for row in await connection.rows("agents.standings")]
 
 
-async def open_breaker(connection: Connection, agent: str, instance: str, seconds: float, now: float) -> bool:
+async def open_breaker(connection: VerbConnection, agent: str, instance: str, seconds: float, now: float) -> bool:
     """Let nothing pass for so long."""
     return await connection.change("agents.open", agent, instance, now, seconds) == 1
 
 
-async def grant_probe(connection: Connection, agent: str, instance: str, seconds: float, now: float) -> bool:
+async def grant_probe(connection: VerbConnection, agent: str, instance: str, seconds: float, now: float) -> bool:
     """Let one instance find out."""
     return await connection.change("agents.probe", agent, instance, now, seconds) == 1
 
 
-async def close_breaker(connection: Connection, agent: str, instance: str) -> bool:
+async def close_breaker(connection: VerbConnection, agent: str, instance: str) -> bool:
     """Let everything pass again."""
     return await connection.change("agents.close", agent, instance) == 1
 
 
-async def suspend(connection: Connection, name: str, note: str | None, actor: str, now: float) -> bool:
+async def suspend(connection: VerbConnection, name: str, note: str | None, actor: str, now: float) -> bool:
     """Give it no room."""
     said = None if note is None else without_nul(note)
     changed = await connection.change("agents.suspend", name, now, without_nul(actor), said)
     return await _audited(connection, "suspend", name, said, actor, now, changed)
 
 
-async def resume(connection: Connection, name: str, actor: str, now: float) -> bool:
+async def resume(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
     """Give it room again."""
     changed = await connection.change("agents.resume", name, now)
     return await _audited(connection, "resume", name, None, actor, now, changed)
 
 
 async def _audited(
-    connection: Connection, act: str, name: str, note: str | None, actor: str, now: float, changed: int
+    connection: VerbConnection, act: str, name: str, note: str | None, actor: str, now: float, changed: int
 ) -> bool:
     if changed:
-        journal.write_audits(connection, [agent_audit(actor, act, name, note)], now)
+        await journal.write_audits(connection, [agent_audit(actor, act, name, note)], now)
     return changed == 1

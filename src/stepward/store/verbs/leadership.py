@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import NamedTuple
 
-from stepward.errors import StoreError, StoreUnavailable
-from stepward.store.postgres.connection import Connection, Row
-from stepward.store.postgres.database import Database
-from stepward.store.postgres.stalled import end_stalled
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs.connection import VerbConnection, VerbRow
+from stepward.store.verbs.engine import VerbEngine
 
 
 class Seat(NamedTuple):
@@ -22,30 +20,24 @@ class Seat(NamedTuple):
 class Leadership:
     """The seat as this store object knows it; a leader with half of its lease left asks nobody."""
 
-    def __init__(self, database: Database) -> None:
-        self._lane = database.others
-        self._clock = database.clock
+    def __init__(self, engine: VerbEngine) -> None:
+        self._transactions = engine.others
+        self._clock = engine.clock
         self._seat: Seat | None = None
         self._jumped = self._clock.jumped()
         """The jumps of the clock that the pass under way knows of; another answers for no instant of it."""
 
     async def lead(self, instance: str, lease: float) -> int | None:
         """Become or stay leader; the term, or None while another leads or this instance is dead."""
-        try:
-            term = await self._led(instance, lease)
-        except StoreUnavailable:
-            # Perhaps somebody stands still who has locked the seat: then it is free at the next try.
-            with contextlib.suppress(StoreError):
-                await end_stalled(self._lane)
-            raise
+        term = await self._led(instance, lease)
         self._jumped = self._clock.jumped()
         return term
 
-    async def leads(self, connection: Connection, term: int) -> bool:
+    async def leads(self, connection: VerbConnection, term: int) -> bool:
         """Whether ``term`` is the one that leads, and does until this transaction ends."""
         return await connection.row("leadership.prove", term) is not None
 
-    async def may_judge(self, connection: Connection, term: int) -> bool:
+    async def may_judge(self, connection: VerbConnection, term: int) -> bool:
         """Whether ``term`` leads, by the same clock as when it was last asked for.
 
         Who stood still meanwhile has an instant of a clock that is no more, or that nobody has renewed a lease by.
@@ -63,18 +55,18 @@ class Leadership:
             self._seat = await self._stay(self._seat, now + lease)
         seat = self._seat
         if seat is None or seat.instance != instance or not _lasts(seat, lease, now):
-            if await self._lane.read(_is_led, instance, now):
+            if await self._transactions.read_more(_is_led, instance, now):
                 return None
-            seat = self._seat = await self._lane.write(_lead, instance, lease, now)
+            seat = self._seat = await self._transactions.write(_lead, instance, lease, now)
         return seat.term if seat.instance == instance else None
 
     async def _stay(self, seat: Seat, until: float) -> Seat | None:
         """Keep the seat in one statement, if it is still there to be kept."""
-        kept = await self._lane.single(Connection.change, "leadership.stay", seat.instance, seat.term, until)
+        kept = await self._transactions.single(ask.change, "leadership.stay", seat.instance, seat.term, until)
         return seat._replace(expires_at=until) if kept else None
 
 
-async def _lead(connection: Connection, instance: str, lease: float, now: float) -> Seat:
+async def _lead(connection: VerbConnection, instance: str, lease: float, now: float) -> Seat:
     seat = _seat(await connection.row("leadership.read_to_lead"))
     if await connection.row("leadership.is_dead", instance) is not None:
         return seat._replace(instance="") if seat.instance == instance else seat
@@ -85,11 +77,11 @@ async def _lead(connection: Connection, instance: str, lease: float, now: float)
     return Seat(instance, term, now + lease)
 
 
-async def _is_led(connection: Connection, instance: str, now: float) -> bool:
+async def _is_led(connection: VerbConnection, instance: str, now: float) -> bool:
     return await _is_taken(connection, _seat(await connection.row("leadership.read")), instance, now)
 
 
-async def _is_taken(connection: Connection, seat: Seat, instance: str, now: float) -> bool:
+async def _is_taken(connection: VerbConnection, seat: Seat, instance: str, now: float) -> bool:
     """Whether another instance leads, whose lease runs and who was not declared dead."""
     if seat.instance == instance or seat.expires_at <= now:
         return False
@@ -101,5 +93,5 @@ def _lasts(seat: Seat, lease: float, now: float) -> bool:
     return lease / 2 <= seat.expires_at - now < 2 * lease
 
 
-def _seat(row: Row | None) -> Seat:
+def _seat(row: VerbRow | None) -> Seat:
     return Seat(*row) if row else Seat("", 0, 0.0)

@@ -9,13 +9,12 @@ import msgspec
 from stepward.model import stopped_tasks
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
-from stepward.store.postgres import agents, journal
-from stepward.store.postgres.clock import StoreClock
-from stepward.store.postgres.connection import Connection
 from stepward.store.rules import verdicts
+from stepward.store.verbs import agents, journal
+from stepward.store.verbs.connection import VerbClock, VerbConnection
 
 
-async def register(connection: Connection, instance: Instance, lease: float, now: float) -> None:
+async def register(connection: VerbConnection, instance: Instance, lease: float, now: float) -> None:
     """A new instance, alive until now + lease; alerts of what nobody served until now are seen to."""
     if instance.role is Role.SCHEDULER:
         await connection.row("leases.await_leader")
@@ -40,16 +39,16 @@ async def register(connection: Connection, instance: Instance, lease: float, now
     if instance.role is Role.SCHEDULER:
         until = now + stopped_tasks.LONGEST_RETRY
         await connection.change("leases.try_again", until, stopped_tasks.WAITS_FOR, served, verdicts.TRIED_AT_ONCE)
-    numbers = [row[0] for row in await connection.rows("leases.serve", now, instance.id, served)] if served else []
-    journal.write_audits(connection, [verdicts.acknowledged(number, instance.id) for number in numbers], now)
+    found = await connection.rows("leases.serve", now, instance.id, served) if served else []
+    await journal.acknowledged(connection, found, instance.id, now)
 
 
 async def renew(
-    connection: Connection,
+    connection: VerbConnection,
     instances: Sequence[str],
     lease: float,
     reports: Mapping[str, Report],
-    clock: StoreClock,
+    clock: VerbClock,
     ahead: float | None,
 ) -> set[str]:
     """Extend leases in one statement, with whose answer the clock is heard; those of the instances that are alive."""
@@ -63,7 +62,7 @@ async def renew(
     return {row[0] for row in renewed}
 
 
-async def retire(connection: Connection, instance: str, now: float, *, in_order: bool) -> None:
+async def retire(connection: VerbConnection, instance: str, now: float, *, in_order: bool) -> None:
     """Declare an instance dead by its own wish; a second time changes nothing."""
     role = await connection.row("leases.retire", instance, now, in_order)
     # Only a Scheduler holds tasks; who serves Agents alone may have no right to them.

@@ -6,56 +6,58 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.plan import NO_PLANS, Plans, from_json
 from stepward.model.records import Schedule, Task
-from stepward.store.postgres import journal
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.submission import submit
+from stepward.store import rows
 from stepward.store.rules.verdicts import schedule_audit
+from stepward.store.verbs import journal, submission
+from stepward.store.verbs.connection import VerbConnection
 
 
-async def register(connection: Connection, schedules: Sequence[Schedule]) -> None:
+async def register(connection: VerbConnection, schedules: Sequence[Schedule]) -> None:
     """Record what an application declares."""
     for schedule in sorted(schedules, key=lambda schedule: schedule.name):
         await connection.change("recurring.register", *astuple(schedule))
 
 
-async def fire(connection: Connection, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+async def listed(connection: VerbConnection) -> list[Schedule]:
+    """All of them, by name."""
+    return [rows.schedule(row) for row in await connection.rows("recurring.listed")]
+
+
+async def due(connection: VerbConnection, now: float, limit: int) -> list[Schedule]:
+    """Those whose next nominal time has come."""
+    return [rows.schedule(row) for row in await connection.rows("recurring.due", now, limit)]
+
+
+async def fire(connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
     """Move on from the nominal time that was read, and insert the tasks."""
     fired_at = schedule.next_at if tasks else None
     if not await connection.change("recurring.move_on", schedule.name, schedule.next_at, next_at, fired_at):
         return False
-    await submit(connection, tasks, await _plans(connection, schedule))
+    await submission.begin(connection, tasks, schedule.workflow, schedule.version)
     return True
 
 
-async def _plans(connection: Connection, schedule: Schedule) -> Plans:
-    row = await connection.row("recurring.plan", schedule.workflow, schedule.version)
-    if row is None or row[0] is None:
-        return NO_PLANS
-    return {(schedule.workflow, schedule.version): from_json(row[0])}
-
-
-async def pause_schedule(connection: Connection, name: str, actor: str, now: float) -> bool:
+async def pause_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
     """Fire it no more."""
     return await _audited(
         connection, "pause", name, actor, now, await connection.change("recurring.pause_schedule", name, now)
     )
 
 
-async def resume_schedule(connection: Connection, name: str, next_at: float | None, actor: str, now: float) -> bool:
+async def resume_schedule(connection: VerbConnection, name: str, next_at: float | None, actor: str, now: float) -> bool:
     """Fire it again; what its pause has swallowed is gone."""
     changed = await connection.change("recurring.resume_schedule", name, next_at)
     return await _audited(connection, "resume", name, actor, now, changed)
 
 
-async def remove_schedule(connection: Connection, name: str, actor: str, now: float) -> bool:
+async def remove_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
     """Forget it."""
     changed = await connection.change("recurring.remove_schedule", name)
     return await _audited(connection, "remove", name, actor, now, changed)
 
 
-async def _audited(connection: Connection, act: str, name: str, actor: str, now: float, changed: int) -> bool:
+async def _audited(connection: VerbConnection, act: str, name: str, actor: str, now: float, changed: int) -> bool:
     if changed:
-        journal.write_audits(connection, [schedule_audit(actor, act, name)], now)
+        await journal.write_audits(connection, [schedule_audit(actor, act, name)], now)
     return changed == 1

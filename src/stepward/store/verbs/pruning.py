@@ -7,39 +7,38 @@ from collections.abc import Sequence
 from stepward.store import rows
 from stepward.store.contract import AuditedAct, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
-from stepward.store.postgres import journal
-from stepward.store.postgres.connection import Connection
 from stepward.store.rules import verdicts
 from stepward.store.rules.audit_chain import pruned_audit, pruned_part
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
 
 
-async def acts(connection: Connection, after: int) -> list[AuditedAct]:
+async def acts(connection: VerbConnection, after: int) -> list[AuditedAct]:
     """A page of the audit behind the act of that number."""
     return [rows.act(row) for row in await connection.rows("pruning.acts", after, PAGE_ROWS, PAGE_BYTES)]
 
 
-async def old_records(connection: Connection, before: float) -> OldRecords:
+async def old_records(connection: VerbConnection, before: float) -> OldRecords:
     """Implements ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in await connection.rows("pruning.old_alerts", before, PAGE_ROWS)]
     return OldRecords(verdicts.prunable(await acts(connection, 0), before), alerts)
 
 
-async def prune(connection: Connection, records: OldRecords, actor: str, now: float) -> int:
+async def prune(connection: VerbConnection, records: OldRecords, actor: str, now: float) -> int:
     """Delete what is still there of them, and audit it; how many rows."""
     alerts = await connection.change("pruning.prune_alerts", [alert.number for alert in records.alerts])
-    await journal.lock_chain(connection)
+    await connection.lock_chain()
     acts = await _still_first(connection, records.acts)
     if not acts and not alerts:
         return 0
     # Written before the others are deleted: the next act follows from the newest one, which must stay.
-    journal.write_audits(connection, [pruned_audit(actor, acts, alerts)], now)
-    await journal.link(connection)
+    await journal.link(connection, journal.audit_rows([pruned_audit(actor, acts, alerts)], now))
     for last in acts[-1:]:
         await connection.change("pruning.prune_acts", last.audit.number)
     return len(acts) + alerts
 
 
-async def _still_first(connection: Connection, acts: Sequence[AuditedAct]) -> Sequence[AuditedAct]:
+async def _still_first(connection: VerbConnection, acts: Sequence[AuditedAct]) -> Sequence[AuditedAct]:
     if not acts:
         return acts
     row = await connection.row("pruning.beginning", acts[-1].audit.number)

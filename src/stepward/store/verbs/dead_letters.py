@@ -1,0 +1,95 @@
+"""Dead letters on the rows: buried, and listed, put back and thrown away by operators, each act audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepward.model.records import DeadLetter
+from stepward.store import rows
+from stepward.store.rules import verdicts
+from stepward.store.verbs import journal, telling
+from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
+
+FORGET_LIMIT = 5_000
+"""Most dead letters, and most messages of each queue, that one transaction looks at."""
+
+
+async def listed(connection: VerbConnection, limit: int) -> list[DeadLetter]:
+    """The newest dead letters."""
+    return [rows.dead_letter(row) for row in await connection.rows("messages.dead_letters", limit)]
+
+
+async def put_back(connection: VerbConnection, numbers: Sequence[int], actor: str, now: float) -> list[int]:
+    """Put them into their queues again, as new; those that were there."""
+    taken = await _taken(connection, numbers)
+    for _, queue, body in taken:
+        await connection.change_each("telling.put", [(queue, body)], None)
+    return await _audited(connection, "put_back", taken, actor, now)
+
+
+async def discard(connection: VerbConnection, numbers: Sequence[int], actor: str, now: float) -> list[int]:
+    """Throw them away; those that were there."""
+    return await _audited(connection, "discard", await _taken(connection, numbers), actor, now)
+
+
+async def _taken(connection: VerbConnection, numbers: Sequence[int]) -> list[VerbRow]:
+    """The letters in the order in which they were asked for; they are none any more."""
+    found = {row[0]: row for row in await connection.rows("messages.take_letters", list(numbers))}
+    return [found[number] for number in dict.fromkeys(numbers) if number in found]
+
+
+async def _audited(connection: VerbConnection, act: str, taken: Sequence[VerbRow], actor: str, now: float) -> list[int]:
+    audits = [verdicts.dead_letter_audit(actor, act, number, queue) for number, queue, _ in taken]
+    await journal.write_audits(connection, audits, now)
+    return [row[0] for row in taken]
+
+
+async def forget_expired(connection: VerbConnection, now: float) -> None:
+    """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
+    await connection.change("messages.forget_letters", now - verdicts.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
+    await connection.change("messages.forget_expired", now, FORGET_LIMIT)
+
+
+async def bury(
+    connection: VerbConnection,
+    queue: str,
+    letters: Sequence[tuple[int, str]],
+    told: Sequence[tuple[str, bytes]],
+    now: float,
+) -> None:
+    """Moves messages of a queue to the dead letters, by token and reason, and tells of those that were there."""
+    full = await _is_full(connection, queue)
+    if not full:
+        many = [(token, without_nul(reason)) for token, reason in letters]
+        await connection.change_each("messages.bury", many, queue, now)
+    if count := await connection.change_each("messages.delete", [(token,) for token, _ in letters], queue):
+        await telling.put(connection, told, now)
+        await _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
+
+
+async def bury_bodies(
+    connection: VerbConnection,
+    queue: str,
+    letters: Sequence[tuple[bytes, str, int]],
+    told: Sequence[tuple[str, bytes]],
+    now: float,
+) -> None:
+    """Makes dead letters of what came over a broker: body, reason and tries."""
+    full = await _is_full(connection, queue)
+    if not full:
+        many = [(body, without_nul(reason), tries) for body, reason, tries in letters]
+        await connection.change_each("messages.bury_body", many, queue, now)
+    await telling.put(connection, told, now)
+    await _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
+
+
+async def _is_full(connection: VerbConnection, queue: str) -> bool:
+    ((letters, letter_bytes),) = await connection.rows("messages.letters_of", queue)
+    return verdicts.is_full(letters, letter_bytes)
+
+
+async def _tell(connection: VerbConnection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
+    known = await connection.row("messages.open_alert", queue)
+    before = b"{}" if known is None else known[1]
+    alert = verdicts.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    await journal.count_on(connection, known, alert, now)
