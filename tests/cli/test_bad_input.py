@@ -165,7 +165,8 @@ STORES = [
     ("sqlite:////", 2, "no file name"),
     ("sqlite:///garbage.db", 2, "expected a SQLite database"),
     ("sqlite:///other.db", 2, "expected a Stepward store, found another database"),
-    ("sqlite:///empty.db", 2, "expected a Stepward store"),
+    ("sqlite:///empty.db", 3, "wait until its application has made it"),
+    ("sqlite:///begun.db", 3, "wait until its application has made it"),
     ("sqlite:///newer.db", 2, "upgrade this program"),
     ("sqlite:///folder", 3, "store folder"),
     ("mysql://user:secret@host/x", 2, "expected sqlite:///PATH"),
@@ -177,6 +178,7 @@ STORES = [
 def test_store_that_is_none(store: Path, stepward: Stepward, url: str, code: int, says: str) -> None:
     Path("garbage.db").write_bytes(b"no database at all" * 100)
     Path("empty.db").touch()
+    _execute("begun.db", "pragma journal_mode = wal")
     Path("folder").mkdir()
     _execute("other.db", "create table t (x)")
     store.rename("newer.db")

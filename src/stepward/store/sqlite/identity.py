@@ -10,7 +10,7 @@ from stepward.errors import StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity
 from stepward.store.sqlite.connection import is_memory
 from stepward.store.sqlite.faults import translated
-from stepward.store.sqlite.schema import APPLICATION_ID, FIND_META, READ_META, migrations, script
+from stepward.store.sqlite.schema import APPLICATION_ID, FIND_ANY, FIND_META, READ_META, migrations, script
 
 BUSY_MILLISECONDS = 5_000
 
@@ -49,8 +49,14 @@ def _exists(path: str) -> bool:
 
 
 def _read(connection: apsw.Connection, path: str) -> Identity:
-    marked = connection.pragma("application_id") == APPLICATION_ID
-    if not marked or connection.execute(FIND_META).fetchone() is None:
+    mark = connection.pragma("application_id")
+    if mark == 0 and connection.execute(FIND_ANY).fetchone() is None:
+        # Whoever makes a store makes the file first, and fills it in one transaction.
+        raise StoreUnavailable(
+            f"store {path}: expected a Stepward store, found an empty one; wait until its application has made it, "
+            "or name another store"
+        )
+    if mark != APPLICATION_ID or connection.execute(FIND_META).fetchone() is None:
         raise StoreUnusable(
             f"store {path}: expected a Stepward store, found another database; name the store of an application"
         )

@@ -17,6 +17,7 @@ APPLICATION_ID = int.from_bytes(b"Stpd", "big")
 FILE_MODE = 0o600
 MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 
+FIND_ANY = "select 1 from sqlite_schema limit 1"
 FIND_META = "select 1 from sqlite_schema where type = 'table' and name = 'stepward_meta'"
 READ_META = "select value from stepward_meta where key = ?"
 WRITE_META = "insert into stepward_meta values (?, ?) on conflict (key) do update set value = excluded.value"
