@@ -33,9 +33,30 @@ def test_an_address_names_servers(address: str, servers: list[str], replicas: in
 
 
 @pytest.mark.parametrize(
+    ("address", "user", "servers"),
+    [
+        ("nats://ada:pw@one", "ada", ["nats://ada:pw@one:4222"]),
+        ("nats://ada@one?nkey=f", "ada", ["nats://one:4222"]),
+        ("tls://ada@one?credentials=f", "ada", ["tls://one:4222"]),
+        ("nats://one?nkey=f", "", ["nats://one:4222"]),
+        ("nats://token@one", "", ["nats://token@one:4222"]),
+        ("nats://a.b:pw@one", "", ["nats://a.b:pw@one:4222"]),
+    ],
+)
+def test_a_user_has_answers_of_its_own_and_a_token_is_in_no_subject(
+    address: str, user: str, servers: list[str]
+) -> None:
+    found = nats_address(address)
+    assert (found.user, found.servers) == (user, servers)
+
+
+@pytest.mark.parametrize(
     "address",
     [
         "nats://",
+        "nats://user:canary@one?nkey=f",
+        "nats://user:canary@one?credentials=f",
+        "nats://can.ary@one?nkey=f",
         "nats://one,",
         "nats://one:port",
         "nats://one:99999",

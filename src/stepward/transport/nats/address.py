@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
@@ -11,6 +12,8 @@ from stepward.transport.broker.tls import TlsFiles, tls_files
 
 EXAMPLE = "nats://HOST:4222 or nats://USER:PASSWORD@HOST1,HOST2,HOST3?replicas=3"
 PORT = 4222
+USER = re.compile(r"[A-Za-z0-9_-]{1,100}")
+"""A name that can stand in a subject."""
 REPLICAS = frozenset({"1", "3", "5"})
 
 
@@ -27,6 +30,8 @@ class NatsAddress:
     """The file of a user's JWT and NKey seed."""
     nkey: str | None = None
     """The file of an NKey seed."""
+    user: str = ""
+    """Whose answers the server gives under a subject of its own; empty for a token, which no subject is to show."""
 
     @property
     def speaks_tls(self) -> bool:
@@ -53,11 +58,18 @@ def nats_address(address: str) -> NatsAddress:
         raise _refused(f"the option {next(iter(options))!r:.50}")
     if replicas not in REPLICAS:
         raise _refused(f"replicas={replicas[:20]!r}, which is none of 1, 3 and 5")
-    if bool(login) + bool(credentials) + bool(nkey) > 1:
-        raise _refused("more than one of a login, credentials=FILE and nkey=FILE")
-    servers = [f"{parts.scheme}://{login}{at}{_bracketed(host)}:{port}" for host, port in named]
+    user, has_password, _ = login.partition(":")
+    has_file = bool(credentials) or bool(nkey)
+    if bool(has_password) + bool(credentials) + bool(nkey) > 1:
+        raise _refused("more than one of a password, credentials=FILE and nkey=FILE")
+    if has_file and login and not USER.fullmatch(user):
+        raise _refused("a user of other than 1 to 100 characters of A-Z a-z 0-9 _ -")
+    # Beside a file the user logs nobody in: it names the place of the answers. Without password or file it is a token.
+    entry = "" if has_file else f"{login}{at}"
+    named_user = user if USER.fullmatch(user) and (has_password or has_file) else ""
+    servers = [f"{parts.scheme}://{entry}{_bracketed(host)}:{port}" for host, port in named]
     shown = ",".join(f"{_bracketed(host)}:{port}" for host, port in named)
-    return NatsAddress(servers, int(replicas), shown, tls, credentials, nkey)
+    return NatsAddress(servers, int(replicas), shown, tls, credentials, nkey, named_user)
 
 
 def _bracketed(host: str | None) -> str:

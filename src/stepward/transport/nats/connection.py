@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
@@ -35,7 +33,6 @@ OLDEST = (2, 11)
 HEADERS = 1024
 """Bytes of a message that are its headers'."""
 FAULTS = (NatsError, OSError, TimeoutError)
-LOGIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 MOST_DENIED = 100
 """The last permission errors are remembered: NATS sends them apart from the request, which gets no answer."""
 
@@ -169,7 +166,7 @@ class NatsConnection:
                 **login,
                 name=f"stepward {self._names.app}",
                 # So that a user of the server can be kept to one application.
-                inbox_prefix=self._inbox(server),
+                inbox_prefix=self._inbox,
                 error_cb=self._err,
                 closed_cb=partial(self._closed, client),
                 # Once closed a client stays closed, and some refusals close it: each connection has its own.
@@ -185,10 +182,10 @@ class NatsConnection:
             raise TransportError(f"NATS {version.major}.{version.minor}, and expected 2.11 or newer")
         await self._opened(client)
 
-    def _inbox(self, server: str) -> str:
+    @property
+    def _inbox(self) -> str:
         """Where answers come: each login has a place of its own, so that none need hear what others are answered."""
-        login = urlsplit(server).username or ""
-        return f"{self._names.inbox}.{login}" if LOGIN.fullmatch(login) else self._names.inbox
+        return ".".join(filter(None, (self._names.inbox, self.address.user)))
 
     async def _err(self, error: Exception) -> None:
         if PERMISSIONS in str(error):
