@@ -9,8 +9,8 @@ import msgspec
 from examples.orders import database
 from examples.orders.database import OrderRecord
 from examples.shop.services.faults import StandingFault
-from examples.shop.services.ledger import Effect
 from examples.shop.services.process import ServiceProcess
+from servers.ledger import Effect
 from showcase.faults.standby import states_at_standby
 from showcase.front_door import FrontDoor
 from showcase.play import Play

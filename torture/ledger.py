@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import uvicorn
@@ -16,11 +16,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-SCHEMA = """
-pragma journal_mode = wal;
-pragma synchronous = full;
-create table entry (number integer primary key, key text unique, verb text, task text, what text, calls integer);
-create table tombstone (key text primary key, late integer);
+from servers.ledger import SCHEMA, EffectLedger
+
+CALLS = """
 create table call (at real, key text, complete_by real, pid integer, taken integer);
 create index call_pid on call (pid, at);
 """
@@ -48,25 +46,28 @@ class LedgerCall(Struct):
     """Whether its effect stands; False: its undo had come before."""
 
 
-class EffectLedger:
+class TortureLedger:
     """The service's book, durable with every answer."""
 
     def __init__(self, path: str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.executescript(SCHEMA)
+        self._connection.execute("pragma journal_mode = wal")
+        self._connection.execute("pragma synchronous = full")
+        self._connection.executescript(SCHEMA + CALLS)
+        self._ledger = EffectLedger(self._connection)
 
     def do(self, key: str, task: str, what: str, call: tuple[float, int]) -> int:
         """Take effect once; how often it was asked for, 0 when the undo of it came before."""
-        with self._transaction() as connection:
-            late = connection.execute("update tombstone set late = late + 1 where key = ?", (key,)).rowcount
+        with self._transaction():
+            late = self._ledger.refuses(key, _now())
             calls = 0 if late else self._enter(key, "do", task, what)
             self._note(key, call, taken=not late)
         return calls
 
     def undo(self, key: str, undoes: str, task: str, what: str, call: tuple[float, int]) -> int:
         """Take an effect back, or keep it from ever happening."""
-        with self._transaction() as connection:
-            connection.execute("insert into tombstone values (?, 0) on conflict do nothing", (undoes,))
+        with self._transaction():
+            self._ledger.bury(undoes, _now(), key)
             self._note(key, call, taken=True)
             return self._enter(key, "undo", task, what)
 
@@ -77,17 +78,19 @@ class EffectLedger:
 
     def book(self) -> dict[str, list[Any]]:
         """All that is written."""
-        entries = self._connection.execute("select number, key, verb, task, what, calls from entry order by number")
+        asked = self._ledger.deliveries()
+        entries = [
+            (each.number, each.key, each.action, each.order_id, each.details, asked[each.key])
+            for each in self._ledger.effects()
+        ]
         calls = self._connection.execute("select at, key, complete_by, pid, taken from call order by rowid")
-        return {"entries": entries.fetchall(), "calls": calls.fetchall()}
+        return {"entries": entries, "calls": calls.fetchall()}
 
     def _enter(self, key: str, verb: str, task: str, what: str) -> int:
-        found = self._connection.execute(
-            "insert into entry (key, verb, task, what, calls) values (?, ?, ?, ?, 1)"
-            " on conflict (key) do update set calls = calls + 1 returning calls",
-            (key, verb, task, what),
-        )
-        return int(found.fetchone()[0])
+        calls = self._ledger.deliver(key, _now())
+        if calls == 1:
+            self._ledger.enter(key, verb, task, what, at=_now())
+        return calls
 
     def _note(self, key: str, call: tuple[float, int], *, taken: bool) -> None:
         complete_by, pid = call
@@ -98,7 +101,11 @@ class EffectLedger:
         return self._connection
 
 
-def application(ledger: EffectLedger) -> Starlette:
+def _now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def application(ledger: TortureLedger) -> Starlette:
     """The service over a book."""
 
     async def do(request: Request) -> JSONResponse:
@@ -135,7 +142,7 @@ def _call(request: Request, body: dict[str, Any]) -> tuple[float, int]:
 def main(path: str, port: str) -> None:
     """Serve until ended."""
     uvicorn.run(
-        application(EffectLedger(path)), host="127.0.0.1", port=int(port), log_level="warning", access_log=False
+        application(TortureLedger(path)), host="127.0.0.1", port=int(port), log_level="warning", access_log=False
     )
 
 

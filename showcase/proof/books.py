@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from examples.shop.services.faults import StandingFault
-from examples.shop.services.ledger import Effect
+from servers.ledger import Effect
 
 
 class OrderBook(msgspec.Struct, frozen=True, kw_only=True):

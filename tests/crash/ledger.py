@@ -6,6 +6,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from servers.ledger import SCHEMA, EffectLedger
 
 BUSY_SECONDS = 20.0
 
@@ -29,11 +32,7 @@ class Ledger:
         self._path = path
         with self._open() as connection:
             connection.execute("pragma journal_mode = wal")
-            connection.execute(
-                "create table if not exists entry (number integer primary key, key text unique, verb text,"
-                " task text, what text, calls integer)"
-            )
-            connection.execute("create table if not exists tombstone (key text primary key, late integer)")
+            connection.executescript(SCHEMA)
         # Whoever closes the last connection locks out readers for a moment: a process that is stopped in it, for long.
         # This one stays, and has the file from its first read on.
         self._keeper = self._connect()
@@ -46,34 +45,34 @@ class Ledger:
     def do(self, key: str, task: str, what: str) -> bool:
         """Take effect once; False, with nothing done, when the undo of it came first."""
         with self._open() as connection:
-            if connection.execute("update tombstone set late = late + 1 where key = ?", (key,)).rowcount:
+            ledger = EffectLedger(connection)
+            if ledger.refuses(key, _now()):
                 return False
-            self._enter(connection, key, "do", task, what)
+            _enter(ledger, key, "do", task, what)
         return True
 
     def undo(self, key: str, undoes: str, task: str, what: str) -> None:
         """Take an effect back, or keep it from ever happening."""
         with self._open() as connection:
-            connection.execute("insert into tombstone values (?, 0) on conflict do nothing", (undoes,))
-            self._enter(connection, key, "undo", task, what)
+            ledger = EffectLedger(connection)
+            ledger.bury(undoes, _now(), key)
+            _enter(ledger, key, "undo", task, what)
 
     def entries(self) -> list[Entry]:
         """All effects in the order in which they happened."""
         with closing(self._connect()) as connection:
-            rows = connection.execute("select number, key, verb, task, what, calls from entry order by number")
-            return [Entry(*row) for row in rows]
+            connection.execute("begin")
+            ledger = EffectLedger(connection)
+            calls = ledger.deliveries()
+            return [
+                Entry(each.number, each.key, each.action, each.order_id, each.details, calls[each.key])
+                for each in ledger.effects()
+            ]
 
     def late(self) -> int:
         """How many effects came after their undo, and were refused."""
         with closing(self._connect()) as connection:
-            return int(connection.execute("select coalesce(sum(late), 0) from tombstone").fetchone()[0])
-
-    def _enter(self, connection: sqlite3.Connection, key: str, verb: str, task: str, what: str) -> None:
-        connection.execute(
-            "insert into entry (key, verb, task, what, calls) values (?, ?, ?, ?, 1)"
-            " on conflict (key) do update set calls = calls + 1",
-            (key, verb, task, what),
-        )
+            return EffectLedger(connection).refusals()
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -93,5 +92,14 @@ class Ledger:
 
     @staticmethod
     def _is_made(connection: sqlite3.Connection) -> bool:
-        found = connection.execute("select count(*) from sqlite_master where name = 'tombstone'").fetchone()
+        found = connection.execute("select count(*) from sqlite_master where name = 'refusal'").fetchone()
         return bool(found[0])
+
+
+def _enter(ledger: EffectLedger, key: str, verb: str, task: str, what: str) -> None:
+    if ledger.deliver(key, _now()) == 1:
+        ledger.enter(key, verb, task, what, at=_now())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

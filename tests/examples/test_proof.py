@@ -10,7 +10,7 @@ import pytest
 
 from examples.orders.database import OrderState
 from examples.shop.services.faults import FaultKind, StandingFault
-from examples.shop.services.ledger import Effect
+from servers.ledger import Effect
 from showcase.proof import Evidence, Expected, Failover, HeardOrder, Outage, Takeover, Transit, prove
 from showcase.proof.books import OrderBook, OrderBooks
 

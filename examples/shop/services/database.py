@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from examples.shop.services.service import Service
+from servers import ledger
 
 SCHEMA = Path(__file__).with_name("schema.sql")
 
@@ -20,6 +21,7 @@ def open_database(path: Path, service: Service) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.executescript(ledger.SCHEMA)
     connection.executescript(SCHEMA.read_text(encoding="utf-8"))
     service.prepare(connection)
     return connection

@@ -12,18 +12,7 @@ from examples.shop.services.call import ServiceCall
 from examples.shop.services.database import transaction
 from examples.shop.services.problem import Problem
 from examples.shop.services.service import Service, ServiceDetails
-
-
-class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the ledger; `undoes` is the key of the effect that this one takes back."""
-
-    number: int
-    at: str
-    key: str
-    action: str
-    order_id: str
-    details: ServiceDetails
-    undoes: str | None
+from servers.ledger import Effect, EffectLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +28,7 @@ class Ledger:
 
     def __init__(self, connection: sqlite3.Connection, service: Service) -> None:
         self._connection = connection
+        self._ledger = EffectLedger(connection)
         self._service = service
 
     def perform(self, call: ServiceCall, now: datetime) -> LedgerAnswer:
@@ -53,17 +43,15 @@ class Ledger:
     def deliver(self, call: ServiceCall, now: datetime) -> None:
         """Count an arrival of the call's key."""
         with transaction(self._connection):
-            self._connection.execute("INSERT INTO delivery (at, key) VALUES (?, ?)", (now.isoformat(), call.key))
+            self._ledger.deliver(call.key, now.isoformat())
 
     def effects(self) -> list[Effect]:
         """Every effect, oldest first."""
-        rows = self._connection.execute("SELECT * FROM effect ORDER BY number")
-        return [_effect(row) for row in rows]
+        return self._ledger.effects()
 
     def deliveries(self) -> dict[str, int]:
         """How often each key has arrived."""
-        rows = self._connection.execute("SELECT key, count(*) FROM delivery GROUP BY key ORDER BY min(number)")
-        return dict(rows.fetchall())
+        return self._ledger.deliveries()
 
     def _recorded(self, call: ServiceCall) -> LedgerAnswer | None:
         row = self._connection.execute("SELECT * FROM answer WHERE key = ?", (call.key,)).fetchone()
@@ -88,45 +76,23 @@ class Ledger:
         )
 
     def _do(self, call: ServiceCall, now: datetime) -> dict[str, str]:
-        if self._connection.execute("SELECT 1 FROM tombstone WHERE key = ?", (call.key,)).fetchone():
+        if self._ledger.refuses(call.key, now.isoformat()):
             raise Problem(410, "undone before it was done", f"{call.action} was undone before it arrived")
         self._service.take(self._connection, call.details)
-        number = self._insert(call, call.details, now)
+        number = self._enter(call, call.details, now)
         return {self._service.reference: f"{self._service.name}-{number:06}"}
 
     def _undo(self, call: ServiceCall, undoes: str, now: datetime) -> dict[str, bool]:
-        row = self._connection.execute("SELECT * FROM effect WHERE key = ?", (undoes,)).fetchone()
-        if row is None:
-            self._connection.execute(
-                "INSERT OR IGNORE INTO tombstone VALUES (?, ?, ?)", (undoes, now.isoformat(), call.key)
-            )
+        effect = self._ledger.effect(undoes)
+        if effect is None:
+            self._ledger.bury(undoes, now.isoformat(), call.key)
             return {"undone": False}
-        effect = _effect(row)
         if effect.undoes is not None or effect.order_id != call.order_id:
             raise Problem(409, "not to be undone", "Stepward-Undoes names no effect of this order")
-        if not self._is_undone(undoes):
+        if not self._ledger.is_taken_back(undoes):
             self._service.give_back(self._connection, effect.details)
-            self._insert(call, effect.details, now)
+            self._enter(call, effect.details, now)
         return {"undone": True}
 
-    def _is_undone(self, key: str) -> bool:
-        return self._connection.execute("SELECT 1 FROM effect WHERE undoes = ?", (key,)).fetchone() is not None
-
-    def _insert(self, call: ServiceCall, details: ServiceDetails, now: datetime) -> int:
-        cursor = self._connection.execute(
-            "INSERT INTO effect (at, key, action, order_id, details, undoes) VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                now.isoformat(),
-                call.key,
-                call.action,
-                call.order_id,
-                msgspec.json.encode(details).decode(),
-                call.undoes,
-            ),
-        )
-        assert cursor.lastrowid is not None, "an INSERT has a row id"
-        return cursor.lastrowid
-
-
-def _effect(row: sqlite3.Row) -> Effect:
-    return Effect(**{**dict(row), "details": msgspec.json.decode(row["details"])})
+    def _enter(self, call: ServiceCall, details: ServiceDetails, now: datetime) -> int:
+        return self._ledger.enter(call.key, call.action, call.order_id, details, at=now.isoformat(), undoes=call.undoes)

@@ -11,7 +11,7 @@ import msgspec
 
 from examples.shop.services.control.switches import Switch, switched
 from examples.shop.services.faults import Fault, StandingFault
-from examples.shop.services.ledger import Effect
+from servers.ledger import Effect
 
 PATIENCE_SECONDS = 1.0
 LARGEST_ANSWER = 8 * 1024 * 1024

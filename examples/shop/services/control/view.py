@@ -9,8 +9,8 @@ from enum import StrEnum
 from examples.shop.services.control.remote import Sight
 from examples.shop.services.control.switches import Switch, switches_of
 from examples.shop.services.faults import StandingFault
-from examples.shop.services.ledger import Effect
 from examples.shop.services.service import ServiceDetails
+from servers.ledger import Effect
 
 MOST_EFFECTS = 6
 MOST_FAULTS = 8

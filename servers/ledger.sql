@@ -1,0 +1,34 @@
+-- The ledger of a remote service, which adds tables of its own.
+
+-- One row per effect. The invariants stand here a second time: one effect per key, undone at most once.
+CREATE TABLE IF NOT EXISTS effect (
+    number   INTEGER PRIMARY KEY,
+    at       TEXT NOT NULL,
+    key      TEXT NOT NULL UNIQUE,
+    action   TEXT NOT NULL,
+    order_id TEXT NOT NULL,
+    details  TEXT NOT NULL CHECK (json_valid(details)),
+    undoes   TEXT UNIQUE REFERENCES effect (key)
+) STRICT;
+
+-- Keys that were undone, also before they were done: from then on they take no effect.
+CREATE TABLE IF NOT EXISTS tombstone (
+    key     TEXT PRIMARY KEY,
+    at      TEXT NOT NULL,
+    left_by TEXT NOT NULL
+) STRICT;
+
+-- One row per arrival of a key, whatever became of it.
+CREATE TABLE IF NOT EXISTS delivery (
+    number INTEGER PRIMARY KEY,
+    at     TEXT NOT NULL,
+    key    TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS delivery_key ON delivery (key);
+
+-- One row per arrival that was refused because its undo had come before.
+CREATE TABLE IF NOT EXISTS refusal (
+    number INTEGER PRIMARY KEY,
+    at     TEXT NOT NULL,
+    key    TEXT NOT NULL
+) STRICT;
