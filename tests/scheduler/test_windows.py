@@ -5,9 +5,11 @@ from __future__ import annotations
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.fair_share import Room
-from stepward.scheduler.admission.windows import STARVED_AFTER, Windows
+from stepward.scheduler.admission.windows import LONGEST_LOOK, STARVED_AFTER, Windows
 
 NONE = Room(0)
+LOOKS = [LONGEST_LOOK * number for number in range(round(STARVED_AFTER / LONGEST_LOOK) + 1)]
+"""Long enough that an operator is told at the last of them."""
 
 
 def step(number: int) -> Step:
@@ -103,8 +105,21 @@ def test_demand_is_what_is_out_and_what_waits() -> None:
 def test_steps_behind_what_an_operator_or_a_breaker_closed_starve_nobody() -> None:
     desk = Windows({"bank": Room(0, is_barred=True)})
     desk.wait(step(1), 5, None)
-    assert list(desk.starved(0.0)) == []
-    assert list(desk.starved(STARVED_AFTER)) == []
+    assert told(desk, *LOOKS) == []
     desk.set_rooms({})
-    assert list(desk.starved(STARVED_AFTER)) == []
-    assert [agent for agent, _ in desk.starved(2 * STARVED_AFTER)] == ["bank"]
+    assert told(desk, *LOOKS[:-1]) == []
+    assert told(desk, LOOKS[-1]) == ["bank"]
+
+
+def test_a_clock_that_is_stepped_starves_nobody() -> None:
+    """A standby took over whose clock is ahead or behind, just as an Agent's instances begin anew."""
+    desk = Windows({"bank": Room(0)})
+    desk.wait(step(1), 5, None)
+    assert told(desk, 0.0, 1.0, 3601.0, 3602.0, 2.0, 3.0) == []
+    desk.set_rooms({"bank": Room(2)})
+    assert told(desk, *LOOKS) == []
+
+
+def told(desk: Windows, *looks: float) -> list[str]:
+    """Of which Agents an operator is told at these looks."""
+    return [agent for at in looks for agent, _ in desk.starved(at)]

@@ -15,13 +15,15 @@ LOCAL, TRANSACTIONS = "(local)", "(transactions)"
 NO_AGENTS = frozenset({LOCAL, TRANSACTIONS})
 STARVED_AFTER = 30.0
 """Seconds without any room for an Agent that steps wait for, before an operator is told."""
+LONGEST_LOOK = 10.0
+"""Time between two looks counts for no more: a clock was stepped then, or this process stopped."""
 NO_ROOM = Room(0)
 
 
 class Window:
     """How many requests an Agent may hold of this Scheduler, and which it holds."""
 
-    __slots__ = ("_was_open", "backlog", "capacity", "is_barred", "share", "starved_since", "taken", "told")
+    __slots__ = ("_was_open", "backlog", "capacity", "is_barred", "share", "starved_for", "taken", "told")
 
     def __init__(self, room: Room) -> None:
         self.share = self.capacity = room.requests
@@ -30,7 +32,7 @@ class Window:
         self._was_open = self.capacity > 0
         self.taken: set[BacklogKey] = set()
         self.backlog = Backlog()
-        self.starved_since: float | None = None
+        self.starved_for: float | None = None
         self.told = False
 
     def resize(self, room: Room) -> None:
@@ -70,6 +72,8 @@ class Windows:
 
     def __init__(self, rooms: Mapping[str, Room]) -> None:
         self._windows = {agent: Window(room) for agent, room in rooms.items()}
+        self._starved_at = 0.0
+        """When ``starved`` looked last."""
 
     def set_rooms(self, rooms: Mapping[str, Room]) -> None:
         """Our share of each Agent as of now; one that is not named has no room."""
@@ -142,12 +146,14 @@ class Windows:
 
     def starved(self, now: float) -> Iterator[tuple[str, BacklogKey]]:
         """Agents that have had no room at all for long while steps wait for them, each told once, with one of these."""
+        passed = min(max(now - self._starved_at, 0.0), LONGEST_LOOK)
+        self._starved_at = now
         for agent, window in self._windows.items():
             if window.capacity > 0 or window.is_barred or not window.backlog:
-                window.starved_since, window.told = None, False
-            elif window.starved_since is None:
-                window.starved_since = now
-            elif not window.told and now - window.starved_since >= STARVED_AFTER:
+                window.starved_for, window.told = None, False
+                continue
+            window.starved_for = 0.0 if window.starved_for is None else window.starved_for + passed
+            if not window.told and window.starved_for >= STARVED_AFTER:
                 window.told = True
                 yield agent, window.backlog.first()
 
