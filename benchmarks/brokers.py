@@ -14,6 +14,7 @@ from benchmarks.places import Place
 from benchmarks.workers import worker
 from servers import nats, rabbitmq
 from stepward import Client
+from stepward.client import session_of
 
 SCHEDULER = {"agents": False, "submission": False}
 AGENTS = {"scheduler": False, "supervisor": False, "submission": False}
@@ -68,7 +69,7 @@ async def transport(
             await until(address, PROCESSED, done)
             for _ in range(rounds):
                 used = scheduler.cpu_seconds, agents.cpu_seconds
-                began = client.store.now()
+                began = session_of(client).store.now()
                 await client.submit_many(ten, [(f"order {n}",) for n in range(tasks)])
                 done += tasks
                 await until(address, PROCESSED, done)

@@ -23,7 +23,6 @@ from showcase.proof import Finding
 from showcase.run import run
 from showcase.telling import WIDTH, Teller
 from showcase.waiting import Waits
-from stepward.events import Hints
 
 LONGEST_SECONDS = 180
 MOST_NAMED = 5
@@ -65,12 +64,11 @@ def _refuse(why: str, code: int) -> NoReturn:
 async def _demo(plot: Plot) -> int:
     _end_at_signals()
     teller = Teller(Console(width=WIDTH, highlight=False))
-    hints = Hints()
-    waits = Waits(hints)
+    waits = Waits()
     try:
         async with asyncio.timeout(LONGEST_SECONDS):
             with TemporaryDirectory(prefix="stepward-demo-") as folder:
-                findings = await run(plot, Path(folder), teller, waits, hints)
+                findings = await run(plot, Path(folder), teller, waits)
     except TimeoutError:
         return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {_awaited(waits)}")
     except (NodeMissing, ProcessDied, FormRefused) as error:

@@ -71,7 +71,7 @@ class Play:
                 if story.part is StoryPart.CANCELS:
                     group.create_task(self._cancel(order))
             group.create_task(self._kill())
-        await self._waits.soon("the bookkeeper to close the books", self._are_books_closed)
+        await self._waits.until("the bookkeeper to close the books", self._are_books_closed)
         await self._hear_all()
 
     async def _place(self) -> None:
@@ -79,7 +79,7 @@ class Play:
         for order, _ in self._first[:BEFORE_THE_KILL]:
             await self._door.order(order)
             # What it has in hand when it is killed comes again only when its lease on that is over.
-            await self._waits.soon(f"{order.id} to be heard of", partial(self._is_heard_of, order))
+            await self._waits.until(f"{order.id} to be heard of", partial(self._is_heard_of, order))
         await self._kills.kill_submission()
         for order, _ in self._first[BEFORE_THE_KILL:]:
             await self._door.order(order)
@@ -117,7 +117,7 @@ class Play:
 
     async def _is_accepted(self, order: OrderRecord) -> bool:
         try:
-            await self._client.record(order.id)
+            await self._client.task(order.id).status()
         except TaskNotFound:
             return False
         return True
@@ -153,7 +153,7 @@ class Play:
 
     async def _cancel(self, order: OrderRecord) -> None:
         # Where a call is slow there is time to cancel: not before it is made, nor after it is done.
-        await self._waits.soon(
+        await self._waits.until(
             f"{order.id} to meet its slow service, for its customer to cancel", partial(self._is_met, order)
         )
         await self._client.task(order.id).cancel()
@@ -172,7 +172,7 @@ class Play:
             async with asyncio.timeout(HEARD_SECONDS):
                 for order, story in self._cast:
                     is_heard = partial(self._is_heard, order, story)
-                    await self._waits.soon(f"the last word of {order.id}", is_heard)
+                    await self._waits.until(f"the last word of {order.id}", is_heard)
         except TimeoutError:
             self._teller.tell(f"Not all was heard within {HEARD_SECONDS} s", "bold red")
 

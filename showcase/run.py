@@ -22,10 +22,9 @@ from showcase.stories import fault_kinds, orders
 from showcase.telling import Teller
 from showcase.waiting import Waits
 from stepward import Client
-from stepward.events import Hints
 
 
-async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
     """The findings, printed already."""
     teller.title("Stepward: orders against four unreliable services")
     has_node = await serves_mail(plot.stage.transport, teller.tell)
@@ -34,7 +33,7 @@ async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hin
     async with AsyncExitStack() as stack:
         stack.push_async_callback(processes.stop)
         await _start(plot, processes, teller)
-        client = Client(processes.store, app=app.name, registry=app.registry, hints=hints)
+        client = Client(processes.store, app=app.name)
         await stack.enter_async_context(client)
         door = await stack.enter_async_context(FrontDoor(processes.storefront.url))
         broker = processes.broker

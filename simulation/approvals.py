@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from simulation.history import Mirror
 from simulation.trace import Trace
 from stepward.agent.declaration import Agent
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.errors import CompletionRefused, Refused, StepFailed, StoreError
 from stepward.model.current import current_step
 from stepward.model.messages.tokens import read_token
@@ -111,7 +111,7 @@ class Approvers:
         task = self._mirror.tasks.get(found.claim.task) if found is not None else None
         if task is not None:
             with contextlib.suppress(Refused, StoreError):
-                await client.direct(task.id, Directive(verb="undo", actor="people"))
+                await session_of(client).direct(task.id, Directive(verb="undo", actor="people"))
             await asyncio.sleep(self._chance.choice([0.0, 0.2, 1.0]))
 
     async def _give_nonsense(self, client: Client, token: str) -> None:

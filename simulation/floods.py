@@ -8,6 +8,7 @@ import random
 from simulation.process import SimulatedProcess
 from simulation.workload import SIGNALS
 from simulation.world import World
+from stepward.client import session_of
 from stepward.errors import Refused, StoreError
 
 SIZES = (10, 30, 60)
@@ -47,7 +48,7 @@ class Flood:
         for _ in range(size):
             self._number += 1
             try:
-                await process.client.signal(id, name, b"%d" % self._number, None)
+                await session_of(process.client).signal(id, name, b"%d" % self._number, None)
             except StoreError:
                 continue
             except Refused:

@@ -14,6 +14,7 @@ from simulation.legal import LegalEnd, end_of, settled, state_of
 from simulation.people import People
 from simulation.programs import HALT, NAME, SETTLING_NAME, Program
 from simulation.world import PROGRAMS, World
+from stepward.client import session_of
 from stepward.errors import Refused, StoreError
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive
@@ -133,10 +134,10 @@ class Laboratory:
         client = self._world.office.client
         try:
             if name in experiment.told:
-                await client.signal(task.id, name, json.dumps(experiment.told[name]).encode(), name)
+                await session_of(client).signal(task.id, name, json.dumps(experiment.told[name]).encode(), name)
             elif name == HALT and experiment.end.halts:
                 verb = "undo" if experiment.asked is TaskState.UNDONE else "cancel"
-                await client.direct(task.id.partition("/")[0], Directive(verb=verb, actor="operator"))
+                await session_of(client).direct(task.id.partition("/")[0], Directive(verb=verb, actor="operator"))
         except (Refused, StoreError) as error:
             self._world.trace.note("not helped", task.id, type(error).__name__)
 

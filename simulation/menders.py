@@ -6,6 +6,7 @@ import random
 
 from simulation.history import StepRow, TaskRow
 from simulation.world import PROGRAMS, World
+from stepward.client import session_of
 from stepward.errors import Refused, StoreError
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Directive, Doubt, Later
@@ -39,7 +40,7 @@ class Menders:
         task = self._chance.choice(broken if broken and self._chance.random() < 0.9 else rows)
         directive = self._directive(task)
         try:
-            await self._world.office.client.direct(task.id, directive)
+            await session_of(self._world.office.client).direct(task.id, directive)
         except (Refused, StoreError) as error:
             self._world.trace.note("not mended", task.id, type(error).__name__, str(error))
             self._world.trace.reached(f"a repair was refused: {directive.verb}")

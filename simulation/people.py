@@ -14,6 +14,7 @@ from simulation.process import SimulatedProcess
 from simulation.programs import NAME, PROGRAM, SETTLING
 from simulation.workload import SIGNALS, WORKFLOWS, WorkloadPlan
 from simulation.world import PROGRAMS, World
+from stepward.client import session_of
 from stepward.errors import Refused, StoreError
 from stepward.store.contract import Directive
 
@@ -119,9 +120,9 @@ class People:
         try:
             if verb == "signal":
                 self._signals += 1
-                await client.signal(id, self._chance.choice(SIGNALS), b"%d" % self._signals, None)
+                await session_of(client).signal(id, self._chance.choice(SIGNALS), b"%d" % self._signals, None)
             else:
-                await client.direct(id, Directive(verb=verb, actor="operator"))
+                await session_of(client).direct(id, Directive(verb=verb, actor="operator"))
             self._world.trace.note("operator", verb, id)
             self._world.trace.reached(f"an operator's {verb}")
         except (Refused, StoreError) as error:
@@ -131,7 +132,7 @@ class People:
         """Give a task the signal it waits for."""
         self._signals += 1
         try:
-            await self._world.office.client.signal(id, name, b"%d" % self._signals, None)
+            await session_of(self._world.office.client).signal(id, name, b"%d" % self._signals, None)
         except (Refused, StoreError):
             return
 

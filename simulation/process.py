@@ -16,7 +16,7 @@ from simulation.orders import ORDERS
 from simulation.store import CommitGate, FaultyStore
 from simulation.trace import STALL, Trace
 from stepward.agent.declaration import Agent
-from stepward.client import Client, Endings, Queues
+from stepward.client import ClientSession, Endings, Queues, client_on
 from stepward.clock import Environment
 from stepward.errors import StepwardError, StoreError, TransportError
 from stepward.events import Event, Hints, Observers
@@ -101,7 +101,8 @@ class SimulatedProcess:
         self.transport = FaultyTransport(self._way(), world.network, self.lane, self.context)
         self._endings = Endings()
         self.host: Host | None = None
-        self.client = Client(self.store, app=APP, registry=world.registry, environment=self._environment)
+        session = ClientSession(self.store, app=APP, registry=world.registry, environment=self._environment)
+        self.client = client_on(session)
         self.queues = Queues(self.store, app=APP, environment=self._environment)
 
     def start(self) -> None:
@@ -209,14 +210,16 @@ class SimulatedProcess:
 
     def _open_door(self) -> None:
         if self.host is not None:
-            self.client = Client(
-                self.store,
-                app=APP,
-                registry=self._world.registry,
-                environment=self._environment,
-                hints=self._hints,
-                endings=self._endings,
-                birth=self.host.birth,
+            self.client = client_on(
+                ClientSession(
+                    self.store,
+                    app=APP,
+                    registry=self._world.registry,
+                    environment=self._environment,
+                    hints=self._hints,
+                    endings=self._endings,
+                    submit_locally=self.host.submit_locally,
+                )
             )
 
     def _parts(self) -> Parts:

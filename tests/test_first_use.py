@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 
 from stepward import Agent, App, Client, Queues, SyncClient, SyncQueues, step, wait_for, workflow
+from stepward.client import session_of
 from stepward.errors import DeclarationError, InvalidId, Refused, StoreUnavailable, UnknownWorkflow
 from stepward.settings import Settings
 from stepward.store.address import is_postgres, postgres_place
@@ -91,11 +92,10 @@ async def test_a_uuid_is_an_id_wherever_one_is_taken(app: App) -> None:
         (again,) = await client.submit_many(approval, [()], ids=[ID])
         assert again.id == str(ID)
         assert (await client.task(ID).status()).id == str(ID)
-        assert (await client.record(ID)).id == str(ID)
         assert await client.audits(ID) == []
         assert await client.task(ID).signal("approved", id=ID)
         assert not await client.task(ID).signal("approved", id=str(ID))
-        async with Queues(client.store, app="shop") as queues:
+        async with Queues(session_of(client).store, app="shop") as queues:
             assert await queues.post("orders", {}, id=ID) == str(ID)
 
 
@@ -140,7 +140,7 @@ USES: list[Callable[[Client], Any]] = [
     lambda client: client.submit("order", 1),
     lambda client: client.submit_many(order, [(1,)]),
     lambda client: client.tasks(),
-    lambda client: client.record("a"),
+    lambda client: client.task("a").status(),
     lambda client: client.task("a").result(),
     lambda client: client.task("a").cancel(),
     lambda client: client.task("a").signal("approved"),

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from stepward import App, Client, Pipeline, Stage, step, workflow
 from stepward.cli.main import cli
+from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import DeclarationError, InvalidArguments, ScheduleNotFound
 from tests.store.conformance.world import HandClock
@@ -88,7 +89,7 @@ async def test_the_task_has_the_arguments_and_says_whence_it_comes(make: Make, c
     clock.advance(3600)
     await app.supervise_once()
     async with app.client() as client:
-        record = await client.record(FIRST)
+        record = await session_of(client).record(FIRST)
         found = await client.tasks(label=("schedule", "report"))
     assert (record.workflow, record.input) == ("report", b'["daily"]')
     assert (record.priority, record.fairness_key) == (7, "reports")
@@ -107,12 +108,12 @@ async def test_a_supervisor_that_read_before_another_fired_changes_nothing(make:
     app = await registered(make())
     clock.advance(3600)
     async with app.client() as client:
-        term = await client.store.lead("supervisor-1", 60)
+        term = await session_of(client).store.lead("supervisor-1", 60)
         assert term is not None
-        (read,) = await client.store.due_schedules(10)
-        assert await client.store.fire(term, read, [], read.next_at and read.next_at + 3600)
-        assert not await client.store.fire(term, read, [], read.next_at and read.next_at + 7200)
-        assert not await client.store.fire(term - 1, read, [], None)
+        (read,) = await session_of(client).store.due_schedules(10)
+        assert await session_of(client).store.fire(term, read, [], read.next_at and read.next_at + 3600)
+        assert not await session_of(client).store.fire(term, read, [], read.next_at and read.next_at + 7200)
+        assert not await session_of(client).store.fire(term - 1, read, [], None)
         (schedule,) = await client.schedules()
     assert schedule.next_at == (read.next_at or 0) + 3600
 

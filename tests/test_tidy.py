@@ -12,8 +12,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "stepward"
 FILE_LINES = 300
 FUNCTION_LINES = 50
 LONGER_FILES = {
-    "app.py": 310,
-    "client/client.py": 440,
+    "app.py": 306,
     "client/handle.py": 368,
     "host/host.py": 352,
     "scheduler/scheduler.py": 425,
@@ -22,7 +21,7 @@ LONGER_FILES = {
     "store/contract/turn.py": 328,
     "store/rules/repairs.py": 345,
     "store/rules/verdicts.py": 563,
-    "sync.py": 373,
+    "sync.py": 390,
     "transport/queues/over_broker.py": 318,
     "transport/queues/queues.py": 317,
     "transport/wire/wire.py": 399,

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from stepward import Client, Queues, StatusEvent
+from stepward.client import session_of
 from stepward.errors import Refused, StoreError, TaskNotFound, TransportError
 from stepward.model.states import TASK_ENDS, TaskState
 from torture.application import QUEUE, REPLIES
@@ -92,7 +93,7 @@ class Load:
         try:
             await act()
         except Refused:
-            if (await self._client.record(id)).undo_to is not end:
+            if (await session_of(self._client).record(id)).undo_to is not end:
                 raise
 
     async def _until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:

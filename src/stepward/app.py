@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stepward.agent.declaration import Agent
-from stepward.client import Client, Endings
+from stepward.client import Client, ClientSession, Endings, client_on
 from stepward.client.submitting.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
@@ -182,15 +182,8 @@ class App:
         """A client; while this process runs the application's actors it shares their store and hears at once."""
         running = self._running
         if running is None:
-            return Client(
-                self.settings.store,
-                app=self.name,
-                registry=self.registry,
-                environment=self.environment,
-                transport=self.settings.transport,
-                payload_bytes=self.settings.payload_bytes,
-            )
-        return Client(
+            return self._separate_client()
+        session = ClientSession(
             running.store,
             app=self.name,
             registry=self.registry,
@@ -198,22 +191,25 @@ class App:
             hints=running.hints,
             queues=running.queues,
             endings=running.endings,
-            birth=running.host.birth,
+            submit_locally=running.host.submit_locally,
             payload_bytes=self.settings.payload_bytes,
         )
+        return client_on(session)
 
     def sync_client(self) -> SyncClient:
         """The blocking twin of ``client``, with a connection of its own."""
-        return SyncClient(
-            lambda: Client(
-                self.settings.store,
-                app=self.name,
-                registry=self.registry,
-                environment=self.environment,
-                transport=self.settings.transport,
-                payload_bytes=self.settings.payload_bytes,
-            )
+        return SyncClient(self._separate_client)
+
+    def _separate_client(self) -> Client:
+        session = ClientSession(
+            self.settings.store,
+            app=self.name,
+            registry=self.registry,
+            environment=self.environment,
+            transport=self.settings.transport,
+            payload_bytes=self.settings.payload_bytes,
         )
+        return client_on(session)
 
     def _relaying(self, outboxes: Sequence[str]) -> AbstractAsyncContextManager[None]:
         return relaying(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
@@ -10,15 +10,27 @@ from typing import Any, Generic, TypeVar, Unpack
 
 from msgspec.structs import asdict
 
-from stepward.client import UNSET, AgentStatus, Client, Options, Prepared, Queues, StatusEvent, TaskHandle, TaskStatus
+from stepward.client import (
+    UNSET,
+    AgentStatus,
+    Client,
+    Options,
+    Prepared,
+    Queues,
+    StatusEvent,
+    TaskHandle,
+    TaskStatus,
+    session_of,
+)
 from stepward.client.handle import R, StepRecord
 from stepward.client.queues.events import StatusEvents
 from stepward.client.repairs import RepairPreview
 from stepward.client.submitting.validation import Id
+from stepward.client.submitting.writer import SubmissionWriter
 from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.loop_thread import LoopThread
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
 from stepward.model.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
@@ -50,10 +62,6 @@ class SyncClient:
     def __exit__(self, *exception: object) -> None:
         self._thread.close()
 
-    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the client's loop and wait for it."""
-        return self._thread.call(coroutine)
-
     def submit(
         self,
         workflow: Workflow[Any, R] | str,
@@ -83,11 +91,11 @@ class SyncClient:
             fairness_key=fairness_key,
         )
         if _is_borrowed(transaction):
-            prepared = self.call(client.prepared(workflow, args, kwargs, options))
-            return self._submit_borrowed(transaction, prepared)[0]
+            preparing = self._submissions.prepared(workflow, args, kwargs, options)
+            return self._submit_borrowed(transaction, self._thread.call(preparing))[0]
         inner = _inner(transaction)
         submitting = client.submit(workflow, *args, transaction=inner, **asdict(options), **kwargs)
-        return SyncTaskHandle(self, self.call(submitting))
+        return SyncTaskHandle(self._thread, self._thread.call(submitting))
 
     def submit_many(
         self,
@@ -101,10 +109,10 @@ class SyncClient:
         """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
         client = self._open_client
         if _is_borrowed(transaction):
-            preparing = client.prepared_many(workflow, arguments, ids, Options(**options))
-            return self._submit_borrowed(transaction, self.call(preparing))
+            preparing = self._submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            return self._submit_borrowed(transaction, self._thread.call(preparing))
         submitting = client.submit_many(workflow, arguments, ids=ids, transaction=_inner(transaction), **options)
-        return [SyncTaskHandle(self, handle) for handle in self.call(submitting)]
+        return [SyncTaskHandle(self._thread, handle) for handle in self._thread.call(submitting)]
 
     @contextmanager
     def transaction(self) -> Iterator[SyncTransaction]:
@@ -113,15 +121,15 @@ class SyncClient:
         if self in around:
             raise Refused(NESTED)
         entering = self._open_client.transaction()
-        transaction = SyncTransaction(self, self.call(entering.__aenter__()))
+        transaction = SyncTransaction(self._thread, self._thread.call(entering.__aenter__()))
         _WITHIN.set((*around, self))
         try:
             yield transaction
         except BaseException as error:
-            if not self.call(entering.__aexit__(type(error), error, error.__traceback__)):
+            if not self._thread.call(entering.__aexit__(type(error), error, error.__traceback__)):
                 raise
         else:
-            self.call(entering.__aexit__(None, None, None))
+            self._thread.call(entering.__aexit__(None, None, None))
         finally:
             _WITHIN.set(around)
 
@@ -134,90 +142,99 @@ class SyncClient:
 
     def task(self, id: Id) -> SyncTaskHandle:
         """A handle on the task of that id; whether there is one shows when it is used."""
-        return SyncTaskHandle(self, self._open_client.task(id))
+        return SyncTaskHandle(self._thread, self._open_client.task(id))
 
-    def tasks(self, **wanted: Any) -> list[TaskStatus]:
+    def tasks(
+        self,
+        state: TaskState | str | None = None,
+        workflow: str | None = None,
+        label: tuple[str, str] | None = None,
+        limit: int = 100,
+    ) -> list[TaskStatus]:
         """Tasks, newest first."""
-        return self.call(self._open_client.tasks(**wanted))
+        return self._thread.call(self._open_client.tasks(state, workflow, label, limit))
 
     def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """What operators were told, newest first."""
-        return self.call(self._open_client.alerts(limit, open_only))
+        return self._thread.call(self._open_client.alerts(limit, open_only))
 
     def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""
-        return self.call(self._open_client.acknowledge(number))
+        return self._thread.call(self._open_client.acknowledge(number))
 
     def schedules(self) -> list[Schedule]:
         """The recurring tasks, by name."""
-        return self.call(self._open_client.schedules())
+        return self._thread.call(self._open_client.schedules())
 
     def pause_schedule(self, schedule: str) -> bool:
         """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
-        return self.call(self._open_client.pause_schedule(schedule))
+        return self._thread.call(self._open_client.pause_schedule(schedule))
 
     def resume_schedule(self, schedule: str) -> bool:
         """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
-        return self.call(self._open_client.resume_schedule(schedule))
+        return self._thread.call(self._open_client.resume_schedule(schedule))
 
     def remove_schedule(self, schedule: str) -> None:
         """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
-        self.call(self._open_client.remove_schedule(schedule))
+        self._thread.call(self._open_client.remove_schedule(schedule))
 
     def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """Messages that nobody could use, newest first."""
-        return self.call(self._open_client.dead_letters(limit))
+        return self._thread.call(self._open_client.dead_letters(limit))
 
     def put_back(self, *numbers: int) -> list[int]:
         """Put dead letters back into their queues, as new; the numbers of those that were there."""
-        return self.call(self._open_client.put_back(*numbers))
+        return self._thread.call(self._open_client.put_back(*numbers))
 
     def discard(self, *numbers: int) -> list[int]:
         """Throw dead letters away; the numbers of those that were there."""
-        return self.call(self._open_client.discard(*numbers))
+        return self._thread.call(self._open_client.discard(*numbers))
 
     def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
         """Who did what to a task, or to all, newest first."""
-        return self.call(self._open_client.audits(id, limit))
-
-    def record(self, id: Id) -> Task:
-        """The task's record. Raises TaskNotFound."""
-        return self.call(self._open_client.record(id))
+        return self._thread.call(self._open_client.audits(id, limit))
 
     def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
-        self.call(self._open_client.complete(token, result, by=by))
+        self._thread.call(self._open_client.complete(token, result, by=by))
 
     def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
         """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
-        self.call(self._open_client.fail(token, message, by=by, **data))
+        self._thread.call(self._open_client.fail(token, message, by=by, **data))
 
     def instances(self) -> list[Instance]:
         """The live actors, and those that died within the hour."""
-        return self.call(self._open_client.instances())
+        return self._thread.call(self._open_client.instances())
 
     def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
-        return self.call(self._open_client.agents())
+        return self._thread.call(self._open_client.agents())
 
     def suspend_agent(self, name: str, note: str | None = None) -> bool:
         """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
 
         False if it is suspended already. Raises AgentNotFound.
         """
-        return self.call(self._open_client.suspend_agent(name, note))
+        return self._thread.call(self._open_client.suspend_agent(name, note))
 
     def resume_agent(self, name: str) -> bool:
         """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
 
         A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
         """
-        return self.call(self._open_client.resume_agent(name))
+        return self._thread.call(self._open_client.resume_agent(name))
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
-        client = self._open_client
-        handles = client.submit_blocking(client.store.borrowed(transaction), prepared, self.call)
-        return [SyncTaskHandle(self, handle) for handle in handles]
+        submissions = self._submissions
+        submitted = submissions.write_blocking(submissions.borrowed(transaction), prepared, self._thread.call)
+        handles = session_of(self._client).handles(submitted, prepared)
+        return [SyncTaskHandle(self._thread, handle) for handle in handles]
+
+    @property
+    def _submissions(self) -> SubmissionWriter:
+        session = session_of(self._open_client)
+        session.check("client.submit()")
+        return session.submissions
 
     @property
     def _open_client(self) -> Client:
@@ -271,13 +288,13 @@ class SyncEvents:
 class SyncTransaction:
     """An open transaction in which application rows and tasks commit together."""
 
-    def __init__(self, client: SyncClient, inner: Transaction) -> None:
-        self._client = client
+    def __init__(self, thread: LoopThread, inner: Transaction) -> None:
+        self._thread = thread
         self.inner = inner
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        return self._client.call(self.inner.execute(sql, parameters))
+        return self._thread.call(self.inner.execute(sql, parameters))
 
 
 def _is_borrowed(transaction: object) -> bool:
@@ -291,8 +308,8 @@ def _inner(transaction: object) -> Transaction | None:
 class SyncTaskHandle(Generic[R]):
     """``TaskHandle`` for code without an event loop."""
 
-    def __init__(self, client: SyncClient, inner: TaskHandle[R]) -> None:
-        self._client = client
+    def __init__(self, thread: LoopThread, inner: TaskHandle[R]) -> None:
+        self._thread = thread
         self._inner = inner
         self.id = inner.id
 
@@ -301,31 +318,31 @@ class SyncTaskHandle(Generic[R]):
 
         Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
         """
-        return self._client.call(self._inner.result(timeout))
+        return self._thread.call(self._inner.result(timeout))
 
     def status(self) -> TaskStatus:
         """Where the task stands now."""
-        return self._client.call(self._inner.status())
+        return self._thread.call(self._inner.status())
 
     def steps(self) -> list[StepRecord]:
         """Every step that was asked for or that a plan names, in order."""
-        return self._client.call(self._inner.steps())
+        return self._thread.call(self._inner.steps())
 
     def cancel(self) -> TaskState:
         """Stop the task, undo what it did, and end ``cancelled``."""
-        return self._client.call(self._inner.cancel())
+        return self._thread.call(self._inner.cancel())
 
     def undo(self) -> TaskState:
         """Undo the task, even one that is processed."""
-        return self._client.call(self._inner.undo())
+        return self._thread.call(self._inner.undo())
 
     def suspend(self) -> TaskState:
         """Let nothing more of the task start until ``resume``."""
-        return self._client.call(self._inner.suspend())
+        return self._thread.call(self._inner.suspend())
 
     def resume(self) -> TaskState:
         """Go on with a suspended task."""
-        return self._client.call(self._inner.resume())
+        return self._thread.call(self._inner.resume())
 
     def resubmit(
         self,
@@ -345,7 +362,7 @@ class SyncTaskHandle(Generic[R]):
         choices where one of them is missing.
         """
         asking = self._inner.resubmit(step, input, doubt=doubt, later=later, complete_by=complete_by)
-        return self._client.call(asking)
+        return self._thread.call(asking)
 
     def mark_done(
         self,
@@ -359,15 +376,15 @@ class SyncTaskHandle(Generic[R]):
 
         The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
         """
-        return self._client.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
+        return self._thread.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
 
     def preview(self, step: str | None = None) -> RepairPreview:
         """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
-        return self._client.call(self._inner.preview(step))
+        return self._thread.call(self._inner.preview(step))
 
     def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
         """Give the task a signal; one with an ``id`` seen before is dropped (False).
 
         With ``by`` it is audited under that name; leave it out where signals are many.
         """
-        return self._client.call(self._inner.signal(name, payload, id, by=by))
+        return self._thread.call(self._inner.signal(name, payload, id, by=by))

@@ -11,6 +11,7 @@ import pytest
 
 from servers import rabbitmq
 from stepward import StatusEvent
+from stepward.client import session_of
 from stepward.errors import TransportError
 from tests.appqueues import hurt
 from tests.appqueues.hurt import Server
@@ -118,7 +119,8 @@ async def test_what_the_broker_confirmed_outlives_its_crash(shop: Shop, server: 
 
         async def is_carried() -> bool:
             done = await shop.client.task("inside").status()
-            return done.finished_at is not None and not await shop.client.store.messages.standing("replies.", 9)
+            messages = session_of(shop.client).store.messages
+            return done.finished_at is not None and not await messages.standing("replies.", 9)
 
         await until(is_carried)
     await _written(shop, server)
@@ -161,5 +163,5 @@ async def test_an_outage_is_told_once_for_each_queue(shop: Shop, server: Server)
         }
 
     await until(are_told)
-    assert await shop.client.store.messages.standing("replies.", 9) == [shop.replies]
+    assert await session_of(shop.client).store.messages.standing("replies.", 9) == [shop.replies]
     assert len(of(shop.events, "events.unavailable")) == 2

@@ -8,6 +8,7 @@ from collections import defaultdict
 import pytest
 
 from stepward import Queues
+from stepward.client import session_of
 from stepward.errors import PayloadTooLarge, TransportError
 from tests.appqueues.shop import Shop, nothing_comes, of, told, until
 
@@ -157,7 +158,7 @@ async def test_an_event_that_the_broker_never_takes_is_a_dead_letter_and_the_nex
     """What it tells is larger than a message may be."""
     await shop.run(scheduler=True)
     event = shop_event(b"x" * 16_000_000, "uid-1/1")
-    await shop.client.store.messages.put(shop.replies, [(event, None)])
+    await session_of(shop.client).store.messages.put(shop.replies, [(event, None)])
     await shop.post("A-1", reply_to=True)
     assert len(await told(shop.queues.events(shop.replies))) == 3
     (letter,) = await shop.buried()
@@ -181,7 +182,7 @@ async def test_nothing_is_left_in_the_store_once_it_is_with_the_broker(shop: Sho
     await told(shop.queues.events(shop.replies))
 
     async def is_empty() -> bool:
-        return not await shop.client.store.messages.standing("replies.", 9)
+        return not await session_of(shop.client).store.messages.standing("replies.", 9)
 
     await until(is_empty)
     assert await nothing_comes(shop.queues.events(shop.replies), 0) in (True, False)

@@ -14,6 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 from stepward.cli.input.targets import load_app
+from stepward.client import session_of
 from stepward.model.messages.requests import submission_queue
 
 from .conftest import SHOP, Stepward, one_line
@@ -50,7 +51,7 @@ async def _bury() -> None:
     async with app.running(**ALONE), app.client() as client:
         for body in (_message("nothing"), b"\xff\x1b[31m", _message(["a", "list"])):
             count = len(await client.dead_letters())
-            await client.store.messages.put(queue, [(body, None)])
+            await session_of(client).store.messages.put(queue, [(body, None)])
             while len(await client.dead_letters()) == count:  # noqa: ASYNC110  another actor's act tells nobody here
                 await asyncio.sleep(0.005)
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from stepward import Client, Queues
+from stepward.client import ClientSession, client_on
 from stepward.client.queues.events import BATCH, StatusEvents
 from stepward.clock import Environment
 from stepward.errors import Refused, StoreUnusable, TransportError
@@ -187,7 +188,7 @@ async def test_a_reader_that_loses_patience_misses_nothing(shop: Shop) -> None:
 
 async def test_the_client_reads_as_well(shop: Shop) -> None:
     await shop.tell(body("a", 1))
-    async with Client(shop.address, app="shop", environment=environment()) as client:
+    async with client_on(ClientSession(shop.address, app="shop", environment=environment())) as client:
         assert await read(client.events(QUEUE), 1) == [("a", 1)]
 
 
@@ -317,7 +318,11 @@ async def test_a_reader_of_closed_queues_ends(is_down: bool) -> None:
         await reading
 
 
-@pytest.mark.parametrize("door", [Queues, Client])
+def _client(address: str, **options: Any) -> Client:
+    return client_on(ClientSession(address, **options))
+
+
+@pytest.mark.parametrize("door", [Queues, _client])
 async def test_a_reader_ends_when_its_door_is_closed(shop: Shop, door: Any) -> None:
     async with door(shop.address, app="shop", environment=environment()) as opened:
         reading = asyncio.create_task(read(opened.events(QUEUE), 1))
@@ -348,7 +353,8 @@ FOREIGN_NAMES = [
 
 @pytest.mark.parametrize("name", FOREIGN_NAMES)
 async def test_a_queue_that_is_not_the_apps_own_is_refused(shop: Shop, name: Any) -> None:
-    async with Client(shop.address, app="shop", environment=environment()) as client, shop.queues() as queues:
+    session = ClientSession(shop.address, app="shop", environment=environment())
+    async with client_on(session) as client, shop.queues() as queues:
         for events in (client.events, queues.events):
             with pytest.raises(Refused, match=r"expected replies\.shop\.NAME, found"):
                 events(name)

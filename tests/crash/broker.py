@@ -9,6 +9,7 @@ import aio_pika
 from aio_pika.exceptions import ChannelNotFoundEntity
 
 from stepward import Queues
+from stepward.client import session_of
 from tests.crash.application import REPLIES
 from tests.crash.scene import Scene
 from tests.programs import program
@@ -34,7 +35,7 @@ class BrokerScene(Scene):
 
     async def are_carried(self) -> bool:
         """Whether no event waits in the store."""
-        return not await self.client.store.messages.standing(REPLIES, 1)
+        return not await session_of(self.client).store.messages.standing(REPLIES, 1)
 
 
 async def address_of(broker: str) -> str:

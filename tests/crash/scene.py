@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stepward import Client, Queues
+from stepward.client import session_of
 from stepward.model.messages.requests import submission_queue
 from tests.crash.application import QUEUE, submit
 from tests.crash.ledger import Ledger
@@ -187,4 +188,4 @@ async def until(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -
 
 def now_of(scene: Scene) -> float:
     """The store's clock."""
-    return scene.client.store.now()
+    return session_of(scene.client).store.now()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from stepward.client import session_of
 from tests.crash.application import REPLIES
 from tests.crash.broker import BrokerScene, address_of
 from tests.crash.hearing import check_heard, lives
@@ -174,7 +175,7 @@ async def _read_to_the_end(scene: BrokerScene, journal: Path) -> None:
 
     async def look() -> bool:
         heard = {event.id for life in lives(journal) for event in life}
-        records = [await scene.client.record(id) for id in ends]
+        records = [await session_of(scene.client).record(id) for id in ends]
         return all(f"{record.uid}/{record.events}" in heard for record in records)
 
     await until(look)

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from stepward.client import session_of
 from tests.crash.application import COMPLETE_BY, LEASE
 from tests.crash.conftest import Open
 from tests.crash.oracle import settled
@@ -173,7 +174,7 @@ async def _submit_around(scene: Scene, tasks: dict[str, str]) -> None:
     """Submit by way of the store: nothing is born claimed."""
 
     async def is_registered() -> bool:
-        return len(await scene.client.store.workflows()) >= 5
+        return len(await session_of(scene.client).store.workflows()) >= 5
 
     await until(is_registered)
     await scene.submit(tasks)

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from stepward.client import session_of
 from tests.crash.conftest import Open
 from tests.crash.oracle import settled
 from tests.crash.scene import ALL, KILLED, Process, Scene, until
@@ -82,7 +83,7 @@ async def _dies_at(scene: Scene, tasks: dict[str, str], failpoint: str) -> None:
 
 
 async def _knows_workflows(scene: Scene) -> bool:
-    return bool(await scene.client.store.workflows())
+    return bool(await session_of(scene.client).store.workflows())
 
 
 async def _more(scene: Scene, tasks: dict[str, str], chance: random.Random) -> None:

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from stepward.client import session_of
 from tests.crash.conftest import Open
 from tests.crash.oracle import settled
 from tests.crash.scene import KILLED, Scene, until
@@ -62,5 +63,5 @@ async def test_killed_while_it_drains(open_scene: Open) -> None:
 
 async def _has_begun(scene: Scene) -> bool:
     """Whether each slow task is at its long step."""
-    steps = [await scene.client.store.steps(id) for id in TASKS if id.startswith("slow")]
+    steps = [await session_of(scene.client).store.steps(id) for id in TASKS if id.startswith("slow")]
     return all(len(each) == 2 for each in steps)

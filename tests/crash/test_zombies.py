@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stepward.client import session_of
 from stepward.errors import TaskCancelled
 from stepward.model.records import Role
 from stepward.model.states import StepState, TaskState
@@ -118,7 +119,7 @@ async def test_a_late_effect_of_a_step_that_was_undone_is_refused(open_scene: Op
     async def is_over() -> bool:
         # Within its complete-by the attempt would be another Agent's as soon as there is one.
         asked = [step.complete_by or 0.0 for step in await handle.steps() if step.state is StepState.RUNNING]
-        return max(asked, default=0.0) < scene.client.store.now()
+        return max(asked, default=0.0) < session_of(scene.client).store.now()
 
     await until(is_over)
     await scene.start("agent")
@@ -191,5 +192,5 @@ async def _are_alive(scene: Scene, role: Role, count: int) -> bool:
 async def _rows(scene: Scene) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for id in TASKS:
-        found[id] = [await scene.client.store.task(id), *await scene.client.store.steps(id)]
+        found[id] = [await session_of(scene.client).store.task(id), *await session_of(scene.client).store.steps(id)]
     return found

@@ -11,7 +11,6 @@ from examples.orders.app import make_app
 from examples.orders.database import OrderRecord
 from showcase.waiting import Waits
 from stepward import App, Client, Queues, StatusEvent
-from stepward.events import Hints
 
 T = TypeVar("T")
 
@@ -28,12 +27,12 @@ ENDS = frozenset({"stepward.task.completed", "stepward.task.undone", "stepward.t
 class Desk:
     """One application on a store of its own, seen from outside: messages go in, events come out."""
 
-    def __init__(self, app: App, client: Client, queues: Queues, hints: Hints) -> None:
+    def __init__(self, app: App, client: Client, queues: Queues) -> None:
         self.app = app
         self.client = client
         self._queues = queues
         self._events = queues.events(REPLIES)
-        self._waits = Waits(hints)
+        self._waits = Waits()
 
     async def post(self, id: str, **fields: Any) -> None:
         """Post an order as the storefront does."""
@@ -58,7 +57,6 @@ class Desk:
 async def open_desk(store: str) -> AsyncIterator[Desk]:
     """The application with all its actors in one process, none of which runs yet."""
     app = make_app(store=store, supervisor_every="50ms")
-    hints = Hints()
-    client = Client(store, app="orders", registry=app.registry, hints=hints)
+    client = app.client()
     async with client, Queues(store, app="orders") as queues:
-        yield Desk(app, client, queues, hints)
+        yield Desk(app, client, queues)

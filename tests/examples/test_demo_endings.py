@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
@@ -25,7 +24,6 @@ from showcase.stories import orders
 from showcase.telling import WIDTH, Teller
 from showcase.waiting import Waits
 from stepward.errors import StoreUnavailable
-from stepward.events import Hints
 
 pytestmark = pytest.mark.servers
 
@@ -46,7 +44,7 @@ async def test_a_finding_that_does_not_hold_is_told_and_fails(
         Finding("Stock reserved is stock sold", LONG, (LONG,)),
     ]
 
-    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
         teller.findings(findings)
         return findings
 
@@ -62,7 +60,7 @@ async def test_a_finding_that_does_not_hold_is_told_and_fails(
 async def test_a_demo_that_hangs_says_what_it_waited_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
         async with asyncio.TaskGroup() as group:
             for number in range(7):
                 group.create_task(waits.until(f"order-{number} to end", _nothing))
@@ -80,7 +78,7 @@ async def test_a_demo_that_hangs_says_what_it_waited_for(
 async def test_a_demo_that_breaks_down_says_where(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits, hints: Hints) -> list[Finding]:
+    async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
         raise error
 
     monkeypatch.setattr(demo, "run", run)
@@ -134,8 +132,7 @@ async def test_a_form_is_sent_again_while_the_storefront_asks_for_patience(monke
     assert (door.refused, dict(door.accepted), answers) == (5, {"order-01": 1}, [])
 
 
-@pytest.mark.parametrize("how", [Waits.soon, Waits.until])
-async def test_waiting_outlasts_a_store_that_is_away(how: Callable[..., Awaitable[object]]) -> None:
+async def test_waiting_outlasts_a_store_that_is_away() -> None:
     answers = [StoreUnavailable("no primary"), StoreUnavailable("no primary"), None]
 
     async def look() -> bool:
@@ -143,38 +140,19 @@ async def test_waiting_outlasts_a_store_that_is_away(how: Callable[..., Awaitabl
             raise answer
         return True
 
-    await how(Waits(Hints()), "a store", look)
+    await Waits().until("a store", look)
     assert answers == []
 
 
-async def test_waiting_asks_again_what_nobody_announces() -> None:
-    waits = Waits(Hints())
+async def test_waiting_asks_again_until_something_is_found() -> None:
+    waits = Waits()
     answers = iter([False, False, True])
 
     async def look() -> bool:
         return next(answers)
 
-    await waits.soon("a third answer", look)
+    await waits.until("a third answer", look)
     assert list(answers) == []
-
-
-async def test_waiting_looks_again_at_each_change() -> None:
-    hints = Hints()
-    waits = Waits(hints)
-    looks: list[int] = []
-
-    async def look() -> str:
-        looks.append(len(looks))
-        return "found" if len(looks) == 3 else ""
-
-    waiting = asyncio.create_task(waits.until("a third look", look))
-    for expected in (1, 2):
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert len(looks) == expected
-        hints.hint()
-    assert await waiting == "found"
-    assert waits.given_up == []
 
 
 async def _nothing() -> str:

@@ -12,6 +12,7 @@ from examples.orders import database
 from examples.orders.catalogue import LONGEST_ADDRESS, LONGEST_NAME, MOST_LINES, MOST_OF_ONE, PRODUCTS
 from examples.orders.database import OrderCare, OrderLine, OrderRecord
 from examples.orders.workflows import WORKFLOWS
+from stepward.client import session_of
 from stepward.model.records import DeadLetter
 from tests.examples.order_calls import REPLIES, Desk, open_desk
 
@@ -47,7 +48,7 @@ async def test_an_order_and_its_task_come_of_a_message(desk: Desk) -> None:
     assert order == OrderRecord(
         id="order-1", customer="Ada", lines=lines, amount_cents=15250, address="Harbour Street 5", care=OrderCare.NORMAL
     )
-    record = await desk.client.record("order-1")
+    record = await session_of(desk.client).record("order-1")
     assert (record.workflow, record.input, record.reply_to) == ("fulfil_order", b'["order-1"]', REPLIES)
     [task] = await desk.client.tasks(label=("customer", "Ada"))
     assert (task.id, task.process_state) == ("order-1", "Pending")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from stepward.client import session_of
 from stepward.model.states import StepState, TaskState
 from tests.crash.scene import until
 from tests.faults.wires import Wire
@@ -61,5 +62,5 @@ async def _are_suspended(world: World, ids: Sequence[str]) -> bool:
 
 async def _have_ended_a_step(world: World, ids: Sequence[str]) -> bool:
     """Whether the step of each that ran when it was suspended has an outcome."""
-    steps = [await world.client.store.steps(id) for id in ids]
+    steps = [await session_of(world.client).store.steps(id) for id in ids]
     return all([step.state for step in of_task] == [StepState.COMPLETED] for of_task in steps)

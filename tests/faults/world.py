@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepward import Client
+from stepward.client import session_of
 from stepward.errors import TaskUndone
 from stepward.events import Event
 from stepward.model.records import Step
@@ -157,7 +158,7 @@ class World:
 
     async def attempts(self, id: str) -> list[int]:
         """The attempts of a task's steps, in their order."""
-        return [step.attempt for step in await self.client.store.steps(id)]
+        return [step.attempt for step in await session_of(self.client).store.steps(id)]
 
     def calls(self) -> dict[str, int]:
         """How often each effect was asked for."""
@@ -180,7 +181,8 @@ class World:
             return
 
     async def _rows(self) -> dict[str, list[Any]]:
-        return {id: [await self.client.store.task(id), *await self.client.store.steps(id)] for id in self.tasks}
+        store = session_of(self.client).store
+        return {id: [await store.task(id), *await store.steps(id)] for id in self.tasks}
 
     async def _check(self) -> None:
         entries: defaultdict[str, list[Entry]] = defaultdict(list)
@@ -190,7 +192,7 @@ class World:
             status = await self.client.task(id).status()
             assert (id, status.state, status.locked_by) == (id, STATES[workflow], None), status.error
             _check_effects(id, workflow, entries.pop(id))
-            _check_history(id, await self.client.store.steps(id))
+            _check_history(id, await session_of(self.client).store.steps(id))
         assert not entries, "nothing happened for a task that there is not"
         assert len(await self.client.tasks(limit=10_000)) == len(self.tasks)
 

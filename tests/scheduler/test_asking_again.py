@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import App, workflow
+from stepward.client import session_of
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.model.messages.requests import Request
 from stepward.model.records import Role
@@ -78,7 +79,7 @@ async def test_what_a_queue_refused_is_done_in_its_first_attempt(
     (step,) = await handle.steps()
     assert (step.state, step.attempt) == ("running", 1)
     # Who takes it over in this state asks at once.
-    assert not (await client.store.steps(handle.id))[0].watched
+    assert not (await session_of(client).store.steps(handle.id))[0].watched
     queue.is_shut = False
     assert await handle.result(timeout=3) == "a done"
     assert [step.attempt for step in await handle.steps()] == [1]

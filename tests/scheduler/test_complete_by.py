@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from stepward import Client, wait_for, workflow
+from stepward.client import session_of
 from stepward.client.handle import StepRecord
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Committed
@@ -18,7 +19,7 @@ from tests.scheduler.world import Service, World, hang, in_state, take, until
 
 async def _read_everywhere(client: Client, id: str) -> float | None:
     """What the row, ``status()`` and ``tasks()`` say; all the same."""
-    status, row = await client.task(id).status(), await client.record(id)
+    status, row = await client.task(id).status(), await session_of(client).record(id)
     (listed,) = [each for each in await client.tasks() if each.id == id]
     assert status.complete_by == row.complete_by == listed.complete_by
     found: float | None = row.complete_by
@@ -140,6 +141,6 @@ async def test_quick_steps_cost_no_write_of_it(world: World, service: Service, m
 
     monkeypatch.setattr(SqliteScheduler, "commit", counted)
     client = await world.start([order], [service.agent])
-    began = client.store.now()
+    began = session_of(client).store.now()
     await (await client.submit(order)).result(timeout=60)
-    assert len(written) <= client.store.now() - began + 1
+    assert len(written) <= session_of(client).store.now() - began + 1

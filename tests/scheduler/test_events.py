@@ -16,6 +16,7 @@ from stepward import (
     wait_for,
     workflow,
 )
+from stepward.client import session_of
 from stepward.model.states import TaskState
 from tests.scheduler.hearing import BEGUN, QUEUE, QUICK, Hearing, course
 from tests.scheduler.world import Service, World, fault, hang, in_state, refuse, take, until_set
@@ -279,7 +280,7 @@ async def test_child_tasks_tell_nothing_of_themselves(world: World, service: Ser
         "completed = a doneb done",
     ]
     assert await hearing.lines("t/part/1") == []
-    child = await client.store.task("t/part/1")
+    child = await session_of(client).store.task("t/part/1")
     assert child is not None
     assert (child.reply_to, child.events) == (None, 0)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import Client, Supervision, step, workflow
+from stepward.client import session_of
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Role
 from stepward.model.states import TaskState
@@ -176,7 +177,7 @@ async def test_leases_are_renewed_while_nothing_happens(world: World) -> None:
     client = await world.start([], [Service().agent], lease="3s")
     first = {each.id for each in await client.instances() if each.alive}
     await asyncio.sleep(30)
-    now = client.store.now()
+    now = session_of(client).store.now()
     alive = [each for each in await client.instances() if each.alive]
     assert {each.id for each in alive} == first
     assert {each.role for each in alive} == {Role.SCHEDULER, Role.AGENT, Role.SUPERVISOR}

@@ -18,6 +18,7 @@ from stepward import (
     TaskUndone,
     step,
 )
+from stepward.client import session_of
 from stepward.model.states import TaskState
 from tests.scheduler.world import Service, World, hang, in_state, refuse, states, take, until, until_set
 
@@ -209,8 +210,9 @@ async def test_retention_deletes_a_task_with_its_plan(world: World, service: Ser
     client = await world.client(world.app([pipeline], [service.agent]))
     handle = await client.submit(pipeline)
     await handle.cancel()
-    before = client.store.now() + 1
-    assert (await client.store.purge_ended(await client.store.outlived(before, 10), before, "test")).tasks == 1
+    store = session_of(client).store
+    before = store.now() + 1
+    assert (await store.purge_ended(await store.outlived(before, 10), before, "test")).tasks == 1
     async with client.transaction() as transaction:
         assert await transaction.execute("select count(*) from stepward_step") == [(0,)]
 

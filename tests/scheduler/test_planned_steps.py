@@ -22,6 +22,7 @@ from stepward import (
     step,
     workflow,
 )
+from stepward.client import ClientSession, client_on, session_of
 from stepward.client.handle import StepRecord
 from stepward.client.progress import TaskProgress
 from stepward.clock import Environment
@@ -80,7 +81,8 @@ async def submitted_for_later(client: Client, order: Pipeline) -> TaskHandle[Any
 
 
 async def submitted_without_code(client: Client, order: Pipeline) -> TaskHandle[Any]:
-    async with Client(client.store, app="shop", environment=Environment(VirtualClock())) as bare:
+    session = ClientSession(session_of(client).store, app="shop", environment=Environment(VirtualClock()))
+    async with client_on(session) as bare:
         await bare.submit("order", "a", id="t")
     return client.task("t")
 
@@ -214,7 +216,7 @@ async def test_a_task_goes_on_in_another_process_where_it_was_planned(world: Wor
     gate = asyncio.Event()
     service.plan("do a", until_set(gate))
     async with world.app([order], [service.agent]).running() as running:
-        client = Client(running.store, app="shop", birth=running.host.birth)
+        client = client_on(ClientSession(running.store, app="shop", submit_locally=running.host.submit_locally))
         async with client:
             await client.submit(order, "a", id="t")
         gate.set()
@@ -333,11 +335,11 @@ async def test_code_that_takes_the_place_of_a_pipeline_is_planned_no_more(world:
     async def code(what: str) -> str:
         return await service.do(what)
 
-    async with Client(world.store, app="shop", environment=Environment(VirtualClock())) as bare:
+    async with client_on(ClientSession(world.store, app="shop", environment=Environment(VirtualClock()))) as bare:
         for known, planned in ((order, 3), (code, 0)):
             async with world.app([known], [service.agent]).running(scheduler=False):
                 pass
-            await bare.store.register_workflows(world.app([known]).registry.records())
+            await session_of(bare).store.register_workflows(world.app([known]).registry.records())
             assert len(await (await bare.submit("order", "a")).steps()) == planned
 
 
@@ -345,17 +347,17 @@ async def test_plans_count_towards_the_rows_of_a_transaction(
     world: World, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = orders(service)
-    monkeypatch.setattr("stepward.client.client.BATCH", 10)
+    monkeypatch.setattr("stepward.client.submitting.writer.BATCH", 10)
     app = world.app([order], [service.agent])
     client = await world.client(app)
     sizes: list[int] = []
-    submit = client.store.submit
+    submit = session_of(client).store.submit
 
     async def counted(tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
         sizes.append(len(tasks))
         return await submit(tasks, plans)
 
-    monkeypatch.setattr(client.store, "submit", counted)
+    monkeypatch.setattr(session_of(client).store, "submit", counted)
     await client.submit_many(order, [("a",)] * 5)
     assert sizes == [2, 2, 1]
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from stepward import Agent, Retry, Supervision, current_step, workflow
+from stepward.client import session_of
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
 from stepward.model.current import PROGRESS_BYTES
@@ -58,7 +59,7 @@ async def test_operators_see_it_and_the_next_attempt_goes_on_from_it(world: Worl
 
     await until(lambda: is_at(2))
     (step,) = await task.steps()
-    assert step.progress_at == pytest.approx(client.store.now(), abs=1)
+    assert step.progress_at == pytest.approx(session_of(client).store.now(), abs=1)
     await until(lambda: is_at(5))
     (step,) = await task.steps()
     assert step.attempt == 2

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import StepFailed, Supervision, TaskFailed, TaskHandle, wait_for, workflow
+from stepward.client import session_of
 from stepward.errors import IllegalTransition, Refused
 from stepward.model.effects import place_of
 from stepward.model.states import TaskState
@@ -244,7 +245,7 @@ async def test_undo_covers_every_generation_that_may_have_acted(world: World, se
     await in_state(handle, TaskState.ERROR)
     await handle.undo()
     await in_state(handle, TaskState.UNDONE)
-    steps = {step.key: step for step in await client.store.steps(handle.id)}
+    steps = {step.key: step for step in await session_of(client).store.steps(handle.id)}
     doubtful = [place_of(step) for step in steps.values() if step.set_aside_at is not None]
     assert doubtful == [(1, "svc.do/3", 0)]
     assert service.log == ["do a", "undo b", "undo fallback", "undo a"]
@@ -361,7 +362,7 @@ async def test_a_task_past_its_own_complete_by_goes_on_with_a_new_one(world: Wor
     await in_state(handle, TaskState.ERROR)
     with pytest.raises(IllegalTransition, match=r"give it a new one \(complete_by=…\)"):
         await handle.resubmit()
-    now = client.store.now()
+    now = session_of(client).store.now()
     await handle.resubmit(complete_by="10s")
     assert (await handle.status()).deadline == pytest.approx(now + 10)
     assert await handle.result(timeout=30) == "b done"
@@ -489,7 +490,7 @@ async def test_a_task_that_was_undone_keeps_no_row_at_work(world: World, service
     await until(lambda: is_running(handle, "svc.note/1"))
     await getattr(handle, verb)()
     await in_state(handle, TaskState.UNDONE, TaskState.CANCELLED)
-    rows = {step.key: step for step in await client.store.steps(handle.id)}
+    rows = {step.key: step for step in await session_of(client).store.steps(handle.id)}
     assert not ALIVE & {step.state for step in rows.values()}
     assert rows["svc.note/1"].state == "abandoned"
     assert (await handle.status()).error["in_doubt"] == ["svc.note/1"]  # type: ignore[index]

@@ -12,7 +12,8 @@ from uuid import UUID
 import pytest
 from msgspec import Meta
 
-from stepward import Client, TaskHandle, step, workflow
+from stepward import TaskHandle, step, workflow
+from stepward.client import ClientSession, client_on
 from stepward.clock import Environment
 from stepward.errors import InvalidArguments, InvalidDuration, Refused, StoreUnavailable, TaskConflict, TaskNotFound
 from stepward.model.states import TaskState
@@ -103,7 +104,7 @@ async def test_a_transaction_commits_rows_and_task_together(world: World) -> Non
 async def test_a_client_without_code_submits_and_waits_from_another_connection(world: World) -> None:
     await world.start([doubling])
     environment = Environment(VirtualClock())
-    async with Client(world.store, app="shop", environment=environment) as client:
+    async with client_on(ClientSession(world.store, app="shop", environment=environment)) as client:
         handle = await client.submit("doubling", 4)
         assert await handle.result(timeout=5) == 8
         with pytest.raises(Refused, match="doubling"):
@@ -137,7 +138,7 @@ async def test_a_client_without_code_sends_what_one_with_code_does(world: World)
         return f"{word} {name} " * times
 
     client = await world.start([greeting])
-    async with Client(world.store, app="shop", environment=Environment(VirtualClock())) as bare:
+    async with client_on(ClientSession(world.store, app="shop", environment=Environment(VirtualClock()))) as bare:
         first = await client.submit(greeting, "you", id="g")
         again = await bare.submit("greeting", "you", id="g")
         assert await again.result(timeout=5) == await first.result(timeout=5) == "hello you hello you "
@@ -166,7 +167,7 @@ async def test_a_client_without_code_refuses_what_the_workflow_would(world: Worl
     client = await world.start([dating])
     values = [*FITTING]
     values[place] = value
-    async with Client(world.store, app="shop", environment=Environment(VirtualClock())) as bare:
+    async with client_on(ClientSession(world.store, app="shop", environment=Environment(VirtualClock()))) as bare:
         for submit in (client.submit, bare.submit):
             with pytest.raises(InvalidArguments):
                 await submit("dating", *values)
@@ -211,7 +212,7 @@ async def test_a_conflict_among_many_leaves_none_of_them(world: World) -> None:
 async def test_a_conflict_among_more_than_fit_a_batch_leaves_none_of_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.client.client.BATCH", 2)
+    monkeypatch.setattr("stepward.client.submitting.writer.BATCH", 2)
     client = await world.start([doubling])
     await client.submit(doubling, 1, id="taken")
     with pytest.raises(TaskConflict):

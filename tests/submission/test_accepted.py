@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from stepward import Accepted, Message, Unacceptable
+from stepward.client import session_of
 from stepward.model.records import Task
 from stepward.store.contract import Transaction
 from tests.submission.world import QUEUE, World, fulfil
@@ -51,7 +52,7 @@ async def test_accept_is_given_the_message(world: World) -> None:
         return Accepted(fulfil, message.id)
 
     await world.run(world.app(accept=accept))
-    posted_at = world.client.store.now()
+    posted_at = session_of(world.client).store.now()
     await world.queues.post(QUEUE, Order("tea", 3), id="A-1", reply_to="replies.shop.web")
     await world.emptied()
     ((id, reply_to, tries, time, order, plain),) = seen
@@ -69,7 +70,7 @@ async def test_the_task_is_as_accept_asks_for_it(world: World) -> None:
     await world.run(world.app(accept=accept))
     await world.post("A-1", reply_to="replies.shop.web")
     await world.emptied()
-    task = await world.client.record("A-1")
+    task = await session_of(world.client).record("A-1")
     assert (task.input, task.priority, task.labels, task.fairness_key) == (b'["tea"]', 9, b'{"customer":"42"}', "f")
     assert (task.wake_at, task.deadline) == (task.created_at + 3600, task.created_at + 7200)
     assert task.reply_to == "replies.shop.web"
@@ -80,7 +81,7 @@ async def test_a_scheduler_of_this_process_hears_of_the_task_at_once(world: Worl
     await world.post("A-1")
     await world.emptied()
     await world.processed("A-1")
-    task = await world.client.record("A-1")
+    task = await session_of(world.client).record("A-1")
     assert task.started_at is not None
     # Else it would notice when it next looks whether the file has changed.
     assert task.started_at - task.created_at < 0.01
@@ -124,11 +125,11 @@ async def test_the_same_id_after_its_task_ended_changes_nothing(world: World) ->
     await world.post("A-1")
     await world.emptied()
     await world.processed("A-1")
-    before = await world.client.record("A-1")
+    before = await session_of(world.client).record("A-1")
     await world.post("A-1")
     await world.emptied()
     assert world.desk.ids == ["A-1"]
-    assert await world.client.record("A-1") == before
+    assert await session_of(world.client).record("A-1") == before
 
 
 async def test_an_id_that_was_submitted_otherwise_is_taken(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward import Accepted, Message
+from stepward.client import session_of
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Transaction
 from tests.submission.world import ALONE, LEASE, World, fulfil, until
@@ -108,14 +109,14 @@ async def test_what_is_not_finished_within_the_grace_comes_again(world: World) -
 
     world.desk.plans["b"] = [hangs]
     await world.post("a", "b")
-    began = world.client.store.now()
+    began = session_of(world.client).store.now()
     async with world.app(drain="2s").running(**ALONE):
         await entered.wait()
-    assert world.client.store.now() - began < 10
+    assert session_of(world.client).store.now() - began < 10
     assert await world.both() == []
     await world.run()
     await world.emptied()
-    assert world.client.store.now() - began >= LEASE
+    assert session_of(world.client).store.now() - began >= LEASE
     assert await world.both() == ["a", "b"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepward import StatusEvent, Unacceptable
+from stepward.client import session_of
 from tests.submission.test_refused import body
 from tests.submission.world import STORED, World
 
@@ -65,7 +66,7 @@ async def test_nobody_is_told_where_no_queue_of_the_app_can_be_read(world: World
     await world.run()
     await world.emptied()
     assert len(await world.client.dead_letters()) == 1
-    assert await world.client.store.messages.standing("replies.", 9) == []
+    assert await session_of(world.client).store.messages.standing("replies.", 9) == []
 
 
 async def test_what_is_refused_twice_is_heard_once(world: World) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stepward import StatusEvent
+from stepward.client import session_of
 from stepward.client.queues.events import StatusEvents
 from tests.submission.world import World
 
@@ -39,7 +40,7 @@ async def test_who_watches_goes_on_with_what_comes(world: World) -> None:
 
 
 async def test_who_watches_buries_nothing(world: World) -> None:
-    await world.client.store.messages.put(REPLIES, [(b"no event", None)])
+    await session_of(world.client).store.messages.put(REPLIES, [(b"no event", None)])
     await world.run(scheduler=True)
     await world.post("A-1", reply_to=REPLIES)
     assert len(await until_last(world.queues.watch(REPLIES))) == 3

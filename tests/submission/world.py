@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import apsw
 
-from stepward import Accepted, App, Client, Message, Queues, workflow
+from stepward import Accepted, App, Message, Queues, workflow
+from stepward.client import ClientSession, client_on, session_of
 from stepward.clock import Environment, no_failpoint
 from stepward.events import Event
 from stepward.model.messages.requests import submission_queue
@@ -71,7 +72,7 @@ class World:
         self.desk = Desk()
         self.events: list[Event] = []
         self._seed = 0
-        self.client = Client(self.address, app="shop", environment=self.environment())
+        self.client = client_on(ClientSession(self.address, app="shop", environment=self.environment()))
         self.queues = Queues(self.address, app="shop", environment=self.environment())
         self._stack = AsyncExitStack()
 
@@ -113,7 +114,7 @@ class World:
 
     async def put(self, *bodies: bytes) -> None:
         """Put something past ``post``, as whoever can reach the queue may."""
-        await self.client.store.messages.put(STORED, [(body, None) for body in bodies])
+        await session_of(self.client).store.messages.put(STORED, [(body, None) for body in bodies])
 
     async def emptied(self) -> None:
         """Wait until nothing is left in the queue."""

@@ -14,6 +14,7 @@ import sqlalchemy
 from sqlalchemy.orm import Session
 
 from stepward import App, Client, Outbox, SyncOutbox, TaskHandle
+from stepward.client import session_of
 from stepward.errors import Refused
 from stepward.outbox import Relay, outbox_table
 from tests.store.postgres.server import Server
@@ -83,7 +84,7 @@ async def test_every_option_arrives(opened: Opened, business: Database, client: 
     await desk.commit()
     async with Relay(client, business.address) as relay:
         await relay.run_once()
-    ours, theirs = await client.record("ours"), await client.record("theirs")
+    ours, theirs = await session_of(client).record("ours"), await session_of(client).record("theirs")
     for name in ("workflow", "version", "state", "priority", "fairness_key", "labels", "input", "reply_to", "events"):
         assert getattr(ours, name) == getattr(theirs, name)
     assert theirs.deadline is not None

@@ -15,6 +15,7 @@ import asyncpg
 import pytest
 
 from stepward import App, Client, Outbox
+from stepward.client import session_of
 from stepward.clock import Environment, SystemClock
 from stepward.errors import DeclarationError, SettingsError, StoreUnavailable
 from stepward.events import Event, Observers
@@ -153,7 +154,7 @@ async def test_who_waits_for_a_row_that_is_set_aside_is_told(file: Box, client: 
     body = '{"workflow":"order","arguments":[5],"reply_to":"replies.shop.web"}'
     await file.run(f"insert into stepward_outbox (app, id, body) values ('shop', 'unfit', '{body}') returning 1")
     await carried(client, file)
-    assert len(await client.store.messages.read("replies.shop.web", 0, 9)) == 1
+    assert len(await session_of(client).store.messages.read("replies.shop.web", 0, 9)) == 1
     event = await anext(client.events("replies.shop.web"))
     assert (event.type, event.subject) == ("stepward.request.refused", "unfit")
     assert event.data == {"reason": (await file.aside())["unfit"]}

@@ -41,7 +41,7 @@ async def test_a_text_with_control_characters_is_refused_at_the_door(client: Cli
 @pytest.mark.parametrize(
     "use",
     [
-        lambda client, text: client.record(text),
+        lambda client, text: client.task(text).status(),
         lambda client, text: client.task(text).cancel(),
         lambda client, text: client.task(text).steps(),
         lambda client, text: client.task(text).signal("approve"),

@@ -12,6 +12,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.orm import Session
 
 from stepward import App, Client
+from stepward.client import session_of
 from stepward.errors import StoreUnavailable, TaskConflict
 from tests.store.postgres.worlds import Database
 from tests.transactions.application import application, order
@@ -47,7 +48,7 @@ async def test_the_second_of_an_id_waits_for_the_first(client: Client, database:
     else:
         await waiting
     await two.commit()
-    record = await client.record("o")
+    record = await session_of(client).record("o")
     assert record.input == (b'["pen"]' if commits else b'["pencil"]')
 
 

@@ -1,12 +1,13 @@
 """The applications' door: submit tasks, follow them, and act on them."""
 
 from stepward.client.agents import AgentStatus
-from stepward.client.client import Client
+from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle, TaskStatus
 from stepward.client.queues.events import StatusEvent
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
+from stepward.client.session import ClientSession
 from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.preparation import Preparation
@@ -16,6 +17,7 @@ __all__ = [
     "UNSET",
     "AgentStatus",
     "Client",
+    "ClientSession",
     "Endings",
     "Options",
     "Preparation",
@@ -25,6 +27,8 @@ __all__ = [
     "StatusEvent",
     "TaskHandle",
     "TaskStatus",
+    "client_on",
     "refusal",
+    "session_of",
     "would_work",
 ]

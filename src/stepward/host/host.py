@@ -72,7 +72,7 @@ class Host:
         """The Scheduler of the moment; after a fence it is another."""
         return self._scheduler
 
-    def birth(self, task: Task) -> asyncio.Future[Submitted | None] | None:
+    def submit_locally(self, task: Task) -> asyncio.Future[Submitted | None] | None:
         """Let a submission be born claimed here, if there is a Scheduler with room that serves its workflow."""
         if self._parts.registry.workflow(task.workflow, task.version) is None:
             return None

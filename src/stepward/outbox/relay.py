@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from stepward.client import Client, Prepared
+from stepward.client import Client, Prepared, session_of
 from stepward.clock import Environment
 from stepward.errors import Refused, StoreError, UnknownWorkflow
 from stepward.events import Observers
@@ -41,8 +41,8 @@ class Relay:
         poll: float = 1.0,
         payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
-        self._client = client
-        self._source = source_of(address, client.app, payload_bytes)
+        self._session = session_of(client)
+        self._source = source_of(address, self._session.app, payload_bytes)
         environment = environment or Environment()
         self._failpoint = environment.failpoint
         self._clock = environment.clock.boot
@@ -113,8 +113,8 @@ class Relay:
 
     async def _refuse(self, batch: OutboxBatch, row: OutboxRow, error: Exception) -> None:
         """Set a row aside; whoever waits for word of it hears so first, as the two stand in different databases."""
-        store, reason = self._client.store, _reason(error)
-        event = refused_event(asked_by(row), self._client.app, reason, store.now())
+        store, reason = self._session.store, _reason(error)
+        event = refused_event(asked_by(row), self._session.app, reason, store.now())
         if event is not None:
             queue, body = event
             await store.messages.put(queue, [(body, store.now() + KEPT_SECONDS)])
@@ -122,14 +122,15 @@ class Relay:
 
     async def _prepared(self, row: OutboxRow) -> Prepared:
         entry = read(row, limit=self._limit)
-        return await self._client.prepared(entry.workflow, tuple(entry.arguments), {}, entry.options(row.id.decode()))
+        options = entry.options(row.id.decode())
+        return await self._session.submissions.prepared(entry.workflow, tuple(entry.arguments), {}, options)
 
     async def _submitted(self, prepared: Sequence[Prepared]) -> list[Submitted]:
         tasks: list[Task] = [task for each in prepared for task in each.tasks]
         # Within a millisecond uids are drawn by chance; Schedulers take tasks in their order.
         for task, uid in zip(tasks, sorted(task.uid for task in tasks), strict=True):
             task.uid = uid
-        return await self._client.store.submit(tasks, prepared[0].plans)
+        return await self._session.store.submit(tasks, prepared[0].plans)
 
     def _settle(self, batch: OutboxBatch, numbers: Sequence[int], submitted: Sequence[Submitted]) -> None:
         for number, each in zip(numbers, submitted, strict=True):

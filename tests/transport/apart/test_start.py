@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepward import Agent, App, Queues, workflow
+from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.events import Observers
@@ -50,7 +51,7 @@ async def test_a_second_store_is_refused_in_one_line(address: str, tmp_path: Pat
                 pass
         line = str(refused.value)
         assert "\n" not in line
-        assert (await seal_of(client.store)).store in line
+        assert (await seal_of(session_of(client).store)).store in line
         assert re.search(r"expected the application '[\w-]+' of the store '\w{20}'.*\?prefix=NAME", line)
     # The name stays that store's when nothing of it runs.
     with pytest.raises(SettingsError):

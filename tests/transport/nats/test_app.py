@@ -10,6 +10,7 @@ from nats.js import JetStreamContext
 
 from servers.ports import free_port
 from stepward import Agent, App, Client, workflow
+from stepward.client import session_of
 from stepward.errors import TransportError
 from stepward.model.records import DeadLetter
 from stepward.transport.wire.wire import Wire
@@ -65,10 +66,11 @@ async def test_a_request_put_back_reaches_its_agent(address: str, app: str, tmp_
     store = f"sqlite:///{tmp_path}/shop.db"
     shop = App(app, workflows=[fulfil], agents=[payments, stock], store=store, transport=address)
     async with shop.running(), shop.client() as client:
-        seal = await seal_of(client.store)
+        seal = await seal_of(session_of(client).store)
         asked = proven(request(agent="stock", operation="stock.reserve", input=b'["o1"]'), seal)
         body = Wire(app, seal).encode(asked, 0.0)
-        await client.store.messages.bury_bodies("agents.stock", [(body, "an older version did not know it", 1)])
+        messages = session_of(client).store.messages
+        await messages.bury_bodies("agents.stock", [(body, "an older version did not know it", 1)])
         await client.put_back((await _letter(client)).number)
         async with asyncio.timeout(30):
             assert await reserved == "o1"

@@ -21,6 +21,7 @@ from nats.js.errors import APIError
 
 from servers import nats
 from stepward import Agent, App, Queues, workflow
+from stepward.client import session_of
 from stepward.errors import TransportError
 
 pytestmark = pytest.mark.servers
@@ -183,7 +184,7 @@ async def test_an_agents_user_finishes_no_step_of_another(node: nats.NatsNode, t
         mailed = await orders.submit("write", "o2", id="o2")
         own = json.loads((await next_of(thief)).data)[0]
         (step,) = [each for each in await orders.task("o2").steps() if each.name == "mail.send"]
-        record = await orders.record("o2")
+        record = await session_of(orders).record("o2")
         place = {"correlationid": record.uid, "run": record.run, "step": step.key, "attempt": step.attempt}
         forged = {**own, "type": "stepward.reply", "outcome": "completed", "data": "stolen", **place}
         for source in ("/stepward/shop/agents.mail", "/stepward/shop/agents.payments"):

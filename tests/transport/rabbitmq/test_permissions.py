@@ -18,6 +18,7 @@ from aiormq.exceptions import ChannelAccessRefused
 
 from servers import rabbitmq
 from stepward import Agent, App, workflow
+from stepward.client import session_of
 from stepward.errors import QueueRefused, SettingsError, TransportError
 from tests.programs import program
 from tests.transport.brokers import brokered
@@ -158,7 +159,7 @@ async def test_the_documented_users_do_their_part_and_no_others(guarded: rabbitm
                 with pytest.raises(ChannelAccessRefused):
                     await act(channel)
 
-        record, (step,) = await orders.record("m"), await orders.task("m").steps()
+        record, (step,) = await session_of(orders).record("m"), await orders.task("m").steps()
         forged: dict[str, Any] = {
             "specversion": "1.0",
             "type": "stepward.reply",

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from stepward import App, Client
 from stepward.cli.main import cli
+from stepward.client import session_of
 from stepward.client.handle import StepRecord, TaskStatus
 from stepward.events import Event
 from stepward.model.messages.requests import request_queue
@@ -257,7 +258,7 @@ def answer(request: dict[str, Any], **attributes: object) -> bytes:
 
 async def state(client: Client, id: str) -> tuple[Task, list[StepRecord]]:
     """All that is recorded of a task."""
-    return await client.record(id), await client.task(id).steps()
+    return await session_of(client).record(id), await client.task(id).steps()
 
 
 def queue_of(address: str, app: str) -> str:

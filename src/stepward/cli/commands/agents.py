@@ -10,7 +10,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import span
-from stepward.client import AgentStatus, Client
+from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState
 
 COLUMNS = (
@@ -66,7 +66,7 @@ async def _list(client: Client, *, as_json: bool) -> None:
     if as_json:
         print_json([plain(agent) for agent in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(COLUMNS, [_row(agent, now) for agent in found], "No Agent is alive.")
 
 

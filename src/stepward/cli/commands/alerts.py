@@ -10,7 +10,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import NOTHING, span
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.model.records import Alert
 from stepward.payload import readable
 
@@ -60,7 +60,7 @@ async def _list(client: Client, *, everything: bool, limit: int, as_json: bool) 
     if as_json:
         print_json([plain(alert) for alert in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(ALERT_COLUMNS, [alert_row(alert, now) for alert in found], "No open alerts.")
     if any(alert.task_id for alert in found):
         click.echo("What to do about a task: stepward show ID")

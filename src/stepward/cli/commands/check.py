@@ -19,6 +19,7 @@ from stepward.cli.output.json_output import plain, print_json
 from stepward.cli.output.screen import print_table, screen
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.text_width import clean
+from stepward.client import session_of
 from stepward.client.agents import APART_SECONDS, is_apart, is_silent
 from stepward.errors import StoreError
 from stepward.model.records import Instance
@@ -86,7 +87,7 @@ async def _look(settings: Settings, app: App | None) -> Findings:
 async def _compare(settings: Settings, identity: Identity, app: App | None) -> Findings:
     found = inspect(settings.store)
     async with operator_client(settings) as client:
-        instances, now = await client.instances(), client.store.now()
+        instances, now = await client.instances(), session_of(client).store.now()
         at_work = [each for each in instances if each.alive and not is_silent(each, now)]
         tasks = await standstill.live_tasks(client)
         problems = [
@@ -97,7 +98,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             *version_diff.between_schedulers(at_work),
         ]
         if app is not None:
-            problems += version_diff.from_registered(app.registry.records(), await client.store.workflows())
+            problems += version_diff.from_registered(app.registry.records(), await session_of(client).store.workflows())
         if found is not None:
             problems += server.problems(found, settings)
         return Findings(

@@ -15,7 +15,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import span
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.model.records import DeadLetter
 
 LIMIT = 100
@@ -72,7 +72,7 @@ async def _list(client: Client, *, limit: int, as_json: bool) -> None:
     if as_json:
         print_json([_fields(dead_letter) for dead_letter in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(COLUMNS, [_row(dead_letter, now) for dead_letter in found], "No dead letters.")
     if len(found) == limit:
         click.echo(f"The newest {limit:,}; --limit shows more.")

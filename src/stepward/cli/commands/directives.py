@@ -12,7 +12,7 @@ from stepward.cli.failures import Silent, code_of, complain
 from stepward.cli.input.arguments import instant_or_duration, json_value
 from stepward.cli.input.operator_store import with_client
 from stepward.cli.wording import in_options
-from stepward.client import UNSET, Client, RepairPreview, TaskHandle, refusal
+from stepward.client import UNSET, Client, RepairPreview, TaskHandle, refusal, session_of
 from stepward.client.submitting.validation import deadline
 from stepward.durations import Duration
 from stepward.errors import InvalidArguments, Refused
@@ -62,7 +62,7 @@ async def resubmit(
     doubt = _doubt(undo_first=undo_first, did_not_happen=did_not_happen)
     by = instant_or_duration(complete_by)
     if dry_run:
-        body = None if edited is None else encode(input, "--input", limit=client.limit)
+        body = None if edited is None else encode(input, "--input", limit=session_of(client).limit)
         asked = Directive(verb="resubmit", actor="", step=step, input=body, doubt=doubt)
         await _show_previews(client, ids, _completed(client, asked, later, by))
         return
@@ -117,7 +117,10 @@ async def mark_done(
     by = instant_or_duration(complete_by)
     if dry_run:
         asked = Directive(
-            verb="mark_done", actor="", step=step, result=encode(result, f"result of {step}", limit=client.limit)
+            verb="mark_done",
+            actor="",
+            step=step,
+            result=encode(result, f"result of {step}", limit=session_of(client).limit),
         )
         await _show_previews(client, (id,), _completed(client, asked, later, by))
         return
@@ -127,7 +130,7 @@ async def mark_done(
 def _completed(client: Client, asked: Directive, later: str | None, by: datetime | Duration | None) -> Directive:
     """With the words that both repairs know."""
     word = None if later is None else Later(later)
-    return replace(asked, later=word, deadline=deadline(by, None, client.store.now()))
+    return replace(asked, later=word, deadline=deadline(by, None, session_of(client).store.now()))
 
 
 def _doubt(*, undo_first: bool, did_not_happen: bool) -> Doubt | None:
@@ -165,7 +168,12 @@ async def _show_previews(client: Client, ids: tuple[str, ...], directive: Direct
     for id in ids:
         try:
             click.echo(_previewed(id, await client.task(id).preview(directive.step)))
-            refused = await refusal(client.store, await client.record(id), await client.store.steps(id), directive)
+            refused = await refusal(
+                session_of(client).store,
+                await session_of(client).record(id),
+                await session_of(client).store.steps(id),
+                directive,
+            )
             if refused is not None:
                 click.echo(f"  would be refused: {in_options(refused)}")
         except Refused as error:

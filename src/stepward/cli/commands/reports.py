@@ -10,7 +10,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import NOTHING, relative, span
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.client.agents import is_apart, is_silent
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Audit, Instance
@@ -46,7 +46,7 @@ async def instances(client: Client, as_json: bool) -> None:
     if as_json:
         print_json([plain(instance) for instance in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(INSTANCE_COLUMNS, [instance_row(each, now) for each in found], "No instances.")
 
 
@@ -59,15 +59,15 @@ async def instances(client: Client, as_json: bool) -> None:
 async def audit(client: Client, id: str | None, limit: int, verify: bool, as_json: bool) -> None:
     """List who did what, to task ID or to all, newest first."""
     if verify:
-        click.echo(await verified(client.store))
+        click.echo(await verified(session_of(client).store))
         return
     if id is not None:
-        await client.record(id)
+        await session_of(client).record(id)
     found = await client.audits(id, limit)
     if as_json:
         print_json([plain(each) for each in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     shown = [n for n, column in enumerate(AUDIT_COLUMNS) if id is None or column.name != "TASK"]
     rows = [[row[n] for n in shown] for row in (_audit_row(each, now) for each in found)]
     print_table([AUDIT_COLUMNS[n] for n in shown], rows, "No entries.")

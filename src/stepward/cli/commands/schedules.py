@@ -10,7 +10,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import full, relative
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.model.records import Schedule
 
 COLUMNS = (
@@ -71,7 +71,7 @@ async def _list(client: Client, *, as_json: bool) -> None:
     if as_json:
         print_json([plain(schedule) for schedule in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(COLUMNS, [_row(schedule, now) for schedule in found], "No recurring tasks.")
 
 

@@ -24,7 +24,7 @@ from stepward.cli.task_view.hindrances import hindrances
 from stepward.cli.task_view.next_actions import advise, print_advice
 from stepward.cli.task_view.plan import plan_fields, print_plan
 from stepward.cli.task_view.relatives import family, print_children
-from stepward.client import Client, TaskStatus
+from stepward.client import Client, TaskStatus, session_of
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import is_stopped
@@ -52,9 +52,9 @@ ShownLines = list[tuple[str, Text | str]]
 @with_client
 async def show(client: Client, id: str, as_json: bool) -> None:
     """Show task ID: where it stands, its plan, its steps, its open alerts, and what to do next."""
-    record = await client.record(id)
+    record = await session_of(client).record(id)
     status, steps = await client.task(id).status(), await client.task(id).steps()
-    plan = await client.plan(record.workflow, record.version)
+    plan = await session_of(client).plan(record.workflow, record.version)
     alerts = [alert for alert in await client.alerts(ALERTS) if alert.task == record.uid]
     signals = await _signals(client, record)
     if as_json:
@@ -65,8 +65,8 @@ async def show(client: Client, id: str, as_json: bool) -> None:
         }
         print_json(_fields(record, status) | {"plan": plan and plan_fields(plan, steps)} | more)
         return
-    now, console = client.store.now(), screen()
-    rows = await client.store.steps(id)
+    now, console = session_of(client).store.now(), screen()
+    rows = await session_of(client).store.steps(id)
     relatives = await family(client, record, rows)
     attempts = sum(step.failure_count for step in rows)
     lines = (
@@ -89,7 +89,7 @@ async def show(client: Client, id: str, as_json: bool) -> None:
 
 async def _signals(client: Client, record: Task) -> Counter[str]:
     """By name, the signals that came and that the workflow has not taken: the first thousand or so."""
-    untaken = [] if record.state in TASK_ENDS else await client.store.outlived_inbox([record.uid], ("", 0))
+    untaken = [] if record.state in TASK_ENDS else await session_of(client).store.outlived_inbox([record.uid], ("", 0))
     return Counter(row.name for row in untaken if row.kind is InboxKind.SIGNAL)
 
 

@@ -12,7 +12,7 @@ from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import NOTHING, relative, took
 from stepward.cli.task_view.failed_attempts import one_line
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.client.handle import StepRecord
 from stepward.model.states import StepState
 from stepward.model.stopped_tasks import is_stopped
@@ -36,11 +36,11 @@ LONGEST_RESULT = 500
 @with_client
 async def steps(client: Client, id: str, as_json: bool) -> None:
     """List the steps of task ID, with their payloads under --json."""
-    record, found = await client.record(id), await client.task(id).steps()
+    record, found = await session_of(client).record(id), await client.task(id).steps()
     if as_json:
         print_json([plain(step) for step in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(STEP_COLUMNS, [step_row(step, now, waits=is_stopped(record)) for step in found], "No steps yet.")
 
 

@@ -12,7 +12,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import span
-from stepward.client import Client, TaskStatus
+from stepward.client import Client, TaskStatus, session_of
 from stepward.model.failures import titled
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import WAITS_FOR
@@ -47,7 +47,7 @@ async def tasks(
     if as_json:
         print_json([task_fields(task) for task in found])
         return
-    now = client.store.now()
+    now = session_of(client).store.now()
     print_table(COLUMNS, [_row(task, now) for task in found], "No such tasks.")
     if len(found) == limit:
         click.echo(f"The newest {limit:,}; --limit shows more.")

@@ -14,7 +14,7 @@ from stepward.cli.input.operator_store import json_option, operator_client, sett
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json
 from stepward.cli.output.text_width import clean
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.client.handle import actor
 from stepward.clock import Environment
 from stepward.durations import seconds, text
@@ -107,7 +107,7 @@ async def _open(store: str, app: str) -> None:
 async def _purge(settings: Settings, age: float) -> tuple[int, int]:
     """How many tasks, and how many acts and alerts."""
     async with operator_client(settings) as client:
-        store, before, who = client.store, client.store.now() - age, actor()
+        store, before, who = session_of(client).store, session_of(client).store.now() - age, actor()
         archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
         tasks = purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
         records = pruning(store, archive, before, lambda found: store.prune_as(found, who))

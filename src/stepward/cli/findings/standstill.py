@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stepward.cli.output.times import span
-from stepward.client import AgentStatus, Client
+from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState, is_silent
 from stepward.model.records import Alert, Instance, Role, Task
 from stepward.model.states import TaskState
@@ -19,7 +19,9 @@ MOST = 1_000
 
 async def live_tasks(client: Client) -> list[Task]:
     """Tasks that a Scheduler has to see to, the newest of each state."""
-    return [task for state in LIVE for task in await client.store.tasks(TaskFilter(state=state, limit=MOST))]
+    return [
+        task for state in LIVE for task in await session_of(client).store.tasks(TaskFilter(state=state, limit=MOST))
+    ]
 
 
 def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stepward.cli.commands.agents import state_of
 from stepward.cli.findings import standstill
 from stepward.cli.input.operator_store import command_line
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.client.agents import AgentState, is_silent
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState
@@ -23,7 +23,7 @@ async def hindrances(client: Client, record: Task, steps: Sequence[Step]) -> lis
 
 
 async def _held_up(client: Client, record: Task, steps: Sequence[Step]) -> list[str]:
-    instances, now = await client.instances(), client.store.now()
+    instances, now = await client.instances(), session_of(client).store.now()
     at_work = [each for each in instances if each.alive and not is_silent(each, now)]
     unserved = standstill.unserved([record], at_work)
     if unserved:

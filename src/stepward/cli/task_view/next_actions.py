@@ -11,7 +11,7 @@ from rich.text import Text
 from stepward.cli.input.operator_store import command_line
 from stepward.cli.output.text_width import clean, cut, width_of
 from stepward.cli.task_view.choices import Choice, choices, variants
-from stepward.client import Client, TaskStatus, would_work
+from stepward.client import Client, TaskStatus, session_of, would_work
 from stepward.model.records import Step, Task
 
 INDENT = 2
@@ -23,7 +23,7 @@ NextActions = list[tuple[str, str]]
 
 async def advise(client: Client, record: Task, status: TaskStatus) -> NextActions:
     """What can be done next about a task that needs somebody to do something: only what the store would carry out."""
-    steps = await client.store.steps(record.id)
+    steps = await session_of(client).store.steps(record.id)
     found: NextActions = []
     for choice in choices(record, status, steps):
         found += await _working(client, record, steps, choice)
@@ -47,10 +47,10 @@ def print_advice(console: Console, advice: NextActions) -> None:
 
 async def _working(client: Client, record: Task, steps: Sequence[Step], choice: Choice) -> NextActions:
     """The choice as it is if that works, else with each of the words that make it work."""
-    for among in variants(record, choice, client.store.now()):
+    for among in variants(record, choice, session_of(client).store.now()):
         found: NextActions = []
         for one in among:
-            if one.directive is None or await would_work(client.store, record, steps, one.directive):
+            if one.directive is None or await would_work(session_of(client).store, record, steps, one.directive):
                 found.append((command_line(*one.words), one.meaning))
         if found:
             return found

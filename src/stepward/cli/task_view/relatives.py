@@ -11,7 +11,7 @@ from rich.text import Text
 from stepward.cli.input.operator_store import command_line
 from stepward.cli.output.screen import state_cell
 from stepward.cli.output.text_width import clean
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.model.effects import child_id
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
@@ -33,7 +33,7 @@ class Family(Struct, frozen=True):
 async def family(client: Client, record: Task, steps: Sequence[Step]) -> Family:
     """The relatives of a task that somebody looks at."""
     concerning = [s for s in steps if s.kind is StepKind.CHILD and s.state in CONCERNING and s.set_aside_at is None]
-    found = [await client.store.task(child_id(record, step)) for step in concerning[-MOST:]]
+    found = [await session_of(client).store.task(child_id(record, step)) for step in concerning[-MOST:]]
     return Family(await _parent(client, record), [child for child in found if child is not None])
 
 
@@ -51,5 +51,5 @@ def print_children(console: Console, children: Sequence[Task]) -> None:
 async def _parent(client: Client, record: Task) -> str | None:
     if record.parent is None:
         return None
-    found = await client.store.outlived_tasks([record.parent], "")
+    found = await session_of(client).store.outlived_tasks([record.parent], "")
     return found[0].id if found else record.parent

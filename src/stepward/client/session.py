@@ -1,0 +1,176 @@
+"""What stands behind a client: its store, and what its handles, the blocking client, commands and relays share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from stepward.client.completion import Completions
+from stepward.client.handle import TaskHandle, TaskStatus, status_of
+from stepward.client.queues.events import Readers
+from stepward.client.queues.places import queues_beside
+from stepward.client.repairs import refuse_unfit
+from stepward.client.submitting import validation
+from stepward.client.submitting.in_transaction import Prepared
+from stepward.client.submitting.preparation import Preparation
+from stepward.client.submitting.writer import SubmissionWriter, SubmitLocally
+from stepward.client.waiting import Endings, Lookout
+from stepward.clock import Environment
+from stepward.errors import Refused, TaskNotFound
+from stepward.events import Hints
+from stepward.model.action import current_caller
+from stepward.model.plan import Plan
+from stepward.model.records import Task
+from stepward.model.states import TaskState
+from stepward.payload import PAYLOAD_BYTES
+from stepward.store.change_watcher import ChangeWatcher
+from stepward.store.contract import Directive, Store, Submitted
+from stepward.store.opening import open_store
+from stepward.store.rules.rewinding import named_step
+from stepward.store.rules.verdicts import check_same
+from stepward.transport.queues.queues import AppQueues
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
+
+SIGNAL_NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
+POLL = 1.0
+"""Seconds between two looks for ends that no Scheduler of this process brings about."""
+NOT_ENTERED = (
+    "client: expected use within `async with app.client() as client`, found it not entered yet; enter it first"
+)
+CLOSED = "client: expected use within `async with app.client() as client`, found it closed; open another"
+
+
+class ClientSession:
+    """A client's connection to the store of one application; a store that is given open stays open.
+
+    The actors of a process lend theirs: ``hints``, ``queues``, ``endings`` and ``submit_locally``. ``registry`` is the
+    application's code, where there is any.
+    """
+
+    def __init__(
+        self,
+        store: str | Store,
+        *,
+        app: str,
+        registry: Registry | None = None,
+        environment: Environment | None = None,
+        hints: Hints | None = None,
+        queues: AppQueues | None = None,
+        transport: str | None = None,
+        endings: Endings | None = None,
+        submit_locally: SubmitLocally | None = None,
+        payload_bytes: int = PAYLOAD_BYTES,
+    ) -> None:
+        environment = environment or Environment()
+        self._owns_store = isinstance(store, str)
+        opened = open_store(store, app=app, environment=environment) if isinstance(store, str) else store
+        self._store: Store = opened
+        self._missing = NOT_ENTERED if self._owns_store else None
+        """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
+        self.app = app
+        self.limit = payload_bytes
+        self.hints = hints or Hints()
+        self._operations = registry.operations if registry is not None else {}
+        self.completions = Completions(opened, app, environment, self.hints, payload_bytes, self._operations)
+        preparation = Preparation(opened, app, registry or Registry([], []), environment, payload_bytes)
+        self.submissions = SubmissionWriter(opened, preparation, self.hints, submit_locally)
+        self._owns_queues = queues is None
+        self._queues = queues or queues_beside(opened, transport, app, environment)
+        if self._owns_queues:
+            self.hints.listen(self._queues.wake)
+        self.readers = Readers(self._queues)
+        self._lookout = Lookout(opened, endings or Endings(), self.hints, POLL)
+        self._watcher = ChangeWatcher(opened, self.hints) if self._owns_store else None
+
+    async def open(self) -> None:
+        """Open what is its own."""
+        refuse_in_workflow("app.client()")
+        if self._owns_store:
+            await self._store.open()
+        if self._watcher is not None:
+            self._watcher.start()
+        self._missing = None
+
+    async def close(self) -> None:
+        """Close what is its own; nothing may be asked of it after that."""
+        self._missing = CLOSED
+        await self._lookout.stop()
+        if self._watcher is not None:
+            await self._watcher.stop()
+        await self.readers.close()
+        if self._owns_queues:
+            await self._queues.close()
+        if self._owns_store:
+            await self._store.close()
+
+    @property
+    def store(self) -> Store:
+        """The store. Raises Refused unless the client is open."""
+        if self._missing is not None:
+            raise Refused(self._missing)
+        return self._store
+
+    def check(self, what: str) -> None:
+        """Raise Refused unless the client is open and no workflow calls ``what``."""
+        refuse_in_workflow(what)
+        if self._missing is not None:
+            raise Refused(self._missing)
+
+    async def record(self, id: validation.Id) -> Task:
+        self.check("client.task()")
+        known = validation.known_id(id)
+        task = await self.store.task(known)
+        if task is None:
+            raise TaskNotFound(f"task {known[:200]!r}: expected an id that was submitted, found none such")
+        return task
+
+    async def plan(self, workflow: str, version: str) -> Plan | None:
+        return await self.submissions.plan(workflow, version)
+
+    async def statuses(self, tasks: Sequence[Task]) -> list[TaskStatus]:
+        """The status of each of these tasks."""
+        plans = {(task.workflow, task.version): await self.plan(task.workflow, task.version) for task in tasks}
+        stages = sorted({stage.key for plan in plans.values() for stage in plan or ()})
+        found = await self.store.tallies([task.uid for task in tasks], stages) if tasks else []
+        tallies = {tally.task: tally for tally in found}
+        return [status_of(task, tallies[task.uid], plans[task.workflow, task.version]) for task in tasks]
+
+    async def wait_for_end(self, uid: str) -> Task:
+        self.check("client.task()")
+        self.submissions.look_for(uid)
+        return await self._lookout.ended(uid)
+
+    async def direct(self, id: validation.Id, directive: Directive) -> TaskState:
+        self.check("client.task()")
+        if directive.input is not None or directive.result is not None:
+            task = await self.record(id)
+            refuse_unfit(named_step(task, await self.store.steps(task.id), directive), directive, self._operations)
+        state = await self.store.direct(validation.known_id(id), directive)
+        self.hints.hint()
+        return state
+
+    async def signal(
+        self, id: validation.Id, name: str, body: bytes, signal_id: validation.Id | None, by: str | None = None
+    ) -> bool:
+        self.check("client.task()")
+        if not SIGNAL_NAME.fullmatch(name):
+            raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
+        fresh = await self.store.signal(validation.known_id(id), name, body, validation.signal_id(signal_id), by)
+        self.hints.hint()
+        return fresh
+
+    def handles(self, submitted: Sequence[Submitted], prepared: Prepared) -> list[TaskHandle[Any]]:
+        """A handle on each task. Raises TaskConflict if one is not what its id was asked for."""
+        check_same(submitted)
+        known = prepared.known
+        result = known.signature.result_type if isinstance(known, Workflow) else Any
+        return [TaskHandle(self, each.id, each.uid, result) for each in submitted]
+
+
+def refuse_in_workflow(what: str) -> None:
+    """Raise within workflow code, which must not do I/O."""
+    caller = current_caller()
+    if caller is not None:
+        caller.refuse(what)
