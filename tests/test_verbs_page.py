@@ -95,7 +95,7 @@ async def test_the_audit_has_the_verbs_of_the_table(tmp_path: Path) -> None:
     async with app.running(scheduler=False), app.client() as client:
         await session_of(client).store.messages.bury_bodies("bank", [(b"a", "unread", 1), (b"b", "unread", 1)])
         first, second = [letter.number for letter in await client.dead_letters()]
-        acts = {
+        acts: dict[str, list[Any]] = {
             "suspend_agent": ["bank"],
             "resume_agent": ["bank"],
             "pause_schedule": ["nightly"],
