@@ -21,7 +21,6 @@ LONGER_FILES = {
     "store/contract/turn.py": 328,
     "store/rules/repairs.py": 345,
     "store/rules/verdicts.py": 563,
-    "sync.py": 390,
     "transport/queues/over_broker.py": 318,
     "transport/queues/queues.py": 317,
     "transport/wire/wire.py": 399,

@@ -1,4 +1,4 @@
-"""The blocking facade: one async core, driven from a thread of its own."""
+"""The client for code without an event loop."""
 
 from __future__ import annotations
 
@@ -6,25 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Generic, TypeVar, Unpack
+from typing import Any, Unpack
 
 from msgspec.structs import asdict
 
 from stepward.client import (
-    UNSET,
     AgentStatus,
     Client,
     Options,
     Prepared,
-    Queues,
-    StatusEvent,
-    TaskHandle,
     TaskStatus,
     session_of,
 )
-from stepward.client.handle import R, StepRecord
-from stepward.client.queues.events import StatusEvents
-from stepward.client.repairs import RepairPreview
+from stepward.client.handle import R
 from stepward.client.submitting.validation import Id
 from stepward.client.submitting.writer import SubmissionWriter
 from stepward.durations import Duration
@@ -33,12 +27,11 @@ from stepward.loop_thread import LoopThread
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
 from stepward.model.submit_options import SubmitOptions
-from stepward.payload import PAYLOAD_BYTES
-from stepward.store.contract import Doubt, Later, Transaction
 from stepward.store.transaction_scopes import NESTED
+from stepward.sync.handle import SyncTaskHandle
+from stepward.sync.queues import SyncEvents
+from stepward.sync.transaction import SyncTransaction, inner_of, is_borrowed
 from stepward.workflow.definition import Workflow
-
-T = TypeVar("T")
 
 _WITHIN: ContextVar[tuple[SyncClient, ...]] = ContextVar("stepward_sync_transactions", default=())
 """The clients that have a transaction open here."""
@@ -90,10 +83,10 @@ class SyncClient:
             labels=labels,
             fairness_key=fairness_key,
         )
-        if _is_borrowed(transaction):
+        if is_borrowed(transaction):
             preparing = self._submissions.prepared(workflow, args, kwargs, options)
             return self._submit_borrowed(transaction, self._thread.call(preparing))[0]
-        inner = _inner(transaction)
+        inner = inner_of(transaction)
         submitting = client.submit(workflow, *args, transaction=inner, **asdict(options), **kwargs)
         return SyncTaskHandle(self._thread, self._thread.call(submitting))
 
@@ -108,10 +101,10 @@ class SyncClient:
     ) -> list[SyncTaskHandle[R]]:
         """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
         client = self._open_client
-        if _is_borrowed(transaction):
+        if is_borrowed(transaction):
             preparing = self._submissions.prepared_many(workflow, arguments, ids, Options(**options))
             return self._submit_borrowed(transaction, self._thread.call(preparing))
-        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=_inner(transaction), **options)
+        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=inner_of(transaction), **options)
         return [SyncTaskHandle(self._thread, handle) for handle in self._thread.call(submitting)]
 
     @contextmanager
@@ -240,151 +233,3 @@ class SyncClient:
     def _open_client(self) -> Client:
         self._thread.check()
         return self._client
-
-
-class SyncQueues:
-    """``Queues`` for code without an event loop; use it as ``with SyncQueues(address, app=name) as queues``.
-
-    It may be shared by threads: a web server opens it once.
-    """
-
-    def __init__(
-        self, address: str, *, app: str, store_id: str | None = None, payload_bytes: int = PAYLOAD_BYTES
-    ) -> None:
-        self._queues = Queues(address, app=app, store_id=store_id, payload_bytes=payload_bytes)
-        self._thread = LoopThread("SyncQueues", "with SyncQueues(…) as queues")
-
-    def __enter__(self) -> SyncQueues:
-        self._thread.open(lambda: self._queues)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._thread.close()
-
-    def post(self, queue: str, data: Any, *, id: Id | None = None, reply_to: str | None = None) -> str:
-        """Post a message that becomes a task once an application takes it."""
-        return self._thread.call(self._queues.post(queue, data, id=id, reply_to=reply_to))
-
-    def events(self, queue: str) -> SyncEvents:
-        """What tasks tell the response queue ``queue``, in order per task, from where its reader left off."""
-        self._thread.check()
-        return SyncEvents(self._thread, self._queues.events(queue))
-
-
-class SyncEvents:
-    """``StatusEvents`` as an iterator that blocks until the next event is there."""
-
-    def __init__(self, thread: LoopThread, inner: StatusEvents) -> None:
-        self._thread = thread
-        self._inner = inner
-
-    def __iter__(self) -> SyncEvents:
-        return self
-
-    def __next__(self) -> StatusEvent:
-        return self._thread.call(self._inner.__anext__())
-
-
-class SyncTransaction:
-    """An open transaction in which application rows and tasks commit together."""
-
-    def __init__(self, thread: LoopThread, inner: Transaction) -> None:
-        self._thread = thread
-        self.inner = inner
-
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
-        return self._thread.call(self.inner.execute(sql, parameters))
-
-
-def _is_borrowed(transaction: object) -> bool:
-    return transaction is not None and not isinstance(transaction, SyncTransaction)
-
-
-def _inner(transaction: object) -> Transaction | None:
-    return transaction.inner if isinstance(transaction, SyncTransaction) else None
-
-
-class SyncTaskHandle(Generic[R]):
-    """``TaskHandle`` for code without an event loop."""
-
-    def __init__(self, thread: LoopThread, inner: TaskHandle[R]) -> None:
-        self._thread = thread
-        self._inner = inner
-        self.id = inner.id
-
-    def result(self, timeout: Duration | None = None) -> R:
-        """Wait for the end and give the workflow's result.
-
-        Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
-        """
-        return self._thread.call(self._inner.result(timeout))
-
-    def status(self) -> TaskStatus:
-        """Where the task stands now."""
-        return self._thread.call(self._inner.status())
-
-    def steps(self) -> list[StepRecord]:
-        """Every step that was asked for or that a plan names, in order."""
-        return self._thread.call(self._inner.steps())
-
-    def cancel(self) -> TaskState:
-        """Stop the task, undo what it did, and end ``cancelled``."""
-        return self._thread.call(self._inner.cancel())
-
-    def undo(self) -> TaskState:
-        """Undo the task, even one that is processed."""
-        return self._thread.call(self._inner.undo())
-
-    def suspend(self) -> TaskState:
-        """Let nothing more of the task start until ``resume``."""
-        return self._thread.call(self._inner.suspend())
-
-    def resume(self) -> TaskState:
-        """Go on with a suspended task."""
-        return self._thread.call(self._inner.resume())
-
-    def resubmit(
-        self,
-        step: str | None = None,
-        input: Any = UNSET,
-        *,
-        doubt: Doubt | str | None = None,
-        later: Later | str | None = None,
-        complete_by: datetime | Duration | None = None,
-    ) -> TaskState:
-        """Go on with a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
-
-        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that maybe acted: ``"undo"`` them
-        first, or ``"did_not_happen"`` is your word; an edited input needs it while there are any. ``later`` says what
-        becomes of what the workflow did after it was told the failure: ``"undo"`` that first, or ``"keep"`` it; see
-        ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises IllegalTransition with the
-        choices where one of them is missing.
-        """
-        asking = self._inner.resubmit(step, input, doubt=doubt, later=later, complete_by=complete_by)
-        return self._thread.call(asking)
-
-    def mark_done(
-        self,
-        step: str,
-        result: Any,
-        *,
-        later: Later | str | None = None,
-        complete_by: datetime | Duration | None = None,
-    ) -> TaskState:
-        """Record ``result`` for a step that somebody did by hand, and go on with the task in error.
-
-        The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
-        """
-        return self._thread.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
-
-    def preview(self, step: str | None = None) -> RepairPreview:
-        """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
-        return self._thread.call(self._inner.preview(step))
-
-    def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
-        """Give the task a signal; one with an ``id`` seen before is dropped (False).
-
-        With ``by`` it is audited under that name; leave it out where signals are many.
-        """
-        return self._thread.call(self._inner.signal(name, payload, id, by=by))

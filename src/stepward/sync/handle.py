@@ -1,0 +1,104 @@
+"""A handle on one task, for code without an event loop."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Generic
+
+from stepward.client import (
+    UNSET,
+    TaskHandle,
+    TaskStatus,
+)
+from stepward.client.handle import R, StepRecord
+from stepward.client.repairs import RepairPreview
+from stepward.client.submitting.validation import Id
+from stepward.durations import Duration
+from stepward.loop_thread import LoopThread
+from stepward.model.states import TaskState
+from stepward.store.contract import Doubt, Later
+
+
+class SyncTaskHandle(Generic[R]):
+    """``TaskHandle`` for code without an event loop."""
+
+    def __init__(self, thread: LoopThread, inner: TaskHandle[R]) -> None:
+        self._thread = thread
+        self._inner = inner
+        self.id = inner.id
+
+    def result(self, timeout: Duration | None = None) -> R:
+        """Wait for the end and give the workflow's result.
+
+        Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
+        """
+        return self._thread.call(self._inner.result(timeout))
+
+    def status(self) -> TaskStatus:
+        """Where the task stands now."""
+        return self._thread.call(self._inner.status())
+
+    def steps(self) -> list[StepRecord]:
+        """Every step that was asked for or that a plan names, in order."""
+        return self._thread.call(self._inner.steps())
+
+    def cancel(self) -> TaskState:
+        """Stop the task, undo what it did, and end ``cancelled``."""
+        return self._thread.call(self._inner.cancel())
+
+    def undo(self) -> TaskState:
+        """Undo the task, even one that is processed."""
+        return self._thread.call(self._inner.undo())
+
+    def suspend(self) -> TaskState:
+        """Let nothing more of the task start until ``resume``."""
+        return self._thread.call(self._inner.suspend())
+
+    def resume(self) -> TaskState:
+        """Go on with a suspended task."""
+        return self._thread.call(self._inner.resume())
+
+    def resubmit(
+        self,
+        step: str | None = None,
+        input: Any = UNSET,
+        *,
+        doubt: Doubt | str | None = None,
+        later: Later | str | None = None,
+        complete_by: datetime | Duration | None = None,
+    ) -> TaskState:
+        """Go on with a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
+
+        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that maybe acted: ``"undo"`` them
+        first, or ``"did_not_happen"`` is your word; an edited input needs it while there are any. ``later`` says what
+        becomes of what the workflow did after it was told the failure: ``"undo"`` that first, or ``"keep"`` it; see
+        ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises IllegalTransition with the
+        choices where one of them is missing.
+        """
+        asking = self._inner.resubmit(step, input, doubt=doubt, later=later, complete_by=complete_by)
+        return self._thread.call(asking)
+
+    def mark_done(
+        self,
+        step: str,
+        result: Any,
+        *,
+        later: Later | str | None = None,
+        complete_by: datetime | Duration | None = None,
+    ) -> TaskState:
+        """Record ``result`` for a step that somebody did by hand, and go on with the task in error.
+
+        The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
+        """
+        return self._thread.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
+
+    def preview(self, step: str | None = None) -> RepairPreview:
+        """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
+        return self._thread.call(self._inner.preview(step))
+
+    def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
+        """Give the task a signal; one with an ``id`` seen before is dropped (False).
+
+        With ``by`` it is audited under that name; leave it out where signals are many.
+        """
+        return self._thread.call(self._inner.signal(name, payload, id, by=by))
