@@ -26,6 +26,7 @@ from stepward.outbox import check_outbox, relaying
 from stepward.running import Reach, Running, sinks_of
 from stepward.schedules import CatchUp
 from stepward.settings import Settings
+from stepward.store.contract import Store
 from stepward.store.opening import open_store
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
@@ -183,31 +184,29 @@ class App:
         running = self._running
         if running is None:
             return self._separate_client()
-        session = ClientSession(
+        return self._client_on(
             running.store,
-            app=self.name,
-            registry=self.registry,
-            environment=self.environment,
             hints=running.hints,
             queues=running.queues,
             endings=running.endings,
             submit_locally=running.host.submit_locally,
-            payload_bytes=self.settings.payload_bytes,
         )
-        return client_on(session)
 
     def sync_client(self) -> SyncClient:
         """The blocking twin of ``client``, with a connection of its own."""
         return SyncClient(self._separate_client)
 
     def _separate_client(self) -> Client:
+        return self._client_on(self.settings.store, transport=self.settings.transport)
+
+    def _client_on(self, store: str | Store, **ways: Any) -> Client:
         session = ClientSession(
-            self.settings.store,
+            store,
             app=self.name,
             registry=self.registry,
             environment=self.environment,
-            transport=self.settings.transport,
             payload_bytes=self.settings.payload_bytes,
+            **ways,
         )
         return client_on(session)
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from stepward.cli.commands.steps import STEP_COLUMNS, step_row
-from stepward.client.handle import StepRecord, actor
+from stepward.client.handle import actor
+from stepward.client.status import StepRecord
 from stepward.model.records import Alert, Role
 from stepward.model.states import StepState
 from stepward.store.rules.verdicts import unserved_alert

@@ -23,8 +23,8 @@ from stepward import (
     workflow,
 )
 from stepward.client import ClientSession, client_on, session_of
-from stepward.client.handle import StepRecord
 from stepward.client.progress import TaskProgress
+from stepward.client.status import StepRecord
 from stepward.clock import Environment
 from stepward.model.plan import Plans
 from stepward.model.records import Role, Step, Task

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from stepward.client.agents import AgentStatus, check_known, statuses
-from stepward.client.handle import R, TaskHandle, TaskStatus, actor
+from stepward.client.handle import R, TaskHandle, actor
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
+from stepward.client.status import TaskStatus
 from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
 from stepward.durations import Duration

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepward.client.completion import Completions
-from stepward.client.handle import TaskHandle, TaskStatus, status_of
+from stepward.client.handle import TaskHandle
 from stepward.client.queues.events import Readers
 from stepward.client.queues.places import queues_beside
 from stepward.client.repairs import refuse_unfit
+from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.preparation import Preparation

@@ -10,8 +10,9 @@ from stepward.client import (
     TaskHandle,
     TaskStatus,
 )
-from stepward.client.handle import R, StepRecord
+from stepward.client.handle import R
 from stepward.client.repairs import RepairPreview
+from stepward.client.status import StepRecord
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.loop_thread import LoopThread

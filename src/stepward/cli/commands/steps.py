@@ -13,7 +13,7 @@ from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import NOTHING, relative, took
 from stepward.cli.task_view.failed_attempts import one_line
 from stepward.client import Client, session_of
-from stepward.client.handle import StepRecord
+from stepward.client.status import StepRecord
 from stepward.model.states import StepState
 from stepward.model.stopped_tasks import is_stopped
 

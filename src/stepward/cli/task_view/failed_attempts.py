@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from stepward.cli.output.text_width import clean
-from stepward.client.handle import StepRecord
+from stepward.client.status import StepRecord
 from stepward.model.failures import titled
 from stepward.model.states import StepState
 

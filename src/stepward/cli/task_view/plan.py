@@ -10,7 +10,7 @@ from stepward.cli.output.screen import LOOKS, print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.times import NOTHING
 from stepward.cli.task_view.graph import drawn
-from stepward.client.handle import StepRecord
+from stepward.client.status import StepRecord
 from stepward.model.plan import Plan, PlannedStage
 from stepward.model.states import StepState
 
