@@ -12,7 +12,7 @@ import pytest
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
 from stepward.host.parts import Parts
-from stepward.host.queues.unserved_queues import UnservedQueues
+from stepward.host.queues.unserved_queues import LOOK_SECONDS, UNSERVED_SECONDS, UnservedQueues, UnservedTimes
 from stepward.store.contract import Transaction
 
 
@@ -81,3 +81,14 @@ async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_l
     watch = UnservedQueues(cast(Parts, cast(Any, parts)), lambda: "scheduler-1", carried)
     assert await watch._unserved([], []) == {}
     assert asked == ["replies.shop.web"]
+
+
+def test_what_a_clock_jumps_is_no_time_that_a_queue_went_unserved() -> None:
+    """A submission process is killed and begun anew, and a standby takes over whose clock is ahead or behind."""
+    times = UnservedTimes()
+    for now in (1000.0, 1000.0 + LOOK_SECONDS + 3600.0):
+        assert times.found(["orders"], now)["orders"] < UNSERVED_SECONDS
+    assert times.found([], now + 1.0) == {}
+    for now in (5000.0, 5000.0 + LOOK_SECONDS, 1000.0):
+        assert times.found(["orders"], now)["orders"] < UNSERVED_SECONDS
+    assert times.found(["orders"], now + LOOK_SECONDS)["orders"] >= UNSERVED_SECONDS

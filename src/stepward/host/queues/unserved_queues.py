@@ -23,8 +23,29 @@ UNSERVED_SECONDS = 30.0
 """Seconds before a submission queue that nobody serves is an alert."""
 UNREAD_SECONDS = 300.0
 """Seconds before a response queue that nobody reads is an alert: its reader may be restarting."""
+LONGEST_LOOK_SECONDS = 20.0
+"""Time between two looks counts for no more: a clock was stepped then, or this process stopped."""
 MOST_ALERTS = 1_000
 SHARE = "unserved queues"
+
+
+class UnservedTimes:
+    """For how long queues have been found unserved, look after look; ``now`` is the store's clock, which may jump."""
+
+    def __init__(self) -> None:
+        self._looked_at = 0.0
+        self._times: Mapping[str, float] = {}
+
+    def found(self, queues: Collection[str], now: float) -> Mapping[str, float]:
+        """The seconds of those that are found so now; others begin anew."""
+        passed = min(max(now - self._looked_at, 0.0), LONGEST_LOOK_SECONDS)
+        self._looked_at = now
+        self._times = {queue: self._times[queue] + passed if queue in self._times else 0.0 for queue in queues}
+        return self._times
+
+    def forget(self) -> None:
+        """Somebody else looks."""
+        self._times = {}
 
 
 class UnservedQueues:
@@ -34,8 +55,7 @@ class UnservedQueues:
         self._parts = parts
         self._instance = instance
         self._carried = carried
-        self._since: dict[str, float] = {}
-        """Since when a queue has been found unserved, by the store's clock."""
+        self._times = UnservedTimes()
 
     async def keep(self) -> None:
         """Look until cancelled."""
@@ -53,16 +73,16 @@ class UnservedQueues:
         instances = await store.instances()
         instance = self._instance()
         if instance is None or instance != carrier_of(SHARE, instances, now, self._parts.settings.lease):
-            self._since.clear()
+            self._times.forget()
             return
         raised = await self._raised()
         unserved = await self._unserved(instances, raised)
-        self._since = {queue: self._since.get(queue, now) for queue in unserved}
+        times = self._times.found(unserved, now)
         for queue in raised - unserved.keys():
             await store.end_warning(KIND, _details(queue), instance)
         for queue, patience in unserved.items():
-            if queue not in raised and now - self._since[queue] >= patience:
-                await store.warn(unserved_alert(queue, now - self._since[queue]))
+            if queue not in raised and times[queue] >= patience:
+                await store.warn(unserved_alert(queue, times[queue]))
 
     async def _unserved(self, instances: Sequence[Instance], raised: Collection[str]) -> Mapping[str, float]:
         """By queue, for how long that may go on; ``raised`` are queues that an open alert is about."""
