@@ -61,25 +61,14 @@ class Calls:
         self._threads = Threads(agent.concurrency, f"agent-{agent.name}") if threads else None
         self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
         self._leases = RequestLeases(
-            transport,
-            queue,
-            self.slots,
-            now=now,
-            seconds=request_lease,
-            observers=observers,
-            revoked=self._revoke,
+            transport, queue, self.slots, now=now, seconds=request_lease, observers=observers, revoked=self._revoke
         )
         self._heartbeats = Heartbeats(
             transport, self.slots, now=now, observers=observers, deadline=self._deadline, extend=self._leases.extend
         )
         self._sign = sign
         self._outbox = ReplySender(
-            transport,
-            queue,
-            now=now,
-            environment=environment,
-            observers=observers,
-            release=self.slots.release,
+            transport, queue, now=now, environment=environment, observers=observers, release=self.slots.release
         )
         self._performance = CallExecution(
             agent,
