@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from simulation.planting import bug, put, reword
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.store.rules import completing as rulings
 from stepward.store.sqlite.query_catalogue import load_book
 from stepward.store.verbs import completing
@@ -45,15 +45,15 @@ def finished_and_nobody_told(stack: ExitStack) -> None:
 @bug
 def deferred_asked_again(stack: ExitStack) -> None:
     """Who takes a task over asks Agents again that have done their part."""
-    original = ActiveTasks._resume
+    original = TaskLoader._resume
 
-    def resume(self: ActiveTasks, active: Any, step: Any, now: float, *, is_lost: bool) -> None:
+    def resume(self: TaskLoader, active: Any, step: Any, now: float, *, is_lost: bool) -> None:
         if step.deferred_at is not None:
             step.deferred_at = None
-            self._dispatcher.start(active, step)
+            self._starts.resume(active, step)
         original(self, active, step, now, is_lost=is_lost)
 
-    put(stack, ActiveTasks, "_resume", resume)
+    put(stack, TaskLoader, "_resume", resume)
 
 
 OF_APPROVALS = (token_good_twice, finished_after_undo_began, finished_and_nobody_told, deferred_asked_again)

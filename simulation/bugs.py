@@ -21,12 +21,13 @@ from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
 from stepward.scheduler.commits import Commits
 from stepward.scheduler.replies import Replies
-from stepward.scheduler.scheduler import Scheduler
-from stepward.scheduler.tasks import active_tasks
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.incoming import Incoming
+from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
+from stepward.scheduler.turn import Turn
 from stepward.store.contract import Store
 from stepward.store.sqlite import claiming as store_claiming
 from stepward.store.sqlite import scheduler as store_scheduler
@@ -59,27 +60,27 @@ def fence_not_checked(stack: ExitStack) -> None:
 @bug
 def attempt_not_checked(stack: ExitStack) -> None:
     """The answer to an old attempt ends the attempt that runs now."""
-    original = ActiveTasks.answer
+    original = Incoming.answer
 
-    def answer(self: ActiveTasks, reply: Any, committed: bool, now: float) -> None:
-        active = self.tasks.get(reply.task)
+    def answer(self: Incoming, reply: Any, committed: bool, now: float) -> None:
+        active = self._active_tasks.tasks.get(reply.task)
         step = active.open.get((reply.run, reply.key)) if active is not None else None
         original(self, replace(reply, attempt=step.attempt) if step is not None else reply, committed, now)
 
-    put(stack, ActiveTasks, "answer", answer)
+    put(stack, Incoming, "answer", answer)
 
 
 @bug
 def dispatched_before_commit(stack: ExitStack) -> None:
     """Requests leave as soon as the turn has decided on them."""
-    original = Scheduler._commit
+    original = Turn._commit
 
-    async def commit(self: Scheduler) -> None:
-        self._dispatcher.seal()
-        self._dispatcher.send()
-        await original(self)
+    async def commit(self: Turn, revoked: Any) -> None:
+        with self._starts.committing() as started:
+            self._dispatcher.send(started, ())
+        await original(self, revoked)
 
-    put(stack, Scheduler, "_commit", commit)
+    put(stack, Turn, "_commit", commit)
 
 
 @bug
@@ -182,7 +183,7 @@ def eviction_runs_finally(stack: ExitStack) -> None:
 @bug
 def takeover_forgets_running(stack: ExitStack) -> None:
     """A new owner leaves the steps that were running to nobody."""
-    put(stack, ActiveTasks, "_take_over", lambda self, active, now, *, is_lost: None)
+    put(stack, TaskLoader, "_take_over", lambda self, active, now, *, is_lost: None)
 
 
 @bug
@@ -232,7 +233,7 @@ def freed_from_the_living(stack: ExitStack) -> None:
 @bug
 def goes_forward_after_undo(stack: ExitStack) -> None:
     """Steps that wait to be repeated are repeated although undo began."""
-    put(stack, active_tasks, "_may_start", lambda active, step: True)
+    put(stack, ActiveTask, "may_start", lambda self, step: True)
 
 
 @bug
@@ -326,14 +327,14 @@ def recorded_outcomes_not_told(stack: ExitStack) -> None:
 @bug
 def sequence_used_twice(stack: ExitStack) -> None:
     """Who takes a task over begins to count where its last owner's last event stands."""
-    original = ActiveTasks.admit
+    original = TaskLoader.admit
 
-    def admit(self: ActiveTasks, history: Any, now: float, **more: Any) -> Any:
+    def admit(self: TaskLoader, history: Any, now: float, **more: Any) -> Any:
         task = history.task
         task.events -= task.recovery_count > 0
         return original(self, history, now, **more)
 
-    put(stack, ActiveTasks, "admit", admit)
+    put(stack, TaskLoader, "admit", admit)
     reword(stack, telling.Q, "count", "and events = ?2", "and events >= ?2")
 
 

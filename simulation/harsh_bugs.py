@@ -16,7 +16,7 @@ from stepward.agent.protection.breaker import Breaker, BreakerState
 from stepward.model.messages.requests import Outcome, Request, idempotency_key
 from stepward.model.states import StepKind
 from stepward.scheduler import replies
-from stepward.scheduler.scheduler import Scheduler
+from stepward.scheduler.intake import Intake
 from stepward.scheduler.tasks import child_tasks, inbox
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.advance import Advance
@@ -58,15 +58,15 @@ def undone_key_lost_on_the_way(stack: ExitStack) -> None:
 def inbox_read_from_its_end(stack: ExitStack) -> None:
     """Of many new rows in its tasks' inboxes a Scheduler hears the last."""
 
-    async def read(self: Scheduler, now: float) -> None:
-        rows = await self._store.read_inbox(self.instance, self._cursor)
+    async def read(self: Intake, now: float) -> None:
+        rows = await self._store.read_inbox(self._instance, self._cursor)
         for row in rows[-ROWS_AT_ONCE:]:
             self._cursor = max(self._cursor, row.number)
             active = self._active_tasks.tasks.get(row.task)
             if active is not None:
-                self._active_tasks.hear(active, row, now)
+                self._incoming.hear(active, row, now)
 
-    put(stack, Scheduler, "_read_inbox", read)
+    put(stack, Intake, "_read_inbox", read)
 
 
 @bug

@@ -14,9 +14,7 @@ FUNCTION_LINES = 50
 LONGER_FILES = {
     "app.py": 305,
     "host/host.py": 352,
-    "scheduler/scheduler.py": 425,
-    "scheduler/tasks/active_tasks.py": 462,
-    "scheduler/tasks/advance.py": 383,
+    "scheduler/tasks/advance.py": 368,
     "store/contract/turn.py": 328,
     "store/rules/repairs.py": 345,
     "store/rules/verdicts.py": 563,
@@ -26,10 +24,7 @@ LONGER_FILES = {
     "workflow/event_loop/loop.py": 332,
     "workflow/run.py": 393,
 }
-LONGER_FUNCTIONS = {
-    "agent/calls.py __init__": 56,
-    "scheduler/scheduler.py __init__": 92,
-}
+LONGER_FUNCTIONS: dict[str, int] = {}
 ENGINES = re.compile(r"\b(sqlite|postgres|nats|rabbitmq)\b")
 """Files that differ in this word alone are twins, and name the same thing alike."""
 SHRINK = "split what has grown; write the new number into the list where one has shrunk, or take it out"

@@ -74,7 +74,7 @@ class Wharf:
             Observers(self.events.append),
             over=lambda requests: self.over.extend(request.task for request in requests),
             fate=lambda request: self.fates.get(request.task, Fate.LEAVE),
-            changed=lambda: self.changes.append(self.departures.unreached),
+            changed=self.changes.append,
         )
 
     def shut(self, *agents: str) -> None:

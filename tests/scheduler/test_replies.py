@@ -6,19 +6,25 @@ import asyncio
 import random
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.model.messages.requests import Outcome, Reply
-from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies
+from stepward.model.failures import FailureConverter
+from stepward.model.messages.requests import Outcome, Reply, reply_queue
+from stepward.scheduler.context import SchedulerContext
+from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies, ReplyReceiver
+from stepward.scheduler.wakeup import Wakeup
 from stepward.settings import Settings
+from stepward.store.contract import SchedulerStore
 from stepward.transport.memory.memory_transport import MemoryTransport
+from stepward.workflow.registry import Registry
 from tests.scheduler.world import VirtualClock
 
-QUEUE = "replies.scheduler-1"
+INSTANCE = "scheduler-1"
+QUEUE = reply_queue(INSTANCE)
 LEASE = 10.0
 
 
@@ -33,20 +39,22 @@ class Desk:
         self.transport = MemoryTransport(asyncio.get_running_loop().time)
         settings = Settings.load({"lease": LEASE}, {}, folder)
         environment = Environment(VirtualClock(), random.Random(1))
-        self.mail = Replies(
-            self.transport,
-            QUEUE,
-            settings,
-            {},
-            environment,
-            Observers(),
-            stir=lambda: None,
-            ahead=lambda: None,
-            progress=lambda _: None,
+        context = SchedulerContext(
+            INSTANCE,
+            store=cast("SchedulerStore", None),
+            transport=self.transport,
+            registry=Registry([], []),
+            settings=settings,
+            environment=environment,
+            observers=Observers(),
+            failures=FailureConverter(),
         )
+        wakeup = Wakeup()
+        self.replies = Replies(wakeup)
+        self.receiver = ReplyReceiver(context, wakeup, self.replies, lambda: None, lambda _: None)
 
     async def __aenter__(self) -> Desk:
-        self._pump = asyncio.create_task(self.mail.pump())
+        self._pump = asyncio.create_task(self.receiver.pump())
         return self
 
     async def __aexit__(self, *exception: Any) -> None:
@@ -55,7 +63,7 @@ class Desk:
             await self._pump
 
     def heard(self) -> list[str]:
-        return [reply.task for reply, _ in self.mail.take()]
+        return [reply.task for reply, _ in self.replies.take()]
 
 
 async def test_what_comes_again_while_its_commit_is_waited_for_is_heard_once(tmp_path: Path) -> None:
@@ -63,7 +71,7 @@ async def test_what_comes_again_while_its_commit_is_waited_for_is_heard_once(tmp
         await desk.transport.publish(QUEUE, [replied(1)])
         await asyncio.sleep(20 * LEASE)
         assert desk.heard() == ["uid-1"]
-        await desk.mail.settle(desk.mail.heard())
+        await desk.receiver.settle(desk.receiver.heard())
         await asyncio.sleep(20 * LEASE)
         assert desk.heard() == []
 
@@ -74,18 +82,18 @@ async def test_what_was_said_again_after_its_commit_is_heard_again(tmp_path: Pat
             await desk.transport.publish(QUEUE, [replied(1)])
             await asyncio.sleep(1)
             assert desk.heard() == ["uid-1"]
-            await desk.mail.settle(desk.mail.heard())
+            await desk.receiver.settle(desk.receiver.heard())
 
 
 async def test_no_more_is_taken_than_there_is_room_for_until_a_turn_hears_it(tmp_path: Path) -> None:
     async with Desk(tmp_path) as desk:
         await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + 2 * TAKE)])
         await asyncio.sleep(1)
-        assert len(desk.mail) == MOST_UNSETTLED
-        heard = desk.mail.heard()
+        assert len(desk.replies) == MOST_UNSETTLED
+        heard = desk.receiver.heard()
         await asyncio.sleep(1)
-        assert len(desk.mail) == 2 * MOST_UNSETTLED
-        await desk.mail.settle(heard)
+        assert len(desk.replies) == 2 * MOST_UNSETTLED
+        await desk.receiver.settle(heard)
 
 
 @pytest.mark.parametrize("other", [{"attempt": 2}, {"run": 2}, {"key": "svc.do/2"}, {"outcome": Outcome.GAVE_UP}])

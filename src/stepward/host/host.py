@@ -28,6 +28,9 @@ from stepward.host.watchdog.watchdog import Watchdog
 from stepward.host.workflow_digests import digests_of
 from stepward.model.agents import Report
 from stepward.model.records import Role, Task
+from stepward.scheduler.assembly import assemble
+from stepward.scheduler.conclusions import Listeners
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Submitted
@@ -219,21 +222,18 @@ class Host:
         instance = await self._leases.register(
             Role.SCHEDULER, served, parts.settings.tasks_in_flight, digests=self._digests
         )
-        return Scheduler(
+        context = SchedulerContext(
+            instance,
             parts.store,
             parts.transport,
             parts.registry,
-            instance=instance,
-            settings=parts.settings,
-            environment=parts.environment,
-            observers=parts.observers,
-            rooms=self._capacity.rooms(instance),
-            ended=parts.endings.tell,
-            told=parts.queues.wake,
-            gave_up=self._pace.ask,
-            failures=parts.failures,
-            threads=parts.threads,
+            parts.settings,
+            parts.environment,
+            parts.observers,
+            parts.failures,
         )
+        listeners = Listeners(ended=parts.endings.tell, told=parts.queues.wake, gave_up=self._pace.ask)
+        return assemble(context, self._capacity.rooms(instance), listeners, threads=parts.threads)
 
     async def _keep_supervising(self) -> None:
         while self._supervisor is not None:

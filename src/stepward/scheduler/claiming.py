@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 
-from stepward.clock import Environment
-from stepward.events import Observers
 from stepward.model.records import History
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.preemption import overtaken, overtakers
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
-from stepward.settings import Settings
-from stepward.store.contract import Least, SchedulerStore
+from stepward.scheduler.tasks.loading import TaskLoader
+from stepward.scheduler.tasks.transitions import Transitions
+from stepward.store.contract import Least
 
 OVERTAKE_EVERY = 0.05
 """Seconds between two looks of a full Scheduler for what deserves its room more."""
@@ -23,24 +22,22 @@ class Claiming:
 
     def __init__(
         self,
-        store: SchedulerStore,
+        context: SchedulerContext,
         active_tasks: ActiveTasks,
+        loader: TaskLoader,
+        ends: Transitions,
         windows: Windows,
-        settings: Settings,
-        environment: Environment,
-        observers: Observers,
-        *,
-        instance: str,
-        served: Sequence[tuple[str, str]],
     ) -> None:
-        self._store = store
+        self._store = context.store
         self._active_tasks = active_tasks
+        self._loader = loader
+        self._ends = ends
         self._windows = windows
-        self._settings = settings
-        self._environment = environment
-        self._observers = observers
-        self._instance = instance
-        self._served = served
+        self._environment = context.environment
+        self._observers = context.observers
+        self._instance = context.instance
+        self._settings = context.settings
+        self._served = list(context.registry.workflows)
         self._free_at: float | None = None
         """When the next free task is due, as far as is known; None: none that is served here."""
         self._overtakes_at: float | None = None
@@ -81,7 +78,7 @@ class Claiming:
     async def _fill(self, limit: int, now: float) -> None:
         histories = await self._claim(limit, None)
         for history in histories:
-            self._active_tasks.admit(history, now)
+            self._loader.admit(history, now)
         if len(histories) < limit:
             self._free_at = None
             self.is_behind = False
@@ -98,9 +95,10 @@ class Claiming:
         waiting = list(islice(overtaken(lowest, crowd, self._windows, self._active_tasks.tasks), most))
         histories = await self._claim(len(waiting), least) if waiting else []
         for active, _ in zip(waiting, histories, strict=False):
-            self._active_tasks.displace(active, now)
+            self._ends.displaced(active, now)
+            self._active_tasks.touched[active.task.uid] = active
         for history in histories:
-            self._active_tasks.admit(history, now)
+            self._loader.admit(history, now)
         if histories:
             self._overtakes_at = now + OVERTAKE_EVERY
             self._observers.tell("turn.overtaken", tasks=len(histories))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
-from stepward.clock import Environment, no_failpoint
+from stepward.clock import no_failpoint
 from stepward.errors import StoreUnavailable
-from stepward.events import Observers
 from stepward.policies import grown
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.failpoints import crash_points
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.settings import Settings
-from stepward.store.contract import Change, SchedulerStore
+from stepward.store.contract import Change
 
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 1.0
@@ -26,21 +25,14 @@ UNAVAILABLE = "the store is unavailable: "
 class Commits:
     """Carries changes into the store; a busy instance's lease is renewed on the way."""
 
-    def __init__(
-        self,
-        store: SchedulerStore,
-        settings: Settings,
-        environment: Environment,
-        observers: Observers,
-        instance: str,
-    ) -> None:
-        self._store = store
-        self._settings = settings
-        self._environment = environment
-        self._observers = observers
-        self._instance = instance
-        self._has_failpoint = environment.failpoint is not no_failpoint
-        self._renew_at = store.now()
+    def __init__(self, context: SchedulerContext) -> None:
+        self._store = context.store
+        self._settings = context.settings
+        self._environment = context.environment
+        self._observers = context.observers
+        self._instance = context.instance
+        self._has_failpoint = context.environment.failpoint is not no_failpoint
+        self._renew_at = context.store.now()
 
     async def commit(self, touched: list[ActiveTask]) -> dict[str, str]:
         """Commit the changes of all these residents; uids that missed, with the reason.

@@ -7,13 +7,12 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import NamedTuple
 
-from stepward.clock import Environment
 from stepward.errors import TransportError
-from stepward.events import Observers
 from stepward.model.messages.requests import Progress, Reply
-from stepward.scheduler.reply_checks import Operations, checked
-from stepward.settings import Settings
-from stepward.transport.contract import Delivery, Transport
+from stepward.scheduler.context import SchedulerContext
+from stepward.scheduler.reply_checks import checked
+from stepward.scheduler.wakeup import Wakeup
+from stepward.transport.contract import Delivery
 
 TAKE = 5000
 """Replies taken from the queue at once."""
@@ -31,35 +30,11 @@ class ReceivedReplies(NamedTuple):
 
 
 class Replies:
-    """The replies that wait for a turn, and the deliveries that wait for its commit."""
+    """The replies that wait for a turn, in their order."""
 
-    def __init__(
-        self,
-        transport: Transport,
-        queue: str,
-        settings: Settings,
-        operations: Operations,
-        environment: Environment,
-        observers: Observers,
-        stir: Callable[[], None],
-        ahead: Callable[[], None],
-        progress: Callable[[Progress], None],
-    ) -> None:
-        self._transport = transport
-        self._queue = queue
-        self._settings = settings
-        self._operations = operations
-        self._environment = environment
-        self._observers = observers
-        self._stir = stir
-        self._ahead = ahead
-        self._progress = progress
+    def __init__(self, wakeup: Wakeup) -> None:
+        self._wakeup = wakeup
         self._replies: deque[tuple[Reply, float | None]] = deque()
-        self._deliveries: list[Delivery] = []
-        self._heard: list[ReplyId] = []
-        self._unsettled: set[ReplyId] = set()
-        self._has_room = asyncio.Event()
-        self._has_room.set()
 
     def __len__(self) -> int:
         return len(self._replies)
@@ -67,7 +42,11 @@ class Replies:
     def add(self, reply: Reply, committed_at: float | None) -> None:
         """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
         self._replies.append((reply, committed_at))
-        self._stir()
+        self._wakeup.stir()
+
+    def append(self, reply: Reply) -> None:
+        """A reply from the queue; it wakes nobody, for others come with it."""
+        self._replies.append((reply, None))
 
     def again(self, replies: Iterable[Reply]) -> None:
         """Replies to be heard once more, in the next turn."""
@@ -87,6 +66,34 @@ class Replies:
                 self._replies.append(each)
             else:
                 yield each
+
+
+class ReplyReceiver:
+    """Brings replies and progress from the queue, and settles their deliveries after the commit of their turn."""
+
+    def __init__(
+        self,
+        context: SchedulerContext,
+        wakeup: Wakeup,
+        replies: Replies,
+        ahead: Callable[[], None],
+        progress: Callable[[Progress], None],
+    ) -> None:
+        self._transport = context.transport
+        self._queue = context.reply_to
+        self._settings = context.settings
+        self._operations = context.registry.operations
+        self._environment = context.environment
+        self._observers = context.observers
+        self._wakeup = wakeup
+        self._replies = replies
+        self._ahead = ahead
+        self._progress = progress
+        self._deliveries: list[Delivery] = []
+        self._heard: list[ReplyId] = []
+        self._unsettled: set[ReplyId] = set()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
 
     def heard(self) -> ReceivedReplies:
         """What was taken, to be settled after the commit."""
@@ -125,7 +132,7 @@ class Replies:
             if len(self._deliveries) >= MOST_UNSETTLED:
                 self._has_room.clear()
             self._ahead()
-            self._stir()
+            self._wakeup.stir()
 
     def _hear(self, reply: Reply) -> None:
         """A reply from the queue; what comes again while its turn waits for its commit tells nothing."""
@@ -133,4 +140,4 @@ class Replies:
         if ident not in self._unsettled:
             self._unsettled.add(ident)
             self._heard.append(ident)
-            self._replies.append((checked(reply, self._settings.payload_bytes, self._operations), None))
+            self._replies.append(checked(reply, self._settings.payload_bytes, self._operations))

@@ -8,26 +8,26 @@ from collections.abc import Callable
 from typing import Any
 
 from stepward.cancelling import end_tasks
-from stepward.clock import Environment
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Refused, Unrecoverable
-from stepward.events import Observers
 from stepward.model.action import Action
 from stepward.model.containment import contained, failure_of
 from stepward.model.current import CURRENT, CurrentStep
-from stepward.model.failures import FailureConverter
 from stepward.model.messages import answers
 from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.stuck_steps import StuckSteps
-from stepward.store.contract import Finish, SchedulerStore
+from stepward.store.contract import Finish
 from stepward.threads import Threads
 
 OnReply = Callable[[Reply, float | None], None]
 """Told the reply, and since when its outcome is committed already, if it is."""
 Attempt = tuple[str, int, str, int]
 REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
+BESIDE = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
+"""The kinds of steps that run beside the Scheduler, and not at an Agent."""
 LAST_WAIT = 1.0
 """Seconds for cancelled steps to end in."""
 
@@ -52,27 +52,16 @@ class Unfit(Exception):
 class LocalSteps:
     """Performs local steps under their deadlines; past the complete-by one stops, and if it is plain says nothing."""
 
-    def __init__(
-        self,
-        store: SchedulerStore,
-        environment: Environment,
-        answer: OnReply,
-        *,
-        instance: str,
-        payload_bytes: int,
-        threads: Threads | None,
-        failures: FailureConverter,
-        observers: Observers,
-    ) -> None:
-        self._store = store
-        self._environment = environment
+    def __init__(self, context: SchedulerContext, answer: OnReply, threads: Threads | None) -> None:
+        self._store = context.store
+        self._environment = context.environment
         self._answer = answer
-        self._instance = instance
-        self._payload_bytes = payload_bytes
+        self._instance = context.instance
+        self._payload_bytes = context.settings.payload_bytes
         self._threads = threads
-        self._failures = failures
+        self._failures = context.failures
         self._running: dict[Attempt, tuple[asyncio.Task[None], Request]] = {}
-        self._stuck = StuckSteps(observers)
+        self._stuck = StuckSteps(context.observers)
 
     def start(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
         """Begin a running step; an attempt that is under way is not begun again."""

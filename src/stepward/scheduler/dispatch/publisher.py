@@ -50,7 +50,8 @@ class Publisher:
     """A lane for each Agent: what comes while it is busy leaves together, and a slow one holds up no other.
 
     A lane holds no more than the running steps of its Agent. ``over`` is told of requests that have left or never
-    will, ``fate`` is asked for those that wait, and ``changed`` is called when an Agent is reached no more, or again.
+    will, ``fate`` is asked for those that wait, and ``changed`` is told the Agents that are not reached
+    when one is reached no more, or again.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Publisher:
         *,
         over: Callable[[Sequence[Request]], None],
         fate: Callable[[Request], Fate],
-        changed: Callable[[], None],
+        changed: Callable[[frozenset[str]], None],
     ) -> None:
         self._transport = transport
         self._environment = environment
@@ -167,7 +168,7 @@ class Publisher:
         """Wait a while, longer each time, and until nothing is left of which nobody knows whether it is wanted."""
         delay = min(LONGEST_BACKOFF, BACKOFF * 2**lane.failures)
         lane.failures = min(lane.failures + 1, DOUBLINGS)
-        self._changed()
+        self._changed(self.unreached)
         is_sorted = False
         while not is_sorted:
             await asyncio.sleep(delay * (0.5 + self._environment.random.random() / 2))
@@ -189,4 +190,4 @@ class Publisher:
     def _reached(self, lane: SendQueue) -> None:
         if lane.failures or self._broken is not None:
             lane.failures = 0
-            self._changed()
+            self._changed(self.unreached)

@@ -11,6 +11,7 @@ from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import Change, Telling
 from stepward.workflow.decisions import StepCall
@@ -152,6 +153,19 @@ class ActiveTask:
         if change.withdraw((step.run, step.key)):
             step.attempt -= 1
             step.state = StepState.TO_REPEAT if step.attempt else StepState.NOT_STARTED
+
+    def watch(self, step_id: StepId, attempt: int) -> bool:
+        """Show an attempt that is still unanswered to the Supervisor; False if it was answered, or is shown already."""
+        step = self.open.get(step_id)
+        if step is None or step.state is not StepState.RUNNING or step.attempt != attempt or step.watched:
+            return False
+        step.watched = True
+        self.changed().watch(rows.watch(step, step.complete_by or 0.0))
+        return True
+
+    def may_start(self, step: Step) -> bool:
+        """Whether the step may begin an attempt: once undo began, nothing goes forward any more."""
+        return self.execution is not None or step.kind is StepKind.UNDO
 
     def ordered(self) -> UndoOrder:
         """The planner for the steps of a task that is undoing or cleaning up."""

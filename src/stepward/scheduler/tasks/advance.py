@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import astuple
@@ -20,9 +19,10 @@ from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.starting import StepStarts
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.settings import Settings
-from stepward.store.contract import Deliver, Dispatch, Post, StepMove
+from stepward.store.contract import Deliver, Post, StepMove
 from stepward.workflow.decisions import Broken, Completed, Continued, Decisions, Diverged, Failed, StepCall
 from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
@@ -42,7 +42,7 @@ class Advance:
         windows: Windows,
         settings: Settings,
         ends: Transitions,
-        start: Callable[[ActiveTask, Step], None],
+        starts: StepStarts,
         failures: FailureConverter,
     ) -> None:
         self._registry = registry
@@ -50,8 +50,7 @@ class Advance:
         self._settings = settings
         self._ends = ends
         self._failures = failures
-        self._start = start
-        """Called with each step that is to leave once the commit is through."""
+        self._starts = starts
 
     def plan(self, active: ActiveTask) -> None:
         """A task that is born here is recorded with the plan of its workflow, if that has one."""
@@ -172,20 +171,6 @@ class Advance:
             active.execution.start(now)
             self.settle(active, now)
 
-    def launch(self, active: ActiveTask, step: Step, now: float) -> None:
-        """Begin the next attempt of a step that has a row and a place in its Agent's window."""
-        rows.start(step, active.task, now)
-        if (step.run, step.key) not in active.fresh:
-            active.changed().dispatch(Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by))
-        self._start(active, step)
-
-    def ask(self, active: ActiveTask, step: Step, now: float) -> None:
-        """Begin an attempt if there is room, or let the step wait for it in the backlog."""
-        if self._windows.take(step, active.task.priority):
-            self.launch(active, step, now)
-        else:
-            self._windows.wait(step, active.task.priority, active.task.fairness_key)
-
     def _execution(self, workflow: Workflow[Any, Any], task: Task, steps: list[Step]) -> Execution:
         return Execution(
             workflow,
@@ -297,7 +282,7 @@ class Advance:
         if step.kind is StepKind.CHILD:
             self._begin_child(active, step, call, now)
         else:
-            self.ask(active, step, now)
+            self._starts.ask(active, step, now)
 
     def _begin_child(self, active: ActiveTask, step: Step, call: StepCall, now: float) -> None:
         task, action = active.task, call.action

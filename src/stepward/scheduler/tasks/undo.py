@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from stepward.model.effects import key_of, undo_input, undo_step
@@ -14,6 +13,7 @@ from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.starting import StepStarts
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
 from stepward.workflow.registry import Registry
@@ -40,12 +40,12 @@ class TaskUndo:
         registry: Registry,
         windows: Windows,
         ends: Transitions,
-        ask: Callable[[ActiveTask, Step, float], None],
+        starts: StepStarts,
     ) -> None:
         self._registry = registry
         self._windows = windows
         self._ends = ends
-        self._ask = ask
+        self._starts = starts
 
     def is_to_settle(self, history: History, now: float) -> bool:
         """Whether an operator wanted something undone before the task goes on, and it is not undone yet."""
@@ -164,7 +164,7 @@ class TaskUndo:
         if step.kind is StepKind.CHILD:
             self._begin_child(active, step, undo, now)
         else:
-            self._ask(active, undo, now)
+            self._starts.ask(active, undo, now)
 
     def _begin_child(self, active: ActiveTask, step: Step, undo: Step, now: float) -> None:
         undo.state, undo.attempt, undo.started_at = StepState.RUNNING, 1, now

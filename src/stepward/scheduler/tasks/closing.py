@@ -1,0 +1,167 @@
+"""The end of a turn for each task that it touched: what the row is to say, and what the commit means for memory."""
+
+from __future__ import annotations
+
+from stepward.model.complete_by import of_steps
+from stepward.model.messages.status_events import Told
+from stepward.model.records import Step
+from stepward.model.states import TaskState
+from stepward.scheduler.tasks import task_deadlines
+from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
+from stepward.scheduler.tasks.phases import BY_RECORD, Phase
+from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.scheduler.tasks.transitions import Transitions
+from stepward.scheduler.tasks.undo import TaskUndo
+
+
+class Closing:
+    """Completes the changes of touched tasks before their commit, and brings memory up to date after it."""
+
+    def __init__(
+        self,
+        active_tasks: ActiveTasks,
+        forward: Advance,
+        undo: TaskUndo,
+        ends: Transitions,
+        runs: FormerRuns,
+        replay_check: ReplayCheck,
+        timers: TaskTimers,
+    ) -> None:
+        self._active_tasks = active_tasks
+        self._forward = forward
+        self._undo = undo
+        self._ends = ends
+        self._runs = runs
+        self._replay_check = replay_check
+        self._timers = timers
+
+    def evict(self, now: float) -> None:
+        """Let go of tasks that have waited long, or that are too many."""
+        for active in self._active_tasks.waiting.to_let_go(now):
+            self._ends.evicted(active, now)
+            self._active_tasks.touched[active.task.uid] = active
+
+    def close(self, now: float) -> list[Step]:
+        """Give every touched task its face for this turn's commit; the abandoned steps, to be revoked after it."""
+        revoked: list[Step] = []
+        for active in list(self._active_tasks.touched.values()):
+            if not active.leaving:
+                try:
+                    self._close(active, now)
+                    task_deadlines.bound(active, now)
+                except BaseException as error:
+                    self._ends.internal(active, error, now)
+            if active.task.run > 1:
+                self._runs.trim(active)
+            if active.revoked:
+                revoked += active.revoked
+                active.revoked = []
+        return revoked
+
+    def committed(self, active: ActiveTask) -> None:
+        """The resident's change is durable: its memory now says what the row says."""
+        change = active.change
+        active.change = None
+        active.replies.clear()
+        active.fresh.clear()
+        active.mended = False
+        if change is None:
+            return
+        # Not before: read anew after a change that missed, an answered step runs, and is not to be asked for again.
+        for finish in change.finishes:
+            active.sent.pop((finish.run, finish.key), None)
+        if change.telling is not None:
+            active.task.events += len(change.telling.bodies)
+        if self._replay_check.is_enabled:
+            self._replay_check.note(change)
+        if change.complete_by is not None:
+            active.task.complete_by = change.complete_by
+        if change.move is None:
+            return
+        move, task = change.move, active.task
+        task.complete_by = move.complete_by
+        continued = move.run is not None
+        task.state, task.output, task.error = move.after, move.output, move.error
+        task.undo_to, task.waits_for, task.wake_at = move.undo_to, move.waits_for, move.wake_at
+        task.recovery_count = 0 if move.progress else task.recovery_count
+        if move.run is not None and move.input is not None:
+            task.run, task.input = move.run, move.input
+        if continued:
+            self._continue(active, move.at)
+
+    def _continue(self, active: ActiveTask, now: float) -> None:
+        if active.inbox:
+            # Signals that nobody took are still in the inbox: read anew, they reach the next run.
+            active.enter(Phase.RELOADING)
+            return
+        if active.execution is not None:
+            active.execution.discard()
+        active.abandoned.clear()
+        active.steps, active.set_aside = [], []
+        active.next_input = None
+        active.bytes = 0
+        active.trims = TRIMS
+        self._active_tasks.touched[active.task.uid] = active
+        try:
+            self._forward.restart(active, now)
+        except BaseException as error:
+            self._ends.internal(active, error, now)
+
+    def _close(self, active: ActiveTask, now: float) -> None:
+        execution = active.execution
+        if active.overflow:
+            self._forward.spill(active, now)
+        if active.refused:
+            self._forward.refuse(active, now)
+            if active.leaving:
+                return
+        if execution is None or active.phase in BY_RECORD:
+            self._active_tasks.waiting.leave(active)
+            until = self._undo.settle(active, now)
+            self._active_tasks.count_undoing(active)
+            if active.phase is Phase.CLEANING and _stays(active):
+                # A row that says it waits would be left by a drain until something comes, and nothing does.
+                self._face_at_work(active, now)
+            # An instant that is past is no matter of time any more, but of room.
+            if until is not None and until > now:
+                self._timers.at(until, active.task.uid)
+            return
+        timer = execution.next_timer
+        if timer is not None:
+            self._timers.at(timer, active.task.uid)
+        if _stays(active):
+            self._face(active, now)
+
+    def _face(self, active: ActiveTask, now: float) -> None:
+        task, execution = active.task, active.execution
+        if execution is None:
+            return
+        if not active.all_wait():
+            if active.waiting_since is not None:
+                self._active_tasks.waiting.leave(active)
+            self._face_at_work(active, now)
+            return
+        waits_for, until = execution.waits_for, active.wakes_at
+        self._active_tasks.waiting.enter(active, now)
+        if active.waits_anew(waits_for, until):
+            active.tell(Told.WAITING, now, waits_for=waits_for, until=until)
+        is_other = (task.waits_for, task.wake_at) != (waits_for, until)
+        if is_other or active.mended or task.state is not TaskState.WAITING:
+            face = {"wake_at": until, "waits_for": waits_for, "complete_by": of_steps(active.open.values())}
+            active.changed().move = self._ends.move(task, TaskState.WAITING, now, **face)
+
+    def _face_at_work(self, active: ActiveTask, now: float) -> None:
+        task = active.task
+        waited = task.state is TaskState.WAITING or task.waits_for is not None
+        if waited or active.mended or (task.recovery_count and active.made_progress):
+            held_until = task_deadlines.held_until(active, now)
+            active.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=held_until)
+
+
+def _stays(active: ActiveTask) -> bool:
+    """Whether this turn's change moves the task nowhere yet."""
+    return not active.leaving and (active.change is None or active.change.move is None)

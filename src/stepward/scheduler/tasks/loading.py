@@ -1,0 +1,155 @@
+"""Takes tasks into memory where their records end: claimed, submitted in this process, or read anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from stepward.model.effects import is_deferred
+from stepward.model.records import History, InboxKind, Step
+from stepward.model.states import StepKind, StepState
+from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
+from stepward.scheduler.dispatch.lost_messages import LostMessages
+from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.active_task import ActiveTask, StepId
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
+from stepward.scheduler.tasks.inbox import Inbox
+from stepward.scheduler.tasks.inbox_rows import readable
+from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.starting import StepStarts
+from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.scheduler.tasks.transitions import Transitions
+from stepward.scheduler.tasks.undo import TaskUndo
+from stepward.settings import Settings
+
+LOCAL_TRANSPORT = "local"
+READ_SECONDS = 1.0
+"""Within which a task that is read anew is back in memory."""
+LEASES_TO_TAKE_OVER = 2
+"""Within so many leases a dead owner's tasks are mostly claimed by others."""
+
+
+class TaskLoader:
+    """Replays records, hands over what stands in their inboxes, and takes over the steps that run."""
+
+    def __init__(
+        self,
+        active_tasks: ActiveTasks,
+        forward: Advance,
+        undo: TaskUndo,
+        ends: Transitions,
+        inbox: Inbox,
+        runs: FormerRuns,
+        replay_check: ReplayCheck,
+        windows: Windows,
+        timers: TaskTimers,
+        starts: StepStarts,
+        local: LocalSteps,
+        lost: LostMessages,
+        settings: Settings,
+    ) -> None:
+        self._active_tasks = active_tasks
+        self._forward = forward
+        self._undo = undo
+        self._ends = ends
+        self._inbox = inbox
+        self._runs = runs
+        self._replay_check = replay_check
+        self._windows = windows
+        self._timers = timers
+        self._starts = starts
+        self._local = local
+        self._lost = lost
+        self._dies_with_us = settings.transport == LOCAL_TRANSPORT
+        """Whether requests are gone with the process that sent them."""
+        self._takeover = settings.lease * LEASES_TO_TAKE_OVER
+
+    def admit(
+        self, history: History, now: float, *, is_birth: bool = False, sent: Mapping[StepId, int] | None = None
+    ) -> ActiveTask:
+        """Take up a task where its record ends: claimed, born, or held here all the while with requests ``sent``."""
+        task = history.task
+        history = self._runs.in_reach(history)
+        active = ActiveTask(task)
+        self._active_tasks.hold(active)
+        active.sent.update(sent or {})
+        active.trims = TRIMS
+        if is_birth:
+            active.changed().born = task
+            self._forward.plan(active)
+            active.tell_birth(now)
+        self._replay_check.begin(task, history.steps)
+        try:
+            self._admit(active, history, now, is_lost=sent is None and self._dies_with_us)
+        except BaseException as error:  # what breaks on one task's data is that task's error: the others go on
+            self._ends.internal(active, error, now)
+        return active
+
+    def _admit(self, active: ActiveTask, history: History, now: float, *, is_lost: bool) -> None:
+        task = active.task
+        active.children = len([s for s in history.steps if s.kind is StepKind.CHILD and s.state is StepState.RUNNING])
+        active.steps = history.steps
+        active.defers = any(step.deferred_at is not None for step in history.steps)
+        history = replace(history, inbox=readable(active, history.inbox, now))
+        if self._inbox.direct(active, history.inbox, now):
+            return
+        if task.undo_to is not None or self._undo.is_to_settle(history, now):
+            self._undo.admit(active, history, now)
+        else:
+            self._forward.admit(active, history, now)
+        for row in history.inbox:
+            if active.phase is Phase.STOPPED:
+                self._inbox.keep(active, row, now)
+            elif not active.leaving and row.kind is not InboxKind.SIGNAL:
+                self._inbox.hand_over(active, row, now)
+        if not active.leaving:
+            self._take_over(active, now, is_lost=is_lost)
+
+    def give_up(self, history: History, reason: str, now: float) -> None:
+        """A task whose changes never fit the store is an operator's."""
+        active = ActiveTask(history.task)
+        self._active_tasks.hold(active)
+        message = f"its changes were refused again and again: {reason}"
+        self._ends.error(active, rows.error_object(message, "ChangeRefused"), "change_refused", now)
+
+    def _take_over(self, active: ActiveTask, now: float, *, is_lost: bool) -> None:
+        """The running row is the outbox: what is not watched goes (again) to its Agent at once, and if all that was
+        sent is lost, what is watched too."""
+        for step in list(active.open.values()):
+            if (step.run, step.key) in active.fresh or step.kind is StepKind.CHILD:
+                continue
+            if not active.may_start(step):
+                continue
+            if step.state is StepState.RUNNING:
+                self._resume(active, step, now, is_lost=is_lost)
+            elif step.repeat_at is not None and step.repeat_at > now:
+                self._timers.at(step.repeat_at, active.task.uid)
+            else:
+                self._starts.ask(active, step, now)
+
+    def _resume(self, active: ActiveTask, step: Step, now: float, *, is_lost: bool) -> None:
+        if (step.agent is None and step.kind not in BESIDE) or is_deferred(step):
+            return
+        self._windows.occupy(step)
+        if step.complete_by is not None and step.complete_by <= now:
+            if not step.watched:
+                active.watch((step.run, step.key), step.attempt)
+        elif self._is_to_leave(active, step, is_lost=is_lost):
+            self._starts.resume(active, step)
+        elif not step.watched:
+            # Its instant may have passed while the task was being read.
+            self._timers.sent(now, step.task, (step.run, step.key), step.attempt)
+
+    def _is_to_leave(self, active: ActiveTask, step: Step, *, is_lost: bool) -> bool:
+        """Whether what runs is asked for (again): nobody here has done so, or it is lost."""
+        if step.kind in BESIDE:
+            return not self._local.is_running(step)
+        if active.has_sent(step):
+            # The loss may have come while the task was read anew.
+            return self._lost.was_lost(step, READ_SECONDS)
+        return not step.watched or is_lost or self._lost.was_lost(step, self._takeover)

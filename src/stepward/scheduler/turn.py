@@ -1,0 +1,128 @@
+"""One turn: replies become tasks that move, tasks become changes, changes one commit, and then what started leaves."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+from stepward.model.records import Step
+from stepward.scheduler.commits import Commits
+from stepward.scheduler.conclusions import Conclusions
+from stepward.scheduler.dispatch.dispatcher import Dispatcher
+from stepward.scheduler.intake import Intake
+from stepward.scheduler.replies import Replies, ReplyReceiver
+from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.closing import Closing
+from stepward.scheduler.tasks.incoming import Incoming
+from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.starting import StepStarts
+from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.store.contract import SchedulerStore
+
+
+class WorkAhead:
+    """While the store has a turn's changes in hand, begins the next turn with the replies to all other tasks."""
+
+    def __init__(self, replies: Replies, incoming: Incoming, now: Callable[[], float]) -> None:
+        self._replies = replies
+        self._incoming = incoming
+        self._now = now
+        self._in_hand: set[str] | None = None
+        """The tasks whose changes are on their way into the store."""
+
+    @contextlib.contextmanager
+    def beside(self, touched: Sequence[ActiveTask]) -> Iterator[None]:
+        """The changes of these tasks are on their way."""
+        self._in_hand = {active.task.uid for active in touched}
+        try:
+            yield
+        finally:
+            self._in_hand = None
+
+    def answer(self) -> None:
+        """Replies came: hand over those that need not wait."""
+        if self._in_hand is not None:
+            now = self._now()
+            for reply, committed_at in self._replies.take_but(self._in_hand):
+                self._incoming.answer(reply, committed_at, now)
+
+
+class Turn:
+    """Carries one turn through; nothing of it is left behind but what the tasks in memory say."""
+
+    def __init__(
+        self,
+        store: SchedulerStore,
+        intake: Intake,
+        replies: Replies,
+        receiver: ReplyReceiver,
+        ahead: WorkAhead,
+        active_tasks: ActiveTasks,
+        timers: TaskTimers,
+        incoming: Incoming,
+        closing: Closing,
+        starts: StepStarts,
+        commits: Commits,
+        conclusions: Conclusions,
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._store = store
+        self._intake = intake
+        self._replies = replies
+        self._receiver = receiver
+        self._ahead = ahead
+        self._active_tasks = active_tasks
+        self._timers = timers
+        self._incoming = incoming
+        self._closing = closing
+        self._starts = starts
+        self._commits = commits
+        self._conclusions = conclusions
+        self._dispatcher = dispatcher
+
+    async def run(self) -> None:
+        """Take in what there is, move the tasks that it touches, commit, and let out what was started."""
+        now = self._store.now()
+        await self._intake.reload()
+        await self._intake.take(now)
+        self._move(now)
+        revoked = self._closing.close(now)
+        await self._commit(revoked)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether tasks that were touched, or replies, wait for the next turn."""
+        return bool(self._active_tasks.touched or self._replies)
+
+    def delay(self) -> float:
+        """Seconds until the next turn is due; 0 when there is more to do at once."""
+        if self.is_behind or self._intake.has_more:
+            return 0.0
+        now = self._store.now()
+        instants = (self._intake.next_look(), self._timers.next(), self._active_tasks.waiting.next_look(now))
+        return max(0.0, min(instant for instant in instants if instant is not None) - now)
+
+    def _move(self, now: float) -> None:
+        for reply, committed_at in self._replies.take():
+            self._incoming.answer(reply, committed_at, now)
+        self._incoming.strike(now)
+        self._incoming.make_room(now)
+        if self._intake.is_open:
+            self._incoming.tell_starved(now)
+        self._closing.evict(now)
+
+    async def _commit(self, revoked: Sequence[Step]) -> None:
+        touched = self._active_tasks.take_touched()
+        received = self._receiver.heard()
+        with self._starts.committing() as started, self._ahead.beside(touched):
+            missed = await self._commits.commit(touched)
+        self._conclusions.draw(touched, missed)
+        self._dispatcher.send(started, revoked)
+        # First of all: a store or queue that fails below must not make this memory forget what it holds.
+        self._active_tasks.reloads |= {a.task.uid: a.sent for a in touched if a.phase is Phase.RELOADING}
+        if strays := self._active_tasks.strays:
+            await self._store.stray(strays)
+            self._active_tasks.strays = []
+        await self._receiver.settle(received)
+        await self._intake.reload()
