@@ -1,0 +1,66 @@
+"""What a turn starts is held back until its commit, and begins only where there is room."""
+
+from __future__ import annotations
+
+import pytest
+
+from stepward.model.records import Step, Task
+from stepward.model.states import StepKind, StepState
+from stepward.scheduler.admission.fair_share import Room
+from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.starting import StepStarts
+
+NOW = 10.0
+
+
+def task() -> ActiveTask:
+    return ActiveTask(Task(uid="t", id="a", workflow="w", version="1", input=b"null", created_at=1.0))
+
+
+def step(number: int) -> Step:
+    return Step(
+        task="t",
+        run=1,
+        key=f"svc.do/{number}",
+        number=number,
+        name="svc.do",
+        kind=StepKind.OPERATION,
+        state=StepState.NOT_STARTED,
+        agent="svc",
+    )
+
+
+def test_a_step_without_room_waits_and_is_not_started() -> None:
+    windows = Windows({"svc": Room(1)})
+    starts, active, (first, second) = StepStarts(windows), task(), (step(1), step(2))
+    for each in (first, second):
+        starts.ask(active, each, NOW)
+    assert (first.state, second.state) == (StepState.RUNNING, StepState.NOT_STARTED)
+    assert (first.attempt, first.started_at) == (1, NOW)
+    with starts.committing() as started:
+        assert started == [(active, first)]
+    windows.free(first)
+    assert [key for _, _, key in windows.ready()] == [second.key]
+
+
+def test_what_started_is_uncommitted_until_the_end_of_its_own_commit() -> None:
+    starts, active, (first, second) = StepStarts(Windows({"svc": Room(9)})), task(), (step(1), step(2))
+    starts.ask(active, first, NOW)
+    assert starts.uncommitted() == {id(first)}
+    with starts.committing() as started:
+        starts.resume(active, second)
+        assert starts.uncommitted() == {id(first), id(second)}
+    assert started == [(active, first)]
+    assert starts.uncommitted() == {id(second)}
+    with starts.committing() as started:
+        assert started == [(active, second)]
+
+
+def test_an_attempt_whose_commit_fails_never_leaves() -> None:
+    starts, active = StepStarts(Windows({"svc": Room(9)})), task()
+    starts.ask(active, step(1), NOW)
+    with pytest.raises(OSError, match="the store is gone"), starts.committing():
+        raise OSError("the store is gone")
+    with starts.committing() as started:
+        assert started == []
