@@ -51,7 +51,7 @@ def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Li
     ends = Transitions(windows, settings)
     forward = Advance(registry, windows, settings, ends, starts, context.failures)
     undo = TaskUndo(registry, windows, ends, starts)
-    inbox = Inbox(forward, undo, ends, registry, settings, observers)
+    inbox = Inbox(forward, undo, ends, windows, registry, settings, observers)
     incoming = Incoming(tasks, forward, undo, ends, inbox, windows, timers, starts)
     closing = Closing(tasks, forward, undo, ends, runs, check, timers)
 

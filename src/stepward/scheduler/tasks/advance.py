@@ -6,16 +6,15 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from stepward.model.effects import former_generations, key_of, needs_undo, undo_key
+from stepward.model.effects import former_generations, key_of, needs_undo
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.messages.status_events import Told, ended_with
-from stepward.model.plan import is_planned
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.model.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
-from stepward.scheduler.tasks import child_tasks
+from stepward.scheduler.tasks import child_tasks, record
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
@@ -29,8 +28,6 @@ from stepward.workflow.engine import Execution
 from stepward.workflow.registry import Registry
 
 NEW_STEPS_PER_COMMIT = 1000
-OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
-ANSWERED = frozenset({StepState.COMPLETED, StepState.FAILED})
 
 
 class Advance:
@@ -66,14 +63,7 @@ class Advance:
         workflow = self._registry.workflow(task.workflow, task.version)
         if workflow is None:
             raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
-        live = self._live(active, history.steps)
-        reached = self._reached(active, live)
-        active.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
-        active.abandoned = [s for s in live if s.state is StepState.ABANDONED]
-        active.recorded = {s.key: (s, _failure(s)) for s in live if s.ordinal is None and s.state in ANSWERED}
-        active.bytes = sum([len(s.input) + len(s.output or b"") for s in history.steps])
-        self._cleaning_of(active, live, now)
-        own = [step for step in reached if step.kind is not StepKind.UNDO]
+        own = record.taken_up(active, history, now)
         active.execution = self._execution(workflow, task, own)
         active.enter(Phase.ADVANCING)
         active.execution.start(now)
@@ -105,19 +95,6 @@ class Advance:
         if active.task.reply_to is not None:
             self._hear_outcome(active, step, error, now, delivered=delivered is not None)
         self._apply(active, decisions, now)
-
-    def gave_up(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
-        """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
-        active.changed().watch(rows.watch(step, now, reply))
-        step.watched, step.complete_by = True, now
-        step.error, step.in_doubt = reply.error, reply.maybe_done
-        self._windows.free(step)
-
-    def deferred(self, active: ActiveTask, step: Step, now: float) -> None:
-        """The Agent has done its part: somebody outside finishes the step, or the Supervisor judges it in time."""
-        step.watched, step.deferred_at, active.defers = True, now, True
-        active.changed().watch(rows.watch(step, step.complete_by or 0.0))
-        self._windows.free(step)
 
     def deliver_recorded(self, active: ActiveTask, step: Step, reply: Reply, committed_at: float, now: float) -> None:
         """Deliver an outcome that stands on its row already, committed by the step itself or by somebody outside."""
@@ -180,31 +157,6 @@ class Advance:
             max_steps=self._settings.history_steps,
             failures=self._failures,
         )
-
-    def _live(self, active: ActiveTask, steps: list[Step]) -> list[Step]:
-        """What repairs set aside is kept, and is no part of what is replayed; nor are the undos of it."""
-        active.set_aside = [step for step in steps if step.set_aside_at is not None]
-        if not active.set_aside:
-            return steps
-        beside = {step.key for step in active.set_aside} | {undo_key(step) for step in active.set_aside}
-        return [step for step in steps if step.key not in beside]
-
-    def _reached(self, active: ActiveTask, steps: list[Step]) -> list[Step]:
-        """What is planned and nothing more is no history."""
-        planned = {(step.run, step.key) for step in steps if is_planned(step)}
-        if not planned:
-            return steps
-        active.planned = planned
-        return [step for step in steps if not is_planned(step)]
-
-    def _cleaning_of(self, active: ActiveTask, live: list[Step], now: float) -> None:
-        """Undos that were begun go on; what an operator undid by hand is undone."""
-        undos = {step.key: step for step in live if step.kind is StepKind.UNDO}
-        for step in active.abandoned:
-            undo = undos.get(undo_key(step))
-            if undo is not None and undo.state is StepState.COMPLETED:
-                active.changed().move_step(rows.move(step, StepState.UNDONE, now))
-        active.steps = [*active.abandoned, *undos.values()]
 
     def _apply(self, active: ActiveTask, decisions: Decisions, now: float) -> None:
         end = decisions.end
@@ -280,25 +232,9 @@ class Advance:
         else:
             change.inserts.append(step)
         if step.kind is StepKind.CHILD:
-            self._begin_child(active, step, call, now)
+            child_tasks.begin(active, step, call, self._settings.child_depth, now)
         else:
             self._starts.ask(active, step, now)
-
-    def _begin_child(self, active: ActiveTask, step: Step, call: StepCall, now: float) -> None:
-        task, action = active.task, call.action
-        active.children += 1
-        step.state, step.attempt, step.started_at = StepState.RUNNING, step.attempt + 1, now
-        step.complete_seconds = None
-        if task.depth >= self._settings.child_depth:
-            active.refused.append(step)
-            return
-        limit = None if action.complete_seconds is None else now + action.complete_seconds
-        if task.deadline is not None:
-            limit = task.deadline if limit is None else min(limit, task.deadline)
-        version = action.version if isinstance(action, Workflow) else "1"
-        if isinstance(action, Workflow) and action.plan is not None:
-            active.changed().plan(action.name, version, action.plan)
-        active.changed().begin_child(child_tasks.started_by(task, step, call, version, limit, now))
 
     def _abandon(self, active: ActiveTask, key: str, now: float) -> None:
         step_id = (active.task.run, key)
@@ -362,7 +298,3 @@ class Advance:
     def _last_rung(self, task: Task) -> str:
         workflow = self._registry.workflow(task.workflow, task.version)
         return workflow.supervision.last if workflow else "alert"
-
-
-def _failure(step: Step) -> bytes | None:
-    return step.error or b"{}" if step.state is StepState.FAILED else None

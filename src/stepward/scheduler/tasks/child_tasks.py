@@ -1,4 +1,4 @@
-"""Child tasks: what a step starts, and what its parent is told of the end. Pure."""
+"""Child tasks: what a step starts, and what its parent is told of the end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,31 @@ from stepward.model import failures
 from stepward.model.effects import child_id, generation_key, key_of
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Step, Task
-from stepward.model.states import TaskState
+from stepward.model.states import StepState, TaskState
 from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.workflow.decisions import StepCall
+from stepward.workflow.definition import Workflow
 
 UNDONE = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
+
+
+def begin(active: ActiveTask, step: Step, call: StepCall, child_depth: int, now: float) -> None:
+    """Have this turn's change begin the child; a step that stands too deep is refused instead."""
+    task, action = active.task, call.action
+    active.children += 1
+    step.state, step.attempt, step.started_at = StepState.RUNNING, step.attempt + 1, now
+    step.complete_seconds = None
+    if task.depth >= child_depth:
+        active.refused.append(step)
+        return
+    limit = None if action.complete_seconds is None else now + action.complete_seconds
+    if task.deadline is not None:
+        limit = task.deadline if limit is None else min(limit, task.deadline)
+    version = action.version if isinstance(action, Workflow) else "1"
+    if isinstance(action, Workflow) and action.plan is not None:
+        active.changed().plan(action.name, version, action.plan)
+    active.changed().begin_child(started_by(task, step, call, version, limit, now))
 
 
 def started_by(parent: Task, step: Step, call: StepCall, version: str, deadline: float | None, now: float) -> Task:

@@ -11,6 +11,7 @@ from stepward.model.messages.requests import NEGATIVE, Outcome, RecordedReply, R
 from stepward.model.messages.status_events import Told, ended_with
 from stepward.model.records import InboxKind, InboxRow, Step
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.reply_checks import checked, is_unreadable
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
@@ -36,6 +37,7 @@ class Inbox:
         forward: Advance,
         undo: TaskUndo,
         ends: Transitions,
+        windows: Windows,
         registry: Registry,
         settings: Settings,
         observers: Observers,
@@ -46,6 +48,7 @@ class Inbox:
         self._forward = forward
         self._undo = undo
         self._ends = ends
+        self._windows = windows
 
     def direct(self, active: ActiveTask, rows: list[InboxRow], now: float) -> bool:
         """Carry out the directives among ``rows``; True when the task takes another way or leaves."""
@@ -99,9 +102,9 @@ class Inbox:
         if recorded_at is None and reply.outcome in NEGATIVE:
             reply = self._failed(active, step, reply, now)
         if reply.outcome is Outcome.GAVE_UP:
-            self._forward.gave_up(active, step, reply, now)
+            self._gave_up(active, step, reply, now)
         elif reply.outcome is Outcome.DEFERRED:
-            self._forward.deferred(active, step, now)
+            self._deferred(active, step, now)
         elif recorded_at is None:
             self.resolve(active, step, reply, now)
         elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
@@ -122,6 +125,19 @@ class Inbox:
             self._undo.resolve(active, step, reply, now)
         else:
             self._forward.resolve(active, step, reply, now)
+
+    def _gave_up(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
+        """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
+        active.changed().watch(rows.watch(step, now, reply))
+        step.watched, step.complete_by = True, now
+        step.error, step.in_doubt = reply.error, reply.maybe_done
+        self._windows.free(step)
+
+    def _deferred(self, active: ActiveTask, step: Step, now: float) -> None:
+        """The Agent has done its part: somebody outside finishes the step, or the Supervisor judges it in time."""
+        step.watched, step.deferred_at, active.defers = True, now, True
+        active.changed().watch(rows.watch(step, step.complete_by or 0.0))
+        self._windows.free(step)
 
     def _reply(self, active: ActiveTask, reply: RecordedReply, now: float) -> None:
         step = active.open.get((reply.run, reply.key))
