@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any, is_typeddict
 
@@ -13,6 +15,8 @@ import pytest
 
 import stepward
 
+SHOWS_WHAT_IS_WITHIN = {"Agent", "App", "HttpAgent", "Transaction"}
+"""Their methods return classes that are not public; no further class may."""
 RECORDED = Path(__file__).with_name("public_surface.txt")
 TO_RECORD = "if this is meant, follow docs/versioning.md and write the lines into tests/public_surface.txt"
 
@@ -31,7 +35,8 @@ def _attributes(class_: type) -> set[str]:
     found: dict[str, str] = {}
     for base in reversed(class_.__mro__):
         if base.__module__.partition(".")[0] in {"stepward", __name__.partition(".")[0]}:
-            found |= {name: name + _parameters(value) for name, value in vars(base).items()}
+            shown = {name: value for name, value in vars(base).items() if not name.startswith("_")}
+            found |= {name: name + _parameters(value) for name, value in shown.items()}
             found |= {name: name for name in (*inspect.get_annotations(base), *_assigned(base))}
     return {line for name, line in found.items() if not name.startswith("_")}
 
@@ -60,10 +65,10 @@ def _parameters(value: Any) -> str:
 
 
 def _has_own_parameters(class_: type) -> bool:
-    """Whether it is made from parameters of ours, unlike a Protocol, a TypedDict or a mere error."""
+    """Whether it is made from parameters of ours, unlike a Protocol, a TypedDict, an Enum or a mere error."""
     if issubclass(class_, Exception):
         return any("__init__" in vars(base) for base in class_.__mro__ if base.__module__.startswith("stepward"))
-    return not getattr(class_, "_is_protocol", False) and not is_typeddict(class_)
+    return not (getattr(class_, "_is_protocol", False) or is_typeddict(class_) or issubclass(class_, Enum))
 
 
 def _written(parameters: Iterable[inspect.Parameter]) -> Iterator[str]:
@@ -92,6 +97,24 @@ def _whole(lines: Iterable[str]) -> Iterator[str]:
         if not line.startswith(" "):
             owner = line.partition("(")[0]
         yield f"{owner}.{line.strip()}" if line.startswith(" ") else line
+
+
+def _given_back(class_: type) -> Iterator[type]:
+    """Our classes that its methods and properties return."""
+    for base in class_.__mro__:
+        for name, value in vars(base).items():
+            function = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
+            if base.__module__.startswith("stepward") and not name.startswith("_") and inspect.isfunction(function):
+                words = re.findall(r"\w+", str(function.__annotations__.get("return")))
+                found = (function.__globals__.get(word) for word in words)
+                yield from (each for each in found if inspect.isclass(each) and each.__module__.startswith("stepward"))
+
+
+@pytest.mark.parametrize("name", [name for name in stepward.__all__ if name not in SHOWS_WHAT_IS_WITHIN])
+def test_what_a_public_method_returns_is_public(name: str) -> None:
+    value = getattr(stepward, name)
+    given = {each.__name__ for each in _given_back(value)} if inspect.isclass(value) else set()
+    assert given <= set(stepward.__all__)
 
 
 def test_the_public_surface_is_what_is_recorded() -> None:

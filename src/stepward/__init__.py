@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from stepward.agent.declaration import Agent
 from stepward.app import App
-from stepward.client import UNSET, Client, Queues, StatusEvent, TaskHandle, TaskStatus
+from stepward.client import (
+    UNSET,
+    AgentStatus,
+    Client,
+    Queues,
+    RepairPreview,
+    StatusEvent,
+    StatusEvents,
+    StepRecord,
+    TaskHandle,
+    TaskStatus,
+)
 from stepward.errors import (
     AgentNotFound,
     CommitUnknown,
@@ -32,15 +43,18 @@ from stepward.errors import (
     Unacceptable,
     Unrecoverable,
 )
-from stepward.model.current import current_step
+from stepward.model.current import CurrentStep, current_step
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.model.states import StepState, TaskState
 from stepward.model.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.store.contract import StepTransaction, Transaction
 from stepward.submission import Accepted, Message
-from stepward.sync import SyncClient, SyncQueues, SyncTaskHandle
+from stepward.sync import SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction
 from stepward.workflow.definition import step, workflow
 from stepward.workflow.functions import (
+    CurrentTask,
     continue_as_new,
     current_task,
     now,
@@ -65,16 +79,23 @@ __all__ = [
     "Accepted",
     "Agent",
     "AgentNotFound",
+    "AgentStatus",
+    "Alert",
     "App",
+    "Audit",
     "Backoff",
     "CircuitBreaker",
     "Client",
     "CommitUnknown",
     "CompletionRefused",
+    "CurrentStep",
+    "CurrentTask",
+    "DeadLetter",
     "From",
     "Given",
     "HttpAgent",
     "IllegalTransition",
+    "Instance",
     "LeaseLapsed",
     "LongWait",
     "Message",
@@ -83,11 +104,16 @@ __all__ = [
     "Pipeline",
     "Queues",
     "Refused",
+    "RepairPreview",
     "Retry",
+    "Schedule",
     "ScheduleNotFound",
     "Stage",
     "StatusEvent",
+    "StatusEvents",
     "StepFailed",
+    "StepRecord",
+    "StepState",
     "StepTransaction",
     "StepwardError",
     "StoreError",
@@ -95,14 +121,17 @@ __all__ = [
     "SubmitOptions",
     "Supervision",
     "SyncClient",
+    "SyncEvents",
     "SyncOutbox",
     "SyncQueues",
     "SyncTaskHandle",
+    "SyncTransaction",
     "TaskCancelled",
     "TaskConflict",
     "TaskFailed",
     "TaskHandle",
     "TaskNotFound",
+    "TaskState",
     "TaskStatus",
     "TaskUndone",
     "Transaction",

@@ -4,11 +4,11 @@ from stepward.client.agents import AgentStatus
 from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle
-from stepward.client.queues.events import StatusEvent
+from stepward.client.queues.events import StatusEvent, StatusEvents
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
 from stepward.client.session import ClientSession
-from stepward.client.status import TaskStatus
+from stepward.client.status import StepRecord, TaskStatus
 from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.preparation import Preparation
@@ -26,6 +26,8 @@ __all__ = [
     "Queues",
     "RepairPreview",
     "StatusEvent",
+    "StatusEvents",
+    "StepRecord",
     "TaskHandle",
     "TaskStatus",
     "client_on",

@@ -42,13 +42,34 @@ IN_AUTOCOMMIT = (
 )
 
 
+class OutboxRows:
+    """Makes the rows of one application's outbox."""
+
+    def __init__(self, app: str, payload_bytes: int) -> None:
+        self._app = validation.app_name(app)
+        self._limit = payload_bytes
+        self._environment = Environment()
+
+    def ask(
+        self,
+        caller: ExternalConnection,
+        workflow: Workflow[Any, Any] | str,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        options: Options,
+    ) -> tuple[str, Ask]:
+        """The task's id, and what writes its row."""
+        body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
+        chosen = self._environment.new_uid() if options.id is None else validation.task_id(options.id)
+        given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
+        return chosen, Ask(PUT[caller.database], given)
+
+
 class Outbox:
     """The outbox of an application in whatever database a connection is on; see ``app.relay`` for who empties it."""
 
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
-        self._app = validation.app_name(app)
-        self._limit = payload_bytes
-        self._environment = Environment()
+        self._rows = OutboxRows(app, payload_bytes)
 
     async def put(
         self,
@@ -78,30 +99,16 @@ class Outbox:
             fairness_key=fairness_key,
         )
         caller = _recognised(connection)
-        chosen, ask = self.ask(caller, workflow, args, kwargs, options)
+        chosen, ask = self._rows.ask(caller, workflow, args, kwargs, options)
         await converse(caller, _put(caller, ask))
         return chosen
-
-    def ask(
-        self,
-        caller: ExternalConnection,
-        workflow: Workflow[Any, Any] | str,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        options: Options,
-    ) -> tuple[str, Ask]:
-        """The task's id, and what writes its row."""
-        body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
-        chosen = self._environment.new_uid() if options.id is None else validation.task_id(options.id)
-        given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
-        return chosen, Ask(PUT[caller.database], given)
 
 
 class SyncOutbox:
     """``Outbox`` for connections that block; everything is done in the thread that calls."""
 
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
-        self._outbox = Outbox(app, payload_bytes=payload_bytes)
+        self._rows = OutboxRows(app, payload_bytes)
 
     def put(
         self,
@@ -136,7 +143,7 @@ class SyncOutbox:
                 f"connection: expected one that blocks, found {name_of(connection)}, whose answers are awaited; use "
                 "Outbox with it"
             )
-        chosen, ask = self._outbox.ask(caller, workflow, args, kwargs, options)
+        chosen, ask = self._rows.ask(caller, workflow, args, kwargs, options)
         converse_blocking(caller, _put(caller, ask))
         return chosen
 

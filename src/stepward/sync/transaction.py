@@ -14,11 +14,11 @@ class SyncTransaction:
 
     def __init__(self, thread: LoopThread, inner: Transaction) -> None:
         self._thread = thread
-        self.inner = inner
+        self._inner = inner
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        return self._thread.call(self.inner.execute(sql, parameters))
+        return self._thread.call(self._inner.execute(sql, parameters))
 
 
 def is_borrowed(transaction: object) -> bool:
@@ -28,4 +28,4 @@ def is_borrowed(transaction: object) -> bool:
 
 def inner_of(transaction: object) -> Transaction | None:
     """The transaction of ours that a blocking one drives; None for another, or for none."""
-    return transaction.inner if isinstance(transaction, SyncTransaction) else None
+    return transaction._inner if isinstance(transaction, SyncTransaction) else None
