@@ -15,8 +15,8 @@ from rich.console import Console
 
 from examples.shop.node import NodeMissing
 from examples.shop.processes.stage import stage_of
-from servers.keeper.brokers.programs import ProgramMissing, check_programs
 from servers.keeper.process import ProcessDied
+from servers.keeper.programs import ProgramMissing, check_programs
 from showcase.front_door import FormRefused
 from showcase.plots import Plot, plot_of
 from showcase.proof import Finding

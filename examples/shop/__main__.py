@@ -19,10 +19,10 @@ from examples.shop.processes.ports import Ports, ports_of
 from examples.shop.processes.premises import Premises
 from examples.shop.processes.stage import DemoStage, stage_of
 from examples.shop.sign import sign, word_of
-from servers.keeper.brokers.programs import ProgramMissing, check_programs
-from servers.keeper.brokers.standing import BrokerStanding
-from servers.keeper.postgres.standing import Standing
+from servers.keeper.broker_standing import BrokerStanding
+from servers.keeper.pair_standing import Standing
 from servers.keeper.process import ProcessDied
+from servers.keeper.programs import ProgramMissing, check_programs
 from servers.tether import listen, until
 
 # A visitor who kills a process wants to see it made good: within seconds.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from examples.shop.processes.premises import Premises
-from servers.keeper.brokers.process import BrokerProcess
-from servers.keeper.brokers.standing import BrokerStanding
-from servers.keeper.postgres.process import PairProcess
-from servers.keeper.postgres.standing import Standing
+from servers.keeper.broker_process import BrokerProcess
+from servers.keeper.broker_standing import BrokerStanding
+from servers.keeper.pair_process import PairProcess
+from servers.keeper.pair_standing import Standing
 from servers.keeper.process import Process
 
 

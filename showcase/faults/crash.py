@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 
 from examples.orders.database import OrderRecord
-from servers.keeper.postgres.process import PairProcess
+from servers.keeper.pair_process import PairProcess
 from showcase.faults.flight import in_flight
 from showcase.front_door import FrontDoor
 from showcase.proof import Takeover

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import asyncpg
 
 from examples.orders.database import OrderState
-from servers.keeper.postgres.process import USER
-from servers.keeper.postgres.standing import DATABASE, ClusterMember, Standing
+from servers.keeper.pair_process import USER
+from servers.keeper.pair_standing import DATABASE, ClusterMember, Standing
 
 ALWAYS_THERE = "postgres"
 REPLAYED_SECONDS = 10

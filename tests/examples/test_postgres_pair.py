@@ -11,8 +11,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from servers.keeper.postgres.process import PairProcess
-from servers.keeper.postgres.standing import Standing
+from servers.keeper.pair_process import PairProcess
+from servers.keeper.pair_standing import Standing
 from servers.keeper.process import ProcessDied, Upkeep
 from showcase.faults.standby import states_at_standby
 

@@ -12,8 +12,8 @@ from examples.shop.crew import crew_of
 from examples.shop.processes.crews import Crew
 from examples.shop.processes.stage import DemoStage, stage_of
 from examples.shop.processes.stores import StoreKind
-from servers.keeper.brokers import programs
-from servers.keeper.brokers.programs import ProgramMissing, check_programs
+from servers.keeper import programs
+from servers.keeper.programs import ProgramMissing, check_programs
 from servers.keeper.transports import TransportKind
 from showcase.plots import plot_of
 

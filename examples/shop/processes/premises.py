@@ -13,11 +13,11 @@ from examples.shop.processes.ports import Ports
 from examples.shop.processes.stage import DemoStage
 from examples.shop.processes.stores import StoreKind
 from examples.shop.services.process import ServiceProcess
-from servers.keeper.brokers.process import BrokerProcess
-from servers.keeper.brokers.standing import BrokerStanding
+from servers.keeper.broker_process import BrokerProcess
+from servers.keeper.broker_standing import BrokerStanding
 from servers.keeper.group import Group
-from servers.keeper.postgres.process import PairProcess
-from servers.keeper.postgres.standing import Standing
+from servers.keeper.pair_process import PairProcess
+from servers.keeper.pair_standing import Standing
 from servers.keeper.process import Process, Upkeep
 
 SERVICES = ("stock", "payment", "parcel", "mail")

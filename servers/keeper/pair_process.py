@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from servers.keeper.postgres.standing import DATABASE, Standing
+from servers.keeper.pair_standing import DATABASE, Standing
 from servers.keeper.process import Upkeep
 from servers.keeper.telling import TellingProcess
 from servers.ports import free_port
@@ -22,7 +22,7 @@ class PairProcess(TellingProcess[Standing]):
         self.ports = (free_port(), free_port())
         places = ("--ports", *map(str, self.ports))
         super().__init__(
-            "postgres", "servers.keeper.postgres", *places, kind=Standing, upkeep=upkeep, on_change=on_change
+            "postgres", "servers.keeper", "postgres", *places, kind=Standing, upkeep=upkeep, on_change=on_change
         )
 
     @property

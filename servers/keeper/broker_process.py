@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from servers.keeper.brokers.standing import BrokerStanding
+from servers.keeper.broker_standing import BrokerStanding
 from servers.keeper.process import Upkeep
 from servers.keeper.telling import TellingProcess
 from servers.keeper.transports import TransportKind
@@ -40,7 +40,7 @@ class BrokerProcess(TellingProcess[BrokerStanding]):
         seconds = AWAY_SECONDS[kind] if away is None else away
         options = (kind.value, "--away", str(seconds), "--ports", *map(str, self.ports))
         super().__init__(
-            kind.value, "servers.keeper.brokers", *options, kind=BrokerStanding, upkeep=upkeep, on_change=on_change
+            kind.value, "servers.keeper", *options, kind=BrokerStanding, upkeep=upkeep, on_change=on_change
         )
 
     @property

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from servers.keeper.brokers.standing import BrokerServer, BrokerStanding
+from servers.keeper.broker_standing import BrokerServer, BrokerStanding
 from servers.keeper.ends import ended
 
 

@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 
 from servers.keeper.ends import ended
-from servers.keeper.postgres.standing import DATABASE, ClusterMember, Standing
+from servers.keeper.pair_standing import DATABASE, ClusterMember, Standing
 from servers.postgres import Pair, Server
 
 
