@@ -10,15 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from servers.keeper.process import ROOT, Process, ProcessDied, Upkeep
 from servers.ports import free_port
 from torture.clocks import ShiftedClock
 
-ROOT = Path(__file__).parents[1]
 READY = b"Ready"
 LOOK_SECONDS = 0.1
 START_SECONDS = 180.0
 END_SECONDS = 30.0
-LEDGER_SECONDS = 60.0
 OURS = frozenset({-signal.SIGKILL, -signal.SIGTERM, 0, 128 + signal.SIGTERM})
 """How a process ends that was told to."""
 
@@ -112,9 +111,14 @@ class ProcessKeeper:
     def __init__(self, folder: Path, variables: Mapping[str, str], counts: Mapping[str, int]) -> None:
         self.broke: list[str] = []
         """What was found wrong with processes."""
-        self.ledger_url = f"http://127.0.0.1:{free_port()}"
-        self._folder = folder
-        self._ledger: asyncio.subprocess.Process | None = None
+        # Asked for from the first moment on, by processes that are told where it is: its port is chosen before.
+        self._ledger = Process(
+            "ledger",
+            *("torture.ledger", str(folder / "ledger.db")),
+            port=free_port(),
+            upkeep=Upkeep(logs=folder, on_loss=self._lose),
+        )
+        self.ledger_url = self._ledger.url
         self._keeping: asyncio.Task[None] | None = None
         variables = {**variables, "TORTURE_LEDGER": self.ledger_url}
         places = [(role, number) for role, count in counts.items() for number in range(1, count + 1)]
@@ -122,7 +126,7 @@ class ProcessKeeper:
 
     async def start(self) -> None:
         """Start everything and wait until all are at work."""
-        await self._start_ledger()
+        await self._ledger.start()
         for actor in self.actors:
             await actor.start()
         end = time.monotonic() + START_SECONDS
@@ -148,9 +152,7 @@ class ProcessKeeper:
         """End whatever is still there."""
         for actor in self.actors:
             actor.signal(signal.SIGKILL)
-        if self._ledger is not None and self._ledger.returncode is None:
-            self._ledger.terminate()
-            await self._ledger.wait()
+        await self._ledger.terminate()
 
     async def _keep(self) -> None:
         while True:
@@ -159,21 +161,7 @@ class ProcessKeeper:
                     if (word := actor.broke) is not None:
                         self.broke.append(word)
                     await actor.start()
-            if self._ledger is not None and self._ledger.returncode is not None:
-                self.broke.append("the ledger ended: nothing that follows can be believed")
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _start_ledger(self) -> None:
-        port = self.ledger_url.rpartition(":")[2]
-        command = [sys.executable, "-m", "torture.ledger", str(self._folder / "ledger.db"), port]
-        with (self._folder / "ledger.log").open("wb") as errors:
-            self._ledger = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=errors, stderr=errors)
-        async with asyncio.timeout(LEDGER_SECONDS):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", int(port))
-                except OSError:
-                    await asyncio.sleep(LOOK_SECONDS)
-                else:
-                    writer.close()
-                    return
+    def _lose(self, died: ProcessDied) -> None:
+        self.broke.append(f"{died}: nothing that follows can be believed")

@@ -1,10 +1,10 @@
 """The remote service: a process of its own that acts once per key, refuses what was undone before, and writes down
-in which order all of it happened: ``python -m torture.ledger FILE PORT``."""
+in which order all of it happened: ``python -m torture.ledger FILE --port PORT``."""
 
 from __future__ import annotations
 
+import argparse
 import sqlite3
-import sys
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from servers.ledger import SCHEMA, EffectLedger
+from servers.web import KeptServer, exit_cleanly_at_signals
 
 CALLS = """
 create table call (at real, key text, complete_by real, pid integer, taken integer);
@@ -139,12 +140,18 @@ def _call(request: Request, body: dict[str, Any]) -> tuple[float, int]:
     return complete_by.timestamp(), body["pid"]
 
 
-def main(path: str, port: str) -> None:
-    """Serve until ended."""
-    uvicorn.run(
-        application(TortureLedger(path)), host="127.0.0.1", port=int(port), log_level="warning", access_log=False
-    )
+def main() -> None:
+    """Read the command line, and serve until ended."""
+    parser = argparse.ArgumentParser(prog="python -m torture.ledger", description=__doc__)
+    parser.add_argument("file", help="SQLite file of what the service did")
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")
+    given = parser.parse_args()
+    app = application(TortureLedger(given.file))
+    config = uvicorn.Config(app, host="127.0.0.1", port=given.port, log_level="warning", access_log=False)
+    exit_cleanly_at_signals()
+    KeptServer(config, "ledger", is_tethered=given.tethered).run()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -15,9 +15,9 @@ from pathlib import Path
 import asyncpg
 from msgspec import Struct
 
+from servers.keeper.process import ROOT
 from torture.cluster import SCHEMA, PostgresPair
 from torture.faults import Chaos, TortureFaults
-from torture.keeper import ROOT
 from torture.snapshots import Snapshots
 from torture.versions import Known
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from servers.keeper.process import ROOT
 from torture.faults import Chaos
-from torture.keeper import READY, ROOT
+from torture.keeper import READY
 
 ROLES = ("scheduler", "agent", "submission")
 REFUSED = 2

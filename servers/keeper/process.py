@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 ROOT = Path(__file__).parents[2]
-READY_SECONDS = 30
+READY_SECONDS = 60
 STOP_SECONDS = 8
 MOST_FAILED_STARTS = 5
 LAST_LINES = 3

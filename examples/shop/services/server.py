@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
 import socket
-import sys
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 
@@ -18,6 +13,7 @@ from examples.shop.services.faults import FaultBook
 from examples.shop.services.ledger import Ledger
 from examples.shop.services.service import Service
 from examples.shop.services.web import Endpoints, build
+from servers.web import KeptServer, exit_cleanly_at_signals
 
 LOOPBACK = "127.0.0.1"
 KEEP_ALIVE_SECONDS = 120
@@ -49,37 +45,18 @@ def serve(service: Service, ledger_path: Path, place: tuple[str, int], *, is_tet
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=LONGEST_STOP_SECONDS,
     )
-    # The server raises the signal again once it has stopped: by then it means a clean exit.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
+    exit_cleanly_at_signals()
     try:
         _Server(config, endpoints, is_tethered=is_tethered).run()
     finally:
         connection.close()
 
 
-class _Server(uvicorn.Server):
+class _Server(KeptServer):
     def __init__(self, config: uvicorn.Config, endpoints: Endpoints, *, is_tethered: bool) -> None:
-        super().__init__(config)
+        super().__init__(config, endpoints.service.name, is_tethered=is_tethered)
         self._endpoints = endpoints
-        self._is_tethered = is_tethered
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self._is_tethered:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_on)
-        port = self.servers[0].sockets[0].getsockname()[1]
-        print(f"{self._endpoints.service.name} listening on http://{self.config.host}:{port}", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._endpoints.stopping.set()
         await super().shutdown(sockets)
-
-    def _read_on(self) -> None:
-        if not os.read(sys.stdin.fileno(), 1024):
-            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            self.should_exit = True
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(0)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 
@@ -18,6 +14,7 @@ from examples.shop.storefront.half_open import HalfOpen
 from examples.shop.storefront.records import Records
 from examples.shop.storefront.storefront import Storefront
 from examples.shop.storefront.web import build
+from servers.web import KeptServer, exit_cleanly_at_signals
 from stepward import Queues
 
 KEEP_ALIVE_SECONDS = 30
@@ -45,15 +42,13 @@ async def serve(
     A tethered storefront also ends when its standard input is closed: when whoever started it is gone. One that
     cannot listen to its response queue any more ends too, with the error.
     """
-    # The server raises the signal again once it has stopped: by then it means a clean exit.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
+    exit_cleanly_at_signals()
     server = StorefrontServer(storefront, host, port, is_tethered=is_tethered, hosts=[host, *hosts])
     async with _listening(storefront, server):
         await server.serve()
 
 
-class StorefrontServer(uvicorn.Server):
+class StorefrontServer(KeptServer):
     """uvicorn, that says where it listens and lets no open page hold up its end."""
 
     def __init__(
@@ -73,32 +68,13 @@ class StorefrontServer(uvicorn.Server):
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=LONGEST_STOP_SECONDS,
         )
-        super().__init__(config)
+        super().__init__(config, "storefront", is_tethered=is_tethered)
         self._bell = storefront.bell
-        self._is_tethered = is_tethered
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn."""
-        await super().startup(sockets)
-        if self._is_tethered:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_on)
-        print(f"storefront listening on http://{self.config.host}:{self.port}", flush=True)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn; the pages that follow an order are told first."""
+        """Tell the pages that follow an order, and stop."""
         self._bell.stop()
         await super().shutdown(sockets)
-
-    @property
-    def port(self) -> int:
-        """The port, once the server listens."""
-        port: int = self.servers[0].sockets[0].getsockname()[1]
-        return port
-
-    def _read_on(self) -> None:
-        if not os.read(sys.stdin.fileno(), 1024):
-            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-            self.should_exit = True
 
 
 @asynccontextmanager
@@ -111,7 +87,3 @@ async def _listening(storefront: Storefront, server: StorefrontServer) -> AsyncI
         listener.cancel()
         with suppress(asyncio.CancelledError):
             await listener
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    sys.exit(0)
