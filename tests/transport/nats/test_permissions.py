@@ -108,6 +108,25 @@ async def test_the_documented_users_can_do_their_part(node: nats.NatsNode, tmp_p
         assert refused.empty()
 
 
+async def test_an_acknowledgement_that_is_refused_is_an_alert(tmp_path: Path) -> None:
+    lacking = '"$JS.ACK.STEPWARD_shop.agents_payments.>"'
+    assert lacking in documented()
+    with nats.running(users=documented().replace(lacking, "")) as node:
+        shop = application(login_at(node, "scheduler:SECRET-1"), tmp_path)
+        agents = application(login_at(node, "payments:SECRET-2"), tmp_path)
+        async with (
+            shop.running(agents=False),
+            agents.running(scheduler=False, supervisor=False, agents=["payments"]),
+            shop.client() as orders,
+            asyncio.timeout(60),
+        ):
+            await orders.submit("fulfil", "o1", id="o1")
+            while not (found := await orders.alerts(10)):
+                continue
+    assert [alert.kind for alert in found] == ["queue_refused"]
+    assert 'publish to "$js.ack.stepward_shop.agents_payments.' in found[0].message
+
+
 async def test_an_agent_that_comes_before_any_scheduler_may_try_again(node: nats.NatsNode, tmp_path: Path) -> None:
     agents = application(login_at(node, "payments:SECRET-2"), tmp_path)
     with pytest.raises(TransportError, match=r"permissions violation .*; start a Scheduler first"):

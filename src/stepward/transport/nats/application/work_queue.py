@@ -22,6 +22,8 @@ from stepward.transport.queues.queues import QueuedMessage
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3
 """A message is leased from when it was asked for at the latest: a pull is to be short beside a lease."""
+REFUSED_SECONDS = 15.0
+"""For how long a permission error counts: it comes apart from what it is about."""
 MOST_TAKEN = 100_000
 """Messages of one queue that nobody has settled yet."""
 REMEMBERED_SECONDS = 60.0
@@ -75,6 +77,8 @@ class NatsTaking:
             self._lease = await self._stream.ensure_consumer(self._config(lease))
         self._in_flight.lapsed(self._stream.now() - REMEMBERED_SECONDS)
         target = f"{self._stream.name}.{self._consumer}"
+        # What this login may not acknowledge would come again and again.
+        self._stream.link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f"$JS.ACK.{target}.")
         self._behind = 0
         why = await self._puller.pull(target, 1, min(LONGEST_PULL, self._lease / PULLS_PER_LEASE))
         if self._behind and limit > 1:

@@ -22,6 +22,8 @@ PULLS_PER_LEASE = 3
 OVERDUE = 1.0
 """How much later than it should end a pull is given up."""
 MOST_FAILED = 2
+REFUSED_SECONDS = LONGEST_PULL * (MOST_FAILED + 1)
+"""For how long a permission error counts: it comes apart from what it is about."""
 NANOSECONDS = 1_000_000_000
 EMPTY = frozenset({"404", "408"})
 """A pull ended as it should: nothing more came."""
@@ -110,17 +112,19 @@ class NatsSource:
         self._client, self._inbox, self._pull, self._lease = client, inbox, None, 0.0
 
     async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
+        target = f"{self._stream.name}.{consumer_name(self._queue)}"
+        # What this login may not acknowledge would come again and again.
+        self._link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f"$JS.ACK.{target}.")
         if self._failed > MOST_FAILED:
             self._failed = 0
-            target = f"{self._stream.name}.{consumer_name(self._queue)}"
-            self._link.raise_denied(f"queue {self._queue}", LONGEST_PULL * (MOST_FAILED + 1), target)
+            self._link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, target)
             raise TransportError(f"queue {self._queue}: expected NATS to serve its consumer, found {self._why}")
         if self._lease < lease:
             self._lease = await self._stream.consumer(self._queue, lease)
         seconds = min(LONGEST_PULL, lease / PULLS_PER_LEASE)
         pull = Pull(limit, self._now(), asyncio.get_running_loop().time() + seconds + OVERDUE)
         asked = msgspec.json.encode({"batch": limit, "expires": int(seconds * NANOSECONDS)})
-        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream.name}.{consumer_name(self._queue)}"
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{target}"
         if self._subscription is None:
             raise TransportError(f"queue {self._queue}: expected an open transport, found it closed; open another")
         self._pull = pull
