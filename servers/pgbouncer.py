@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 from servers.ports import free_port
 from servers.postgres.programs import give, user
@@ -16,6 +17,7 @@ from servers.postgres.server import home
 PROGRAM = Path("/usr/sbin/pgbouncer")
 START_SECONDS = 30
 LOOK_SECONDS = 0.02
+TRUSTED: Mapping[str, str] = MappingProxyType({"postgres": ""})
 SETTINGS = """
 [databases]
 * = host=127.0.0.1 port={server}
@@ -23,7 +25,7 @@ SETTINGS = """
 listen_addr = 127.0.0.1
 listen_port = {port}
 unix_socket_dir =
-auth_type = trust
+auth_type = {auth}
 auth_file = {folder}/users
 pool_mode = {mode}
 default_pool_size = {size}
@@ -34,12 +36,17 @@ server_round_robin = 1
 
 
 @contextmanager
-def running(server: int, mode: str, *, size: int = 20) -> Iterator[int]:
-    """PgBouncer in front of the server at that port, in that pool mode; its own port."""
+def running(server: int, mode: str, *, size: int = 20, users: Mapping[str, str] = TRUSTED) -> Iterator[int]:
+    """PgBouncer in front of the server at that port, in that pool mode; its own port.
+
+    Users with passwords have to give them, and it gives them to the server.
+    """
+    auth = "scram-sha-256" if any(users.values()) else "trust"
+    known = "".join(f'"{user}" "{password}"\n' for user, password in users.items())
     with home() as folder:
         port = free_port()
-        settings = SETTINGS.format(server=server, port=port, folder=folder, mode=mode, size=size)
-        for name, text in {"settings.ini": settings, "users": '"postgres" ""\n'}.items():
+        settings = SETTINGS.format(server=server, port=port, folder=folder, mode=mode, size=size, auth=auth)
+        for name, text in {"settings.ini": settings, "users": known}.items():
             (folder / name).write_text(text)
             give(folder / name)
         said = folder / "said"

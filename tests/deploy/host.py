@@ -69,7 +69,7 @@ class Host:
 
     def ask(self, *arguments: str, file: str = "") -> subprocess.CompletedProcess[str]:
         """Carry out ``stepward ARGUMENTS…`` in the folder of state, with the settings of that file."""
-        return done(self.state, *arguments, **PACE, **self.settings(file))
+        return done(self.state, *arguments, **{**PACE, **self.settings(file)})
 
     def close(self) -> None:
         """End all that was started."""

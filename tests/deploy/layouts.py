@@ -7,14 +7,15 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
-from servers import nats, postgres, rabbitmq
+from servers import nats, pgbouncer, postgres, rabbitmq
+from stepward.settings import Settings
 from tests.cli.processes import Process
 from tests.deploy import guide
 from tests.deploy.host import Host
@@ -59,7 +60,7 @@ def beside(
 
 async def _granted(host: Host, server: postgres.Server, lacking: str) -> None:
     section = guide.section(guide.RIGHTS)
-    owner, others = guide.blocks("sql", section)
+    owner, others, _ = guide.blocks("sql", section)
     [migrate, _] = guide.blocks("console", section)
     host.install(guide.files(section))
     await server.execute("create database shop")
@@ -95,20 +96,50 @@ def over_nats(server: postgres.Server, folder: Path, lacking: str = "", more: st
 
 
 @contextmanager
-def over_rabbitmq(server: postgres.Server, folder: Path, lacking: str = "") -> Iterator[Host]:
-    """A host beside a database and a RabbitMQ server with the page's logins, but for what is ``lacking``."""
+def over_rabbitmq(
+    server: postgres.Server, folder: Path, lacking: str = "", settings: str = "", plugins: Sequence[str] = ()
+) -> Iterator[Host]:
+    """A host beside a database and a RabbitMQ server with the page's logins, but for what is ``lacking``.
+
+    ``settings`` and ``plugins`` are the server's.
+    """
     section = guide.part(guide.section(guide.BROKER), "**RabbitMQ**", "| setting")
     added = guide.more(section)
-    passwords = dict(re.findall(r"amqp://(\w+):(.*?)@", "".join(added.values())))
     program("rabbitmq-server", "rabbitmq-server")
-    with rabbitmq.running() as broker:
-        [typed] = guide.blocks("console", section)
-        assert lacking in typed
-        for command in guide.commands(typed.replace(lacking, "")):
-            _, *arguments = command.words
-            broker.control(*arguments, typed=f"{passwords.get(arguments[-1], '')}\n")
+    with rabbitmq.running(settings=settings, plugins=plugins) as broker:
+        admit(broker, section, lacking)
         with beside(server, folder, names={"rabbitmq.example": f"127.0.0.1:{broker.port}"}) as host:
             host.install(added)
+            yield host
+
+
+def admit(broker: rabbitmq.RabbitServer, section: str, lacking: str = "") -> list[str]:
+    """Make the section's users and their permissions at RabbitMQ; their names."""
+    passwords = dict(re.findall(r"amqp://(\w+):(.*?)@", "".join(guide.more(section).values())))
+    [typed] = guide.blocks("console", section)
+    assert lacking in typed
+    for command in guide.commands(typed.replace(lacking, "")):
+        _, *arguments = command.words
+        broker.control(*arguments, typed=f"{passwords.get(arguments[-1], '')}\n")
+    return list(passwords)
+
+
+@contextmanager
+def through_a_pooler(server: postgres.Server, folder: Path) -> Iterator[Host]:
+    """A host beside a database, of which only the owner speaks with the server and not with PgBouncer."""
+    section = guide.section(guide.RIGHTS)
+    files = guide.files(section)
+    logins = {name: f"shop_{name.removeprefix('shop-').removesuffix('.env')}" for name in files if name != "shop.env"}
+    program("pgbouncer", "pgbouncer")
+    with beside(server, folder) as host:
+        users = {login: host.settings(name)["PGPASSWORD"] for name, login in logins.items()}
+        *_, bounds = guide.blocks("sql", section)
+        asyncio.run(server.execute(bounds))
+        with pgbouncer.running(server.port, "transaction", users=users) as port:
+            others = {name: text for name, text in files.items() if name not in ("shop.env", "shop-owner.env")}
+            host.install({name: text.replace("db.example", f"127.0.0.1:{port}") for name, text in others.items()})
+            # The page's bounds are for the lease that processes have unless told otherwise.
+            host.install(dict.fromkeys(others, f"STEPWARD_LEASE={Settings().lease:g}s\n"))
             yield host
 
 

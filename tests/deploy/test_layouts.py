@@ -11,7 +11,9 @@ import pytest
 from servers import postgres
 from tests.deploy import guide
 from tests.deploy.host import Host, survive_a_death, try_it
-from tests.deploy.layouts import OPERATOR, WEB, begun, beside, listen, over_nats, over_rabbitmq
+from tests.deploy.layouts import OPERATOR, WEB, begun, beside, listen, over_nats, over_rabbitmq, through_a_pooler
+from tests.deploy.without_passwords import over_nats_with_nkeys, over_rabbitmq_with_certificates
+from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
 
@@ -24,8 +26,13 @@ def host(tmp_path: Path) -> Iterator[Host]:
 
 
 @pytest.fixture
-def server() -> Iterator[postgres.Server]:
-    with postgres.running() as server:
+def version() -> str:
+    return max(postgres.versions())
+
+
+@pytest.fixture
+def server(version: str) -> Iterator[postgres.Server]:
+    with postgres.running(postgres.versions()[version]) as server:
         yield server
 
 
@@ -44,6 +51,7 @@ def test_sqlite_with_a_unit_for_each_kind(host: Host) -> None:
     survive_a_death(host, scheduler, "stepward-scheduler")
 
 
+@pytest.mark.parametrize("version", sampled(sorted(postgres.versions()), max(postgres.versions())))
 def test_postgresql_with_a_login_for_each_process(server: postgres.Server, tmp_path: Path) -> None:
     with beside(server, tmp_path) as host:
         begun(host)
@@ -60,6 +68,15 @@ def test_a_right_that_the_page_leaves_out_is_named(server: postgres.Server, tmp_
 
 
 @pytest.mark.faults
+def test_through_a_pooler_with_a_login_for_each_process(server: postgres.Server, tmp_path: Path) -> None:
+    with through_a_pooler(server, tmp_path) as host:
+        scheduler, *_ = begun(host)
+        try_it(host, WEB, OPERATOR)
+        listen(host, "STEPWARD_STORE")
+        survive_a_death(host, scheduler, "stepward-scheduler", WEB, OPERATOR)
+
+
+@pytest.mark.faults
 def test_on_postgresql_another_scheduler_goes_on_with_its_login(server: postgres.Server, tmp_path: Path) -> None:
     with beside(server, tmp_path) as host:
         scheduler, *_ = begun(host)
@@ -68,7 +85,7 @@ def test_on_postgresql_another_scheduler_goes_on_with_its_login(server: postgres
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("over", [over_nats, over_rabbitmq])
+@pytest.mark.parametrize("over", [over_nats, over_nats_with_nkeys, over_rabbitmq, over_rabbitmq_with_certificates])
 def test_postgresql_and_a_broker_with_a_login_for_each_process(
     server: postgres.Server, tmp_path: Path, over: Callable[[postgres.Server, Path], AbstractContextManager[Host]]
 ) -> None:
