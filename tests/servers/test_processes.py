@@ -16,7 +16,7 @@ from servers.keeper.process import Process, ProcessDied, Upkeep
 
 pytestmark = pytest.mark.servers
 
-ODD = "tests.examples.odd_process"
+ODD = "tests.servers.odd_process"
 
 
 def _is_there(pid: int) -> bool:

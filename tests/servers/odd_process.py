@@ -1,4 +1,4 @@
-"""`python -m tests.examples.odd_process KIND`: processes that do not behave, for the tests of those that keep them."""
+"""`python -m tests.servers.odd_process KIND`: processes that do not behave, for the tests of those that keep them."""
 
 from __future__ import annotations
 
