@@ -325,6 +325,6 @@ def test_a_dry_run_prints_what_is_missing_and_changes_nothing(store: Path, stepw
 
 def test_a_store_that_is_not_there_is_made_for_an_application(empty: Path, stepward: Stepward) -> None:
     made = stepward("migrate", SHOP)
-    assert made.stdout == "sqlite:///stepward.db (app shop): the store is there, and of this program's schema\n"
+    assert made.stdout == "sqlite:///stepward.db (app shop): the store exists and has this program's schema\n"
     assert stepward("migrate").stdout.startswith("sqlite:///stepward.db (app shop): schema version is ")
-    assert "expected no APP beside it" in one_line(stepward("migrate", SHOP, "--dry-run"))
+    assert "expected no APP, found one" in one_line(stepward("migrate", SHOP, "--dry-run"))

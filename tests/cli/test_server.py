@@ -106,7 +106,7 @@ def test_an_address_of_one_host_is_a_warning_where_standbys_are_expected() -> No
 
 def test_more_processes_than_there_is_room_for_are_a_warning() -> None:
     (line,) = hints(processes=7)
-    assert "expected room for 105 connections (7 processes, 15 each at most), found it for 92" in line
+    assert "expected room for 105 connections (7 processes, 15 each at most), found room for 92" in line
     assert hints(processes=6) == []
     assert hints(processes=7, pooled=True, bounded=True) == []
 
@@ -135,7 +135,7 @@ TRANSACTION = Hold(kind="transaction", name="7", by="pg_dump, user ada", seconds
         ({"holds": [replace(TRANSACTION, kind="prepared", name="x", by="user ada")]}, "rollback prepared 'x'"),
         (
             {"holds": [Hold(kind="slot", name="old", by="physical", seconds=None, kept=16_777_216)]},
-            "found none of the physical slot old, which keeps 16,777,216 B of the log",
+            "found none of the physical slot old: the server keeps 16,777,216 B of log",
         ),
         (
             {"bloat": [Bloat(table="message", dead=200_000, live=5)]},

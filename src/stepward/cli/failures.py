@@ -48,11 +48,11 @@ CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (TransportError, UNREACHABLE),
     (StepwardError, FAILED),
 )
-"""The first kind that an error is decides; what a task's state forbids is a failure, not wrong usage."""
+"""The first class that fits an error decides; an act that a task's state forbids is a failure, not wrong usage."""
 
 
 class Silent(StepwardError):
-    """The command has said itself what failed; ``code`` is all that is left to tell."""
+    """Ends the command with ``code``, after it has printed what failed."""
 
     def __init__(self, code: int) -> None:
         super().__init__("")

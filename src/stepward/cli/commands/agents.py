@@ -31,17 +31,17 @@ STYLES = {AgentState.OK: "green", AgentState.SUSPENDED: "yellow"}
 @store_option
 @click.pass_context
 def agents(context: click.Context, as_json: bool, store: str | None) -> None:
-    """List Agents and how they are doing; `suspend NAME`, `resume NAME`."""
+    """List Agents and their state; `suspend NAME`, `resume NAME`."""
     if context.invoked_subcommand is None:
         run_with_client(store, _list, as_json=as_json)
 
 
 @agents.command("suspend")
 @click.argument("name")
-@click.option("--note", metavar="TEXT", help="Why, for whoever looks.")
+@click.option("--note", metavar="TEXT", help="The reason, shown beside the Agent.")
 @with_client
 async def suspend(client: Client, name: str, note: str | None) -> None:
-    """Ask nothing more of an Agent: calls under way end, steps wait, and no failure is counted."""
+    """Stop sending requests to an Agent: running calls end, steps wait, and no failure is counted."""
     if not await client.suspend_agent(name, note):
         complain(f"Agent {name}: expected one at work, found it suspended already")
         raise Silent(FAILED)
@@ -52,7 +52,7 @@ async def suspend(client: Client, name: str, note: str | None) -> None:
 @click.argument("name")
 @with_client
 async def resume(client: Client, name: str) -> None:
-    """Ask a suspended Agent again, or one whose breaker no instance is left to close."""
+    """Send requests to a suspended Agent again, or to one whose breaker no live instance can close."""
     if not await client.resume_agent(name):
         is_open = any(agent.name == name and agent.state is AgentState.BREAKER_OPEN for agent in await client.agents())
         found = "its breaker open, which its instances close once the service is back" if is_open else "it at work"

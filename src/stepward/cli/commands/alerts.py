@@ -43,7 +43,7 @@ def alerts(context: click.Context, everything: bool, limit: int, as_json: bool, 
 @click.argument("numbers", metavar="NUMBER…", nargs=-1, required=True, type=click.IntRange(1, GREATEST))
 @with_client
 async def acknowledge(client: Client, numbers: tuple[int, ...]) -> None:
-    """Say that somebody has seen alerts; the audit keeps who."""
+    """Mark alerts as seen; the audit records who did."""
     missed = False
     for number in numbers:
         if await client.acknowledge(number):

@@ -36,7 +36,7 @@ COLUMNS = (
 @store_option
 @click.pass_context
 def dead_letters(context: click.Context, limit: int, as_json: bool, store: str | None) -> None:
-    """List messages that nobody could use, newest first; `put-back NUMBER` and `discard NUMBER` act."""
+    """List messages that could not be processed, newest first; `put-back NUMBER` and `discard NUMBER` act."""
     if context.invoked_subcommand is None:
         run_with_client(store, _list, limit=limit, as_json=as_json)
 
@@ -45,7 +45,7 @@ def dead_letters(context: click.Context, limit: int, as_json: bool, store: str |
 @NUMBERS
 @with_client
 async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
-    """Put dead letters into their queues again, as new; the audit keeps who."""
+    """Put dead letters back into their queues as new messages; the audit records who did."""
     _tell(numbers, await client.put_back(*numbers), "put back")
 
 
@@ -53,7 +53,7 @@ async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
 @NUMBERS
 @with_client
 async def discard(client: Client, numbers: tuple[int, ...]) -> None:
-    """Throw dead letters away for good; the audit keeps who."""
+    """Delete dead letters for good; the audit records who did."""
     _tell(numbers, await client.discard(*numbers), "thrown away")
 
 
@@ -79,7 +79,7 @@ async def _list(client: Client, *, limit: int, as_json: bool) -> None:
 
 
 def _fields(dead_letter: DeadLetter) -> dict[str, Any]:
-    """What is in a body need not be JSON: that may be why it is here."""
+    """The body as it is shown; it need not be JSON, which may be why it is a dead letter."""
     text = dead_letter.body.decode(errors="backslashreplace")
     return plain(structs.replace(dead_letter, body=b"null")) | {"body": text}
 

@@ -41,7 +41,7 @@ HELD = frozenset({TaskState.SUSPENDED})
 @click.option("--step", metavar="KEY", help="The step to repeat; else the one that failed.")
 @click.option("--input", "edited", metavar="JSON", help="The array of arguments to repeat it with.")
 @click.option("--undo-first", is_flag=True, help="Undo the attempts in doubt, then go on anew.")
-@click.option("--did-not-happen", is_flag=True, help="You looked: they did nothing.")
+@click.option("--did-not-happen", is_flag=True, help="The attempts in doubt did nothing: you have checked.")
 @LATER
 @COMPLETE_BY
 @DRY_RUN
@@ -89,7 +89,7 @@ async def cancel(client: Client, ids: tuple[str, ...]) -> None:
 @IDS
 @with_client
 async def suspend(client: Client, ids: tuple[str, ...]) -> None:
-    """Let nothing more of tasks start until `resume`."""
+    """Start no further step of tasks until `resume`."""
     await _each(client, ids, lambda task: task.suspend(), HELD)
 
 
@@ -128,7 +128,7 @@ async def mark_done(
 
 
 def _completed(client: Client, asked: Directive, later: str | None, by: datetime | Duration | None) -> Directive:
-    """With the words that both repairs know."""
+    """The directive with the options that resubmit and mark-done share."""
     word = None if later is None else Later(later)
     return replace(asked, later=word, deadline=deadline(by, None, session_of(client).store.now()))
 
@@ -147,7 +147,7 @@ async def _each(
     ask: Callable[[TaskHandle], Awaitable[TaskState]],
     wanted: frozenset[TaskState] | None = None,
 ) -> None:
-    """Ask it of every task; one that refuses keeps the others from nothing."""
+    """Give every task the directive; one that refuses it does not stop the others."""
     codes = []
     for id in ids:
         try:
@@ -163,7 +163,7 @@ async def _each(
 
 
 async def _show_previews(client: Client, ids: tuple[str, ...], directive: Directive) -> None:
-    """Of every task what the directive concerns, and what it would be refused with."""
+    """Print for every task what the directive would change, and why it would be refused."""
     codes = []
     for id in ids:
         try:

@@ -27,8 +27,8 @@ from stepward.transport.opening import is_broker
 @click.argument("target", metavar="APP_OR_STORE")
 @click.argument("queue")
 @click.argument("value", metavar="JSON")
-@click.option("--id", "id", metavar="ID", help="Becomes the task's; the same id is accepted once.")
-@click.option("--reply-to", metavar="QUEUE", help="The private response queue that hears of the task.")
+@click.option("--id", "id", metavar="ID", help="Becomes the task's id; a message with the same id is accepted once.")
+@click.option("--reply-to", metavar="QUEUE", help="The private response queue that gets the task's status events.")
 def post(target: str, queue: str, value: str, id: str | None, reply_to: str | None) -> None:
     """Post JSON to the submission queue QUEUE, and print the message's id."""
     app = app_or_store(target)
@@ -45,7 +45,7 @@ def post(target: str, queue: str, value: str, id: str | None, reply_to: str | No
 @click.argument("queue")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each event.")
 def events(target: str, queue: str, as_json: bool) -> None:
-    """Follow the private response queue QUEUE until ^C; its reader misses nothing by it."""
+    """Follow the private response queue QUEUE until ^C; its reader still gets every event."""
     asyncio.run(_follow(app_or_store(target), queue, as_json=as_json))
 
 
@@ -65,7 +65,7 @@ async def _follow(app: App, queue: str, *, as_json: bool) -> None:
 
 
 def _queues(app: App) -> Queues:
-    """They stand with the broker that is the transport, else in the store."""
+    """Open the queues: at the broker if the transport is one, else in the store."""
     hush_clients()
     settings = app.settings
     address = settings.transport if is_broker(settings.transport) else settings.store

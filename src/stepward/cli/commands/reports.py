@@ -53,7 +53,9 @@ async def instances(client: Client, as_json: bool) -> None:
 @click.command("audit", epilog=keys(Audit))
 @click.argument("id", required=False)
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
-@click.option("--verify", is_flag=True, help="Follow the chain of hashes: whether acts were changed or removed.")
+@click.option(
+    "--verify", is_flag=True, help="Check the chain of hashes: it shows whether acts were changed or removed."
+)
 @json_option
 @with_client
 async def audit(client: Client, id: str | None, limit: int, verify: bool, as_json: bool) -> None:

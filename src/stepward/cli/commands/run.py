@@ -26,7 +26,7 @@ app_argument = click.argument("target", metavar="APP")
     "--processes",
     type=click.IntRange(1, MOST_PROCESSES),
     metavar="N",
-    help=f"In N processes of their own, 1 to {MOST_PROCESSES}; one that dies is begun anew.",
+    help=f"In N child processes, 1 to {MOST_PROCESSES}; one that dies is restarted.",
 )
 @click.option("--child", type=(int, int), hidden=True)
 def run(target: str, processes: int | None, child: tuple[int, int] | None) -> None:
@@ -86,7 +86,7 @@ def supervisor(target: str | None, once: bool) -> None:
 
 
 def _run_tethered(target: str, tether: ParentLink) -> None:
-    """As a child of a group; what goes wrong is the group's to say, once for all."""
+    """Run as a child of a process group, which reports errors once for all children."""
     try:
         serve_tethered(load_app(target), EVERY_ACTOR, tether)
     except StepwardError as error:

@@ -39,7 +39,7 @@ def schedules(context: click.Context, as_json: bool, store: str | None) -> None:
 @click.argument("name")
 @with_client
 async def pause(client: Client, name: str) -> None:
-    """Fire a recurring task no more; what falls into the pause is not caught up with."""
+    """Stop firing a recurring task; times that pass meanwhile are skipped."""
     if not await client.pause_schedule(name):
         complain(f"schedule {name}: expected one at work, found it paused already")
         raise Silent(FAILED)
@@ -50,7 +50,7 @@ async def pause(client: Client, name: str) -> None:
 @click.argument("name")
 @with_client
 async def resume(client: Client, name: str) -> None:
-    """Fire a paused recurring task again, from its next nominal time on."""
+    """Fire a paused recurring task again, beginning with its next nominal time."""
     if not await client.resume_schedule(name):
         complain(f"schedule {name}: expected a paused one, found it at work")
         raise Silent(FAILED)

@@ -20,11 +20,11 @@ from stepward.client.handle import actor
 @click.argument("target", metavar="APP_OR_STORE")
 @click.argument("workflow")
 @click.argument("values", metavar="JSON…", nargs=-1)
-@click.option("--id", "id", metavar="ID", help="What to know the task by; the same id starts nothing twice.")
+@click.option("--id", "id", metavar="ID", help="The task's id; submitting the same id again starts nothing.")
 @click.option("--priority", type=int, default=5, show_default=True, help="0 (last) to 9 (first).")
-@click.option("--fairness-key", metavar="K", help="Tasks of one priority take turns by it, each key in its own line.")
+@click.option("--fairness-key", metavar="K", help="Tasks of one priority take turns by key.")
 @click.option("--complete-by", metavar="D", help="15m from now, or an instant: 2030-01-31T12:00:00Z.")
-@click.option("--delay", metavar="D", help="Start no sooner than after this.")
+@click.option("--delay", metavar="D", help="Start the task after this time.")
 @click.option("--label", "labels", metavar="K=V", multiple=True, help="May be given again.")
 @click.option("--wait", is_flag=True, help="Wait for the end and print the result; exit 1 if there is none.")
 def submit(
@@ -39,7 +39,7 @@ def submit(
     labels: tuple[str, ...],
     wait: bool,
 ) -> None:
-    """Have WORKFLOW run once with the arguments JSON…, and print the task's id.
+    """Submit a task that runs WORKFLOW with the arguments JSON…, and print its id.
 
     Text is JSON too: write '"text"'.
     """
@@ -60,7 +60,7 @@ def submit(
 @click.argument("id")
 @click.argument("name")
 @click.argument("value", metavar="[JSON]", default="null")
-@click.option("--id", "signal_id", metavar="SIGNAL_ID", help="One that was seen before is dropped.")
+@click.option("--id", "signal_id", metavar="SIGNAL_ID", help="A signal whose id was seen before is dropped.")
 @with_client
 async def signal(client: Client, id: str, name: str, value: str, signal_id: str | None) -> None:
     """Give task ID the signal NAME, with JSON as its payload."""

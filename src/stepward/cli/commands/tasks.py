@@ -71,7 +71,7 @@ def _row(task: TaskStatus, now: float) -> list[Cell]:
 
 
 def _note(task: TaskStatus) -> Cell:
-    """Why it stands where it stands; of code that does not fit the record, the place."""
+    """Why the task is in its state; for code that does not fit the record, the place in the code."""
     if task.waits_for == WAITS_FOR and task.error is not None and task.error.get("place"):
         return Cell(f"code that fits: {task.error['place']}")
     if task.error is not None and task.state is not TaskState.PROCESSED:

@@ -28,10 +28,10 @@ from stepward.supervisor.retention import pruning, purging
 
 
 @click.command("purge")
-@click.option("--older-than", metavar="D", help="Else the setting `retention`.")
+@click.option("--older-than", metavar="D", help="Age in place of the setting `retention`.")
 @store_option
 def purge(older_than: str | None, store: str | None) -> None:
-    """Delete tasks that ended long ago, other than in error; the setting `archive` has them archived first."""
+    """Delete tasks that ended long ago, except those in error; with the setting `archive` they are archived first."""
     settings = settings_for(store)
     age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
     if age is None:
@@ -53,7 +53,7 @@ def migrate(target: str | None, dry_run: bool, store: str | None) -> None:
     With APP a store that is not there is made.
     """
     if target is not None and dry_run:
-        raise Refused("--dry-run: expected no APP beside it, found one; leave it out, the store knows its application")
+        raise Refused("--dry-run: expected no APP, found one; leave it out, the store knows its application")
     if target is not None:
         _make(load_app(target), store)
         return
@@ -71,7 +71,7 @@ def migrate(target: str | None, dry_run: bool, store: str | None) -> None:
 def _make(app: App, store: str | None) -> None:
     settings = app.settings if store is None else app.settings.replaced({"store": store})
     asyncio.run(_open(settings.store, app.name))
-    click.echo(f"{shown(settings.store)} (app {clean(app.name)}): the store is there, and of this program's schema")
+    click.echo(f"{shown(settings.store)} (app {clean(app.name)}): the store exists and has this program's schema")
 
 
 def _print_missing(store: str, found: Identity) -> None:

@@ -1,4 +1,4 @@
-"""The PostgreSQL server behind a store: what is wrong with it, what may become so, and how it looks."""
+"""The PostgreSQL server behind a store: problems, warnings, and its hosts and standbys as tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stepward.settings import Settings
 from stepward.store.contract import Hold, Server, ServerHost, Standby
 
 CONNECTIONS = 15
-"""That the store of one process makes at most: for turns, leases, hints, the rest, and what applications share."""
+"""Most connections that the store of one process opens: for turns, leases, hints, other queries, and applications."""
 CLOCK_SECONDS = 1.0
 UNSAFE_COMMITS = ("off", "local")
 """Values of synchronous_commit with which no standby is waited for."""
@@ -33,12 +33,12 @@ ROLES = {"primary": "green", "standby": "cyan", "silent": "yellow"}
 
 
 def problems(server: Server, settings: Settings) -> list[str]:
-    """A line for each thing with which the deployment does not hold what was asked of it."""
+    """A line for each setting that the deployment was asked for and does not have."""
     return [*_primaries(server), *_replication(server, settings.synchronous_standbys)]
 
 
 def warnings(server: Server, settings: Settings, instances: Sequence[Instance]) -> list[str]:
-    """A line for each thing that may be meant, and may hurt."""
+    """A line for each setting or state that may be intended and may do harm."""
     return [
         *_safety(server, settings.synchronous_standbys),
         *_room(server, instances),
@@ -55,7 +55,7 @@ def print_server(console: Console, server: Server) -> None:
     for line in _lines(server):
         console.print(Text(clean(line)))
     print_table(HOST_COLUMNS, [_host_row(host) for host in server.hosts], "", title="Hosts")
-    hidden = f"There are some; {clean(server.user)} may not see how they are."
+    hidden = f"{clean(server.user)} may not see their state; grant it pg_monitor."
     rows = [_standby_row(standby) for standby in server.standbys or []]
     empty = hidden if server.standbys is None else "No standby is attached."
     print_table(STANDBY_COLUMNS, rows, empty, title="Standbys")
@@ -110,7 +110,7 @@ def _replication(server: Server, expected: int) -> list[str]:
 def _attached(server: Server, expected: int) -> list[str]:
     if server.standbys is None:
         return [
-            f"synchronous_standbys: expected to see how the standbys are, found that {server.user} may not; "
+            f"synchronous_standbys: expected to see the state of the standbys, found that {server.user} may not; "
             f"grant pg_monitor to {server.user}"
         ]
     confirming = sum(standby.confirms for standby in server.standbys)
@@ -135,8 +135,8 @@ def _safety(server: Server, expected: int) -> list[str]:
         )
     if expected and len(server.hosts) == 1:
         found.append(
-            "store: expected an address that names the standbys too, found one host: nobody finds the new primary; "
-            "write postgresql://USER@HOST,HOST/DATABASE"
+            "store: expected an address that names the standbys too, found one host: after a failover "
+            "nobody finds the new primary; write postgresql://USER@HOST,HOST/DATABASE"
         )
     return found
 
@@ -148,7 +148,7 @@ def _room(server: Server, instances: Sequence[Instance]) -> list[str]:
         return []
     return [
         f"server: expected room for {processes * CONNECTIONS:,} connections ({processes:,} processes, {CONNECTIONS} "
-        f"each at most), found it for {room:,}; raise max_connections, or put a pooler between"
+        f"each at most), found room for {room:,}; raise max_connections, or put a pooler between"
     ]
 
 
@@ -166,7 +166,7 @@ def _clock(server: Server) -> list[str]:
         return []
     return [
         f"clock: expected the server's within {CLOCK_SECONDS:g} s of this host's, found it {server.clock_ahead:+.1f} s "
-        "off; the server's decides, so look that all servers which may take over are synchronised"
+        "off; the server's clock decides: synchronise the clocks of all servers that can take over"
     ]
 
 
@@ -174,9 +174,9 @@ def _hold(hold: Hold) -> str:
     since = "for long" if hold.seconds is None else f"for {text(round(hold.seconds))}"
     if hold.kind == "slot":
         return (
-            f"replication: expected a reader of each slot, found none of the {hold.by} slot {hold.name}, which keeps "
-            f"{hold.kept or 0:,} B of the log until the disk is full; start its reader, or drop it: "
-            f"select pg_drop_replication_slot('{hold.name}')"
+            f"replication: expected a reader of each slot, found none of the {hold.by} slot {hold.name}: the "
+            f"server keeps {hold.kept or 0:,} B of log for it, and more until the disk is full; start its "
+            f"reader, or drop it: select pg_drop_replication_slot('{hold.name}')"
         )
     if hold.kind == "prepared":
         return (

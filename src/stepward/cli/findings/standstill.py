@@ -1,4 +1,4 @@
-"""What keeps tasks from going on, or has not been seen to: who should be at work and is not, and open alerts."""
+"""What keeps tasks from going on: workflows, Agents and steps that no live instance serves, and open alerts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def silent(instances: Iterable[Instance], now: float) -> list[str]:
     """A line for each instance whose lease is over and that nobody has declared dead."""
     return [
         f"instance {each.id} (process {each.pid} on {each.host}): expected its lease renewed, found it silent since "
-        f"{span(now - each.expires_at)}, and no Supervisor that declared it dead; look at both"
+        f"{span(now - each.expires_at)}, and no Supervisor that has declared it dead; see whether both run"
         for each in instances
         if is_silent(each, now)
     ]
@@ -73,7 +73,9 @@ def unsupervised(tasks: Sequence[Task], at_work: Iterable[Instance]) -> list[str
     """A line where tasks are live and no Supervisor is."""
     if not tasks or any(each.role is Role.SUPERVISOR for each in at_work):
         return []
-    return ["Supervisors: expected one at work, found none: what fails or runs out of time is not seen to; start one"]
+    return [
+        "Supervisors: expected one at work, found none: nobody handles steps that fail or run out of time; start one"
+    ]
 
 
 def _number(count: int, what: str) -> str:

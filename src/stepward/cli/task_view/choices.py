@@ -70,7 +70,7 @@ def choices(record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Cho
 
 
 def variants(record: Task, choice: Choice, now: float) -> Iterator[list[Choice]]:
-    """The choice with the words that it may need: lists of which the first that has one that works is enough."""
+    """The choice with options that it may need, as lists: the first list that holds a working choice is enough."""
     asked = choice.directive
     if asked is None or asked.verb not in ("resubmit", "mark_done"):
         yield [choice]

@@ -1,4 +1,4 @@
-"""Why a task does not go on, of which its own row does not tell: who should be at work and is not, code that hung."""
+"""Why a task does not go on, where its own row does not say: instances that are missing, and code that hung."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT}
 
 
 async def hindrances(client: Client, record: Task, steps: Sequence[Step]) -> list[tuple[str, str]]:
-    """What keeps the task from going on, each under its label; none that anybody could see on its steps."""
+    """What keeps the task from going on, each under its label, except what its steps show already."""
     held_up = await _held_up(client, record, steps) if record.state in standstill.LIVE else []
     return [*(("held up", line) for line in held_up), *await _hangs(client, record)]
 

@@ -46,7 +46,7 @@ def print_advice(console: Console, advice: NextActions) -> None:
 
 
 async def _working(client: Client, record: Task, steps: Sequence[Step], choice: Choice) -> NextActions:
-    """The choice as it is if that works, else with each of the words that make it work."""
+    """The choice without options if that works, else once for each option that makes it work."""
     for among in variants(record, choice, session_of(client).store.now()):
         found: NextActions = []
         for one in among:
