@@ -36,7 +36,9 @@ async def supervising(place: Place, *, live: int = LIVE, expired: int = EXPIRED,
         store = open_store(address, app="bench", environment=environment)
         await store.open()
         try:
-            await store.register(Instance(id=INSTANCE, role=Role.SCHEDULER, host="", pid=0, serves=["ten@1"]), FOREVER)
+            await store.host.register(
+                Instance(id=INSTANCE, role=Role.SCHEDULER, host="", pid=0, serves=["ten@1"]), FOREVER
+            )
             supervisor = _supervisor(store, address, environment)
             await supervisor.turn()
             idle = [await _seconds(supervisor) for _ in range(passes)]
@@ -61,7 +63,12 @@ async def supervising(place: Place, *, live: int = LIVE, expired: int = EXPIRED,
 def _supervisor(store: Store, address: str, environment: Environment) -> Supervisor:
     settings = make_app(address).settings
     return Supervisor(
-        store, instance="supervisor", settings=settings, observers=Observers(), environment=environment, sinks=[]
+        store.supervisor,
+        instance="supervisor",
+        settings=settings,
+        observers=Observers(),
+        environment=environment,
+        sinks=[],
     )
 
 

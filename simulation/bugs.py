@@ -28,7 +28,6 @@ from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
-from stepward.store.contract import Store
 from stepward.store.sqlite import claiming as store_claiming
 from stepward.store.sqlite import scheduler as store_scheduler
 from stepward.store.sqlite import telling, turn
@@ -305,7 +304,7 @@ def told_outside_its_commit(stack: ExitStack) -> None:
         for change in changes:
             if change.telling is not None:
                 bodies = [(body, None) for body in change.telling.bodies]
-                await cast("Store", self._store).messages.put(change.telling.queue, bodies)
+                await cast("Any", self._store).beside.put(change.telling.queue, bodies)
                 change.telling = None
         return await original(self, changes)
 

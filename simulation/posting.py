@@ -57,7 +57,7 @@ class Posting:
         for letter in list(self._world.mirror.dead_letters.values()):
             if self._is_wanted(letter):
                 self._world.trace.reached("a dead letter was put back")
-                await self._world.office.store.put_back([letter.number], "operator")
+                await self._world.office.store.operators.put_back([letter.number], "operator")
 
     @property
     def ids(self) -> list[str]:

@@ -200,7 +200,7 @@ class Course:
             await self._recover()
         helping.cancel()
         if not world.trace.violations:
-            await SeedVerdict(world, self._people).reach(world.office.store)
+            await SeedVerdict(world, self._people).reach(world.office.store.client)
             self._posting.check_end()
             self._laboratory.check_end()
             world.readership.check_end()
@@ -270,10 +270,10 @@ class Course:
         Of a flag that was turned back no process tells: there an operator has the task tried again.
         """
         store = self._world.office.store
-        record = await store.task(task.id)
+        record = await store.client.task(task.id)
         if record is None:
             return
-        if not Replays(self._world).fits(record, await store.steps(task.id)):
+        if not Replays(self._world).fits(record, await store.client.steps(task.id)):
             self._world.trace.reached("a task that no code fits was undone")
             await self._people.act(task.id, "undo")
         elif self._world.trace.faults[FLAG_TURNED]:

@@ -222,7 +222,7 @@ class World:
         """What the thread does that watches a loop; a hang that it cannot count is none for the task."""
         instances = process.instances
         try:
-            count = await self.office._real.count_hang(task, instances[0] if instances else "host", "simulated")
+            count = await self.office._real.host.count_hang(task, instances[0] if instances else "host", "simulated")
         except StoreError as error:
             self.hung[task] -= 1
             self.trace.note("hang not counted", process.name, task, str(error))

@@ -108,12 +108,12 @@ async def test_a_supervisor_that_read_before_another_fired_changes_nothing(make:
     app = await registered(make())
     clock.advance(3600)
     async with app.client() as client:
-        term = await session_of(client).store.lead("supervisor-1", 60)
+        term = await session_of(client).store.supervisor.lead("supervisor-1", 60)
         assert term is not None
-        (read,) = await session_of(client).store.due_schedules(10)
-        assert await session_of(client).store.fire(term, read, [], read.next_at and read.next_at + 3600)
-        assert not await session_of(client).store.fire(term, read, [], read.next_at and read.next_at + 7200)
-        assert not await session_of(client).store.fire(term - 1, read, [], None)
+        (read,) = await session_of(client).store.supervisor.due_schedules(10)
+        assert await session_of(client).store.supervisor.fire(term, read, [], read.next_at and read.next_at + 3600)
+        assert not await session_of(client).store.supervisor.fire(term, read, [], read.next_at and read.next_at + 7200)
+        assert not await session_of(client).store.supervisor.fire(term - 1, read, [], None)
         (schedule,) = await client.schedules()
     assert schedule.next_at == (read.next_at or 0) + 3600
 

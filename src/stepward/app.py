@@ -236,9 +236,9 @@ class App:
         hints = Hints()
         endings = Endings()
         try:
-            await store.check_rights(roles.kinds(self.agents, self.submissions))
+            await store.host.check_rights(roles.kinds(self.agents, self.submissions))
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
-            seal = Seal(await store.identity(fresh))
+            seal = Seal(await store.host.identity(fresh))
             reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal)
             transport = await reach.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:

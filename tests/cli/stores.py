@@ -42,6 +42,6 @@ def register(*instances: Instance, lease: float = 3600) -> None:
     async def write() -> None:
         async with opened() as store:
             for each in instances:
-                await store.register(each, lease)
+                await store.host.register(each, lease)
 
     asyncio.run(write())

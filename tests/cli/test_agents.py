@@ -52,8 +52,8 @@ def act(*acts: Callable[[Store], Awaitable[Any]]) -> None:
 def served(store: Path) -> Path:
     """Two instances of one Agent, and one of another."""
     act(
-        lambda store: store.register(agent("agent-a", payments=7, stock=1), 3600),
-        lambda store: store.register(agent("agent-b", payments=3), 3600),
+        lambda store: store.host.register(agent("agent-a", payments=7, stock=1), 3600),
+        lambda store: store.host.register(agent("agent-b", payments=3), 3600),
     )
     return store
 
@@ -72,9 +72,9 @@ def test_without_agents_that_is_said(empty: Path, stepward: Stepward) -> None:
 def test_agents_are_listed_with_what_all_instances_say(served: Path, stepward: Stepward) -> None:
     busy = [AgentHealth(agent="payments", capacity=7, in_flight=5, stuck=2), AgentHealth(agent="stock", capacity=1)]
     act(
-        lambda store: store.renew(["agent-a"], 3600, {"agent-a": Report(health=busy)}),
-        lambda store: store.register(Instance(id="s", role=Role.SCHEDULER, host="h", pid=2, serves=[]), 3600),
-        lambda store: store.renew(["s"], 3600, {"s": Report(demand={"payments": 12})}),
+        lambda store: store.host.renew(["agent-a"], 3600, {"agent-a": Report(health=busy)}),
+        lambda store: store.host.register(Instance(id="s", role=Role.SCHEDULER, host="h", pid=2, serves=[]), 3600),
+        lambda store: store.host.renew(["s"], 3600, {"s": Report(demand={"payments": 12})}),
     )
     payments, stock = as_json(stepward, "agents")
     assert set(payments) == AGENT
@@ -92,7 +92,7 @@ def test_agents_are_listed_with_what_all_instances_say(served: Path, stepward: S
 
 def test_what_instances_do_is_shown_beside_what_they_serve(served: Path, stepward: Stepward) -> None:
     busy = AgentHealth(agent="payments", capacity=3, in_flight=2, stuck=1, breaker="half_open")
-    act(lambda store: store.renew(["agent-b"], 3600, {"agent-b": Report(health=[busy])}))
+    act(lambda store: store.host.renew(["agent-b"], 3600, {"agent-b": Report(health=[busy])}))
     assert "payments 2/2 breaker half open" in stepward("instances", COLUMNS="200").stdout
     (found,) = [each for each in as_json(stepward, "instances") if each["id"] == "agent-b"]
     assert found["health"] == [{"agent": "payments", "capacity": 3, "in_flight": 2, "stuck": 1, "breaker": "half_open"}]
@@ -116,7 +116,7 @@ def test_an_agent_is_suspended_and_resumed(served: Path, stepward: Stepward) -> 
 
 
 def test_an_open_breaker_is_shown_with_its_age(served: Path, stepward: Stepward) -> None:
-    act(lambda store: store.open_breaker("payments", "agent-a", 15))
+    act(lambda store: store.host.open_breaker("payments", "agent-a", 15))
     assert as_json(stepward, "agents")[0]["state"] == "breaker open"
     assert "breaker open 0s" in stepward("agents").stdout
 

@@ -98,8 +98,8 @@ def test_steps_that_wait_for_an_agent_that_nobody_offers_are_wrong(empty: Path, 
     async def asked() -> None:
         async with opened() as store:
             scheduler = instance("scheduler-a", ["good@1"])
-            await store.register(scheduler, 3600)
-            await store.renew([scheduler.id], 3600, {scheduler.id: Report(demand={"payments": 3})})
+            await store.host.register(scheduler, 3600)
+            await store.host.renew([scheduler.id], 3600, {scheduler.id: Report(demand={"payments": 3})})
 
     asyncio.run(asked())
     (wrong,) = as_json(stepward, "check", code=1)["problems"]
@@ -122,7 +122,7 @@ def test_an_instance_past_its_lease_is_silent_and_serves_nobody(store: Path, ste
 def test_a_host_whose_clock_is_apart_is_warned_of(empty: Path, stepward: Stepward) -> None:
     async def tell(ahead: float) -> None:
         async with opened() as store:
-            await store.renew(["scheduler-a"], 3600, {}, ahead)
+            await store.host.renew(["scheduler-a"], 3600, {}, ahead)
 
     register(instance("scheduler-a", ["good@1"]))
     asyncio.run(tell(0.4))
@@ -141,8 +141,8 @@ def test_a_host_whose_clock_is_apart_is_warned_of(empty: Path, stepward: Stepwar
 def test_an_instance_that_ended_in_good_order_is_told_from_one_that_died(empty: Path, stepward: Stepward) -> None:
     async def end() -> None:
         async with opened() as store:
-            await store.retire("scheduler-a")
-            await store.retire("scheduler-b", in_order=False)
+            await store.host.retire("scheduler-a")
+            await store.host.retire("scheduler-b", in_order=False)
 
     register(instance("scheduler-a", ["good@1"]), instance("scheduler-b", ["good@1"]))
     asyncio.run(end())

@@ -218,9 +218,9 @@ def test_resubmission_with_edited_input(store: Path, stepward: Stepward) -> None
 def test_what_an_owner_has_to_carry_out(store: Path, stepward: Stepward) -> None:
     async def claim() -> None:
         async with opened() as claimed:
-            await claimed.register(instance("scheduler-x", ["approval@1"]), 3600)
-            await claimed.signal("waiting", "approved", b"1", None)
-            assert len(await claimed.claim("scheduler-x", [("approval", "1")], 10)) == 1
+            await claimed.host.register(instance("scheduler-x", ["approval@1"]), 3600)
+            await claimed.client.signal("waiting", "approved", b"1", None)
+            assert len(await claimed.scheduler.claim("scheduler-x", [("approval", "1")], 10)) == 1
 
     asyncio.run(claim())
     result = stepward("cancel", "waiting")
@@ -251,8 +251,8 @@ def test_purge_deletes_what_ended_and_keeps_errors(store: Path, stepward: Stepwa
 def test_purge_works_beside_a_supervisor_and_is_audited(store: Path, stepward: Stepward) -> None:
     async def lead() -> None:
         async with opened() as led:
-            await led.register(instance("supervisor-x", [], Role.SUPERVISOR), 3600)
-            assert await led.lead("supervisor-x", 3600) is not None
+            await led.host.register(instance("supervisor-x", [], Role.SUPERVISOR), 3600)
+            assert await led.supervisor.lead("supervisor-x", 3600) is not None
 
     asyncio.run(lead())
     assert stepward("purge", "--older-than", "0s").stdout.startswith("3 tasks deleted")

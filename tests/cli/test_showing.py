@@ -60,9 +60,9 @@ def test_alerts_name_the_command_that_says_what_to_do(troubled: Path, stepward: 
 def test_a_hang_that_was_counted_is_shown(troubled: Path, stepward: Stepward) -> None:
     async def hang() -> None:
         async with opened("mending") as store:
-            task = await store.task("waiting")
+            task = await store.client.task("waiting")
             assert task is not None
-            assert await store.count_hang(task.uid, "scheduler-a", "job.py:9 in run") == 1
+            assert await store.host.count_hang(task.uid, "scheduler-a", "job.py:9 in run") == 1
 
     assert "hangs" not in stepward("show", "waiting", COLUMNS=WIDE).stdout
     asyncio.run(hang())
@@ -89,13 +89,13 @@ def test_who_should_be_at_work_and_is_not_is_named(store: Path, stepward: Stepwa
 def test_failures_are_told_by_what_failed(troubled: Path, stepward: Stepward) -> None:
     async def take_over() -> None:
         async with opened("mending") as store:
-            await store.register(instance("scheduler-a", ["waiting@1"]), 60.0)
-            assert await store.claim("scheduler-a", [("waiting", "1")], 1)
-            await store.renew(["scheduler-a"], 0.0)
-            term = await store.lead("supervisor-a", 60.0)
+            await store.host.register(instance("scheduler-a", ["waiting@1"]), 60.0)
+            assert await store.scheduler.claim("scheduler-a", [("waiting", "1")], 1)
+            await store.host.renew(["scheduler-a"], 0.0)
+            term = await store.supervisor.lead("supervisor-a", 60.0)
             assert term is not None
-            await store.fence(term)
-            assert await store.free(term, 5) == 1
+            await store.supervisor.fence(term)
+            assert await store.supervisor.free(term, 5) == 1
 
     def failures(id: str) -> list[str]:
         return re.findall(r"failures +(.*?) *│", stepward("show", id, COLUMNS=WIDE).stdout)
@@ -110,10 +110,10 @@ def test_failures_are_told_by_what_failed(troubled: Path, stepward: Stepward) ->
 def test_an_alert_on_what_nobody_serves_names_it(troubled: Path, stepward: Stepward) -> None:
     async def tell(alert: Alert) -> None:
         async with opened("mending") as store:
-            await store.register(instance("supervisor-a", [], Role.SUPERVISOR), 3600)
-            term = await store.lead("supervisor-a", 60.0)
+            await store.host.register(instance("supervisor-a", [], Role.SUPERVISOR), 3600)
+            term = await store.supervisor.lead("supervisor-a", 60.0)
             assert term is not None
-            await store.raise_alert(term, alert)
+            await store.supervisor.raise_alert(term, alert)
 
     asyncio.run(tell(unserved_alert("approval", "7")))
     (line,) = [line for line in stepward("alerts", COLUMNS=WIDE).stdout.splitlines() if "unserved" in line]

@@ -54,7 +54,7 @@ class Shop:
         await self._store.messages.put(QUEUE, [(each, None) for each in bodies])
 
     async def buried(self) -> list[tuple[bytes, str]]:
-        return [(letter.body, letter.reason) for letter in await self._store.dead_letters(99)]
+        return [(letter.body, letter.reason) for letter in await self._store.operators.dead_letters(99)]
 
     def queues(self) -> Queues:
         return Queues(self.address, app="shop", environment=environment())

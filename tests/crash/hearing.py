@@ -46,7 +46,7 @@ async def check_heard(scene: Scene, journal: Path) -> None:
 
 
 async def _check_history(scene: Scene, id: str, events: list[StatusEvent]) -> None:
-    task, steps = await session_of(scene.client).record(id), await session_of(scene.client).store.steps(id)
+    task, steps = await session_of(scene.client).record(id), await session_of(scene.client).store.client.steps(id)
     assert [event.id for event in events] == [f"{task.uid}/{n}" for n in range(1, task.events + 1)]
     types = [event.type.removeprefix("stepward.") for event in events]
     assert types[:2] == ["request.received", "task.started"]

@@ -47,7 +47,7 @@ async def check(scene: Scene, tasks: dict[str, str]) -> None:
         assert (id, status.state) == (id, ENDS[workflow.partition(":")[0]]), status.error
         assert status.locked_by is None
         _check_effects(id, workflow, entries[id])
-        _check_history(workflow, await session_of(scene.client).store.steps(id))
+        _check_history(workflow, await session_of(scene.client).store.client.steps(id))
     booked = Counter(await scene.booked())
     assert booked == Counter(id for id, workflow in tasks.items() if workflow == "order")
     known = [task.id for task in await scene.client.tasks(limit=10_000) if "/" not in task.id]

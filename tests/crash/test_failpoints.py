@@ -174,7 +174,7 @@ async def _submit_around(scene: Scene, tasks: dict[str, str]) -> None:
     """Submit by way of the store: nothing is born claimed."""
 
     async def is_registered() -> bool:
-        return len(await session_of(scene.client).store.workflows()) >= 5
+        return len(await session_of(scene.client).store.client.workflows()) >= 5
 
     await until(is_registered)
     await scene.submit(tasks)

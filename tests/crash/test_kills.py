@@ -83,7 +83,7 @@ async def _dies_at(scene: Scene, tasks: dict[str, str], failpoint: str) -> None:
 
 
 async def _knows_workflows(scene: Scene) -> bool:
-    return bool(await session_of(scene.client).store.workflows())
+    return bool(await session_of(scene.client).store.client.workflows())
 
 
 async def _more(scene: Scene, tasks: dict[str, str], chance: random.Random) -> None:

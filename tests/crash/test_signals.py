@@ -63,5 +63,5 @@ async def test_killed_while_it_drains(open_scene: Open) -> None:
 
 async def _has_begun(scene: Scene) -> bool:
     """Whether each slow task is at its long step."""
-    steps = [await session_of(scene.client).store.steps(id) for id in TASKS if id.startswith("slow")]
+    steps = [await session_of(scene.client).store.client.steps(id) for id in TASKS if id.startswith("slow")]
     return all(len(each) == 2 for each in steps)

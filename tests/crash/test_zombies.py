@@ -192,5 +192,8 @@ async def _are_alive(scene: Scene, role: Role, count: int) -> bool:
 async def _rows(scene: Scene) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for id in TASKS:
-        found[id] = [await session_of(scene.client).store.task(id), *await session_of(scene.client).store.steps(id)]
+        found[id] = [
+            await session_of(scene.client).store.client.task(id),
+            *await session_of(scene.client).store.client.steps(id),
+        ]
     return found

@@ -62,5 +62,5 @@ async def _are_suspended(world: World, ids: Sequence[str]) -> bool:
 
 async def _have_ended_a_step(world: World, ids: Sequence[str]) -> bool:
     """Whether the step of each that ran when it was suspended has an outcome."""
-    steps = [await session_of(world.client).store.steps(id) for id in ids]
+    steps = [await session_of(world.client).store.client.steps(id) for id in ids]
     return all([step.state for step in of_task] == [StepState.COMPLETED] for of_task in steps)

@@ -31,5 +31,5 @@ async def test_replies_to_a_dead_scheduler_reach_its_heir(broker: str, tmp_path:
 
 async def _are_watched(world: World, ids: list[str]) -> bool:
     """A step that its Scheduler has shown to the Supervisor is not sent again by who takes over."""
-    steps = [step for id in ids for step in await session_of(world.client).store.steps(id)]
+    steps = [step for id in ids for step in await session_of(world.client).store.client.steps(id)]
     return len(steps) == len(ids) and all(step.watched for step in steps)

@@ -158,7 +158,7 @@ class World:
 
     async def attempts(self, id: str) -> list[int]:
         """The attempts of a task's steps, in their order."""
-        return [step.attempt for step in await session_of(self.client).store.steps(id)]
+        return [step.attempt for step in await session_of(self.client).store.client.steps(id)]
 
     def calls(self) -> dict[str, int]:
         """How often each effect was asked for."""
@@ -182,7 +182,7 @@ class World:
 
     async def _rows(self) -> dict[str, list[Any]]:
         store = session_of(self.client).store
-        return {id: [await store.task(id), *await store.steps(id)] for id in self.tasks}
+        return {id: [await store.client.task(id), *await store.client.steps(id)] for id in self.tasks}
 
     async def _check(self) -> None:
         entries: defaultdict[str, list[Entry]] = defaultdict(list)
@@ -192,7 +192,7 @@ class World:
             status = await self.client.task(id).status()
             assert (id, status.state, status.locked_by) == (id, STATES[workflow], None), status.error
             _check_effects(id, workflow, entries.pop(id))
-            _check_history(id, await session_of(self.client).store.steps(id))
+            _check_history(id, await session_of(self.client).store.client.steps(id))
         assert not entries, "nothing happened for a task that there is not"
         assert len(await self.client.tasks(limit=10_000)) == len(self.tasks)
 

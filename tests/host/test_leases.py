@@ -43,7 +43,7 @@ class SlowStore(SqliteStore):
     renewed: asyncio.Event
 
     def delay(self, clock: HandClock) -> None:
-        register, renew = self.register, self.renew
+        register, renew = self.host.register, self.host.renew
 
         async def registering(instance: Instance, lease: float) -> None:
             await register(instance, lease)
@@ -60,7 +60,9 @@ class SlowStore(SqliteStore):
             self.renewed.set()
             return alive
 
-        self.register, self.renew, self.renewed = registering, renewing, asyncio.Event()
+        self.renewed = asyncio.Event()
+        self.host.register = registering  # type: ignore[method-assign]
+        self.host.renew = renewing  # type: ignore[method-assign]
 
 
 async def nobody(instance: str) -> None:
@@ -104,10 +106,10 @@ async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_
     leases = InstanceLeases(parts_on(store), nobody, silence)
     first, second = [await leases.register(Role.AGENT, [], 1) for _ in range(2)]
     with monkeypatch.context() as outage:
-        outage.setattr(store, "retire", away)
+        outage.setattr(store.host, "retire", away)
         await leases.retire([first])
     await leases.retire([second])
-    assert [instance.id for instance in await store.instances() if instance.alive] == []
+    assert [instance.id for instance in await store.operators.instances() if instance.alive] == []
     await store.close()
 
 
@@ -118,14 +120,14 @@ async def test_what_changes_is_reported_at_once_and_not_at_the_next_beat(
     said: dict[str, Report] = {}
     leases = InstanceLeases(parts_on(store), nobody, lambda: said)
     instance = await leases.register(Role.AGENT, ["bank"], 1)
-    renewed, renew = asyncio.Event(), store.renew
+    renewed, renew = asyncio.Event(), store.host.renew
 
     async def renewing(*given: Any) -> set[str]:
         found = await renew(*given)
         renewed.set()
         return found
 
-    monkeypatch.setattr(store, "renew", renewing)
+    monkeypatch.setattr(store.host, "renew", renewing)
     keeping = asyncio.create_task(leases.keep())
     health = AgentHealth(agent="bank", capacity=1, breaker="open")
     said[instance] = Report(health=[health])
@@ -133,7 +135,7 @@ async def test_what_changes_is_reported_at_once_and_not_at_the_next_beat(
     # The next beat would be more than three seconds away.
     async with asyncio.timeout(2):
         await renewed.wait()
-    (found,) = await store.instances()
+    (found,) = await store.operators.instances()
     assert found.health == [health]
     keeping.cancel()
     await asyncio.gather(keeping, return_exceptions=True)

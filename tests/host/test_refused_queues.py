@@ -31,8 +31,8 @@ class Process:
         self.instance = running.host.scheduler.instance
         self.expected: list[str] = []
         self.looks = 0
-        self._alerts = parts.store.alerts
-        parts.store.alerts = self._counted
+        self._alerts = parts.store.operators.alerts
+        parts.store.operators.alerts = self._counted
         parts.transport.expect = self.expected.append
         self.task = asyncio.create_task(RefusedQueueAlerts(parts, lambda: self.instance).keep())
 
@@ -60,7 +60,7 @@ async def details(client: Client, wanted: set[bytes]) -> None:
     async with asyncio.timeout(30):
         while found != wanted:
             await asyncio.sleep(0.02)
-            found = {alert.details for alert in await session_of(client).store.alerts(9, open_only=True)}
+            found = {alert.details for alert in await session_of(client).store.operators.alerts(9, open_only=True)}
 
 
 def about(queue: str, instance: str | None = None) -> bytes:
@@ -100,10 +100,10 @@ async def test_what_an_operator_acknowledges_is_not_raised_again(tmp_path: Path)
         await asyncio.sleep(0)
         process.refuse("agents.mail")
         await details(client, {about("agents.mail")})
-        (alert,) = await session_of(client).store.alerts(9, open_only=True)
-        await session_of(client).store.acknowledge(alert.number, "anna")
+        (alert,) = await session_of(client).store.operators.alerts(9, open_only=True)
+        await session_of(client).store.operators.acknowledge(alert.number, "anna")
         await process.look_again(3)
-        assert await session_of(client).store.alerts(9, open_only=True) == []
+        assert await session_of(client).store.operators.alerts(9, open_only=True) == []
         process.task.cancel()
         await asyncio.gather(process.task, return_exceptions=True)
 
@@ -112,7 +112,7 @@ async def test_what_a_dead_instance_alone_was_refused_is_over(tmp_path: Path) ->
     app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
     async with app.client() as client, app.running() as running:
         for gone in (about("agents.mail", "scheduler-gone"), about("replies.scheduler-gone")):
-            await session_of(client).store.warn(Alert(kind="queue_refused", message="refused", details=gone))
+            await session_of(client).store.host.warn(Alert(kind="queue_refused", message="refused", details=gone))
         process = Process(running)
         await details(client, set())
         process.task.cancel()

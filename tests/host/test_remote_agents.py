@@ -92,7 +92,7 @@ class World:
         """Those alive, once every host has done with what it heard."""
         for _ in range(100):
             await asyncio.sleep(0)
-        found = [each for each in await self.store.instances() if each.alive]
+        found = [each for each in await self.store.operators.instances() if each.alive]
         assert all((each.role, each.pid) == (Role.AGENT, 0) for each in found)
         return found
 
@@ -156,7 +156,7 @@ async def test_each_process_and_each_agent_has_its_own(world: World) -> None:
 async def test_one_that_was_silent_is_another_when_it_calls_again(world: World) -> None:
     world.air.call(ONE)
     (first,) = await world.instances()
-    await world.store.retire(first.id)
+    await world.store.host.retire(first.id)
     world.air.call(ONE)
     (second,) = await world.instances()
     assert second.id != first.id
@@ -191,7 +191,7 @@ async def test_a_store_that_is_away_is_told_of_and_asked_again(world: World, mon
         raise StoreUnavailable("store: expected it, found it away")
 
     with monkeypatch.context() as outage:
-        outage.setattr(world.store, "instances", away)
+        outage.setattr(world.store.operators, "instances", away)
         world.air.call(ONE)
         for _ in range(10):
             await asyncio.sleep(0)

@@ -31,8 +31,8 @@ async def test_hundreds_of_dead_schedulers_cost_a_statement_at_each_look(tmp_pat
     app = App("shop", workflows=[fulfil], agents=[payments], store=f"sqlite:///{tmp_path}/shop.db", transport="store")
     async with app.client() as client:
         for number in range(DEAD):
-            await session_of(client).store.register(instance(number), 10.0)
-            await session_of(client).store.retire(instance(number).id)
+            await session_of(client).store.host.register(instance(number), 10.0)
+            await session_of(client).store.host.retire(instance(number).id)
     async with app.running():
         running = app._running
         assert isinstance(running, Running)

@@ -156,10 +156,10 @@ async def test_an_event_that_is_refused_five_times_is_an_operators_and_its_neigh
     await work.carrier().carry_events()
     assert work.outlet.told(QUEUE) == [event(1), event(3)]
     assert work.outlet.refusals == 1 + MOST_REFUSALS, "once among the others"
-    (letter,) = await work.store.dead_letters(9)
+    (letter,) = await work.store.operators.dead_letters(9)
     assert (letter.queue, letter.body) == (QUEUE, event(2))
     assert letter.reason.startswith("refused 5 times: queue: expected at most 9 bytes")
-    assert [alert.kind for alert in await work.store.alerts(9, True)] == ["dead_letter"]
+    assert [alert.kind for alert in await work.store.operators.alerts(9, True)] == ["dead_letter"]
     assert work.names() == ["events.dead_letter"]
 
 
@@ -173,7 +173,7 @@ async def test_an_event_that_is_taken_in_the_end_goes(work: Work) -> None:
 
     work.outlet.before = relent
     await work.carrier().carry_events()
-    assert (work.outlet.told(QUEUE), await work.store.dead_letters(9)) == ([event(1)], [])
+    assert (work.outlet.told(QUEUE), await work.store.operators.dead_letters(9)) == ([event(1)], [])
 
 
 async def test_a_broker_that_goes_while_it_refuses_buries_nothing(work: Work) -> None:

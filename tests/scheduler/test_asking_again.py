@@ -79,7 +79,7 @@ async def test_what_a_queue_refused_is_done_in_its_first_attempt(
     (step,) = await handle.steps()
     assert (step.state, step.attempt) == ("running", 1)
     # Who takes it over in this state asks at once.
-    assert not (await session_of(client).store.steps(handle.id))[0].watched
+    assert not (await session_of(client).store.client.steps(handle.id))[0].watched
     queue.is_shut = False
     assert await handle.result(timeout=3) == "a done"
     assert [step.attempt for step in await handle.steps()] == [1]
@@ -185,8 +185,9 @@ async def test_what_a_dead_scheduler_had_asked_when_it_was_lost_is_asked_for_aga
     deaf = len(listeners)
     await world.run(application(), agents=False)
     with monkeypatch.context() as dead:
-        for verb in ("renew", "claim", "commit", "load"):
-            dead.setattr(dying.store, verb, unavailable)
+        dead.setattr(dying.store.host, "renew", unavailable)
+        for verb in ("claim", "commit", "load"):
+            dead.setattr(dying.store.scheduler, verb, unavailable)
         for listener in listeners[deaf:]:
             listener(None)
         assert await handle.result(timeout=6) == "a done"

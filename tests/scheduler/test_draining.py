@@ -24,10 +24,10 @@ class SlowCommits:
     """Each commit takes a while; ``begun`` is set by the first that starts a step, or ends one."""
 
     def __init__(self, running: Running, change: str) -> None:
-        self._commit = running.store.commit
+        self._commit = running.store.scheduler.commit
         self._change = change
         self.begun = asyncio.Event()
-        running.store.commit = self.commit  # type: ignore[method-assign]
+        running.store.scheduler.commit = self.commit  # type: ignore[method-assign]
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         if any(getattr(change, self._change) for change in changes):

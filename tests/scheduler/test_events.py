@@ -280,7 +280,7 @@ async def test_child_tasks_tell_nothing_of_themselves(world: World, service: Ser
         "completed = a doneb done",
     ]
     assert await hearing.lines("t/part/1") == []
-    child = await session_of(client).store.task("t/part/1")
+    child = await session_of(client).store.client.task("t/part/1")
     assert child is not None
     assert (child.reply_to, child.events) == (None, 0)
 

@@ -116,7 +116,7 @@ async def test_a_doubt_of_a_run_long_ago_is_named_when_the_task_is_undone(world:
     assert count(world, "select count(*) from stepward_step where run < 4") == 1
     await handle.cancel()
     await in_state(handle, TaskState.CANCELLED)
-    alerts = await handle._client.store.alerts(100, open_only=True)
+    alerts = await handle._client.store.operators.alerts(100, open_only=True)
     assert [(alert.kind, "note/1" in alert.message) for alert in alerts] == [("in_doubt", True)]
 
 

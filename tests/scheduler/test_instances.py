@@ -149,7 +149,7 @@ async def test_registering_anew_is_tried_until_the_store_is_back(
     app = world.app([order], [service.agent])
     running = await world.run(app)
     client = await world.client(app)
-    register, refusals = running.store.register, [1, 2]
+    register, refusals = running.store.host.register, [1, 2]
 
     async def refusing(*given: Any) -> None:
         if refusals:
@@ -157,7 +157,7 @@ async def test_registering_anew_is_tried_until_the_store_is_back(
             raise StoreUnavailable("the disk is away")
         await register(*given)
 
-    monkeypatch.setattr(running.store, "register", refusing)
+    monkeypatch.setattr(running.store.host, "register", refusing)
     await declare_dead(client, Role.AGENT)
     assert await (await client.submit(order, "a")).result(timeout=120) == "a2 done"
 

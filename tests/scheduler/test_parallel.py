@@ -188,13 +188,13 @@ async def test_many_steps_are_begun_in_commits_of_a_thousand(world: World) -> No
     app = world.app([wide])
     running = await world.run(app)
     begun: list[int] = []
-    commit = running.store.commit
+    commit = running.store.scheduler.commit
 
     async def counted(instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         begun.extend(len(change.inserts) for change in changes)
         return await commit(instance, changes, renew)
 
-    running.store.commit = counted  # type: ignore[method-assign]
+    running.store.scheduler.commit = counted  # type: ignore[method-assign]
     handle = await (await world.client(app)).submit(wide, 2500)
     assert await handle.result(timeout=600) == 2499 * 2500
     assert (sum(begun), max(begun)) == (2500, 1000)

@@ -212,7 +212,7 @@ async def test_retention_deletes_a_task_with_its_plan(world: World, service: Ser
     await handle.cancel()
     store = session_of(client).store
     before = store.now() + 1
-    assert (await store.purge_ended(await store.outlived(before, 10), before, "test")).tasks == 1
+    assert (await store.operators.purge_ended(await store.supervisor.outlived(before, 10), before, "test")).tasks == 1
     async with client.transaction() as transaction:
         assert await transaction.execute("select count(*) from stepward_step") == [(0,)]
 

@@ -339,7 +339,7 @@ async def test_code_that_takes_the_place_of_a_pipeline_is_planned_no_more(world:
         for known, planned in ((order, 3), (code, 0)):
             async with world.app([known], [service.agent]).running(scheduler=False):
                 pass
-            await session_of(bare).store.register_workflows(world.app([known]).registry.records())
+            await session_of(bare).store.host.register_workflows(world.app([known]).registry.records())
             assert len(await (await bare.submit("order", "a")).steps()) == planned
 
 
@@ -351,13 +351,13 @@ async def test_plans_count_towards_the_rows_of_a_transaction(
     app = world.app([order], [service.agent])
     client = await world.client(app)
     sizes: list[int] = []
-    submit = session_of(client).store.submit
+    submit = session_of(client).store.client.submit
 
     async def counted(tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
         sizes.append(len(tasks))
         return await submit(tasks, plans)
 
-    monkeypatch.setattr(session_of(client).store, "submit", counted)
+    monkeypatch.setattr(session_of(client).store.client, "submit", counted)
     await client.submit_many(order, [("a",)] * 5)
     assert sizes == [2, 2, 1]
 
@@ -369,13 +369,13 @@ async def test_births_with_plans_are_committed_in_bounded_transactions(
     app = world.app([order], [service.agent], commit_rows=10)
     running = await world.run(app)
     sizes: list[int] = []
-    commit = running.store.commit
+    commit = running.store.scheduler.commit
 
     async def counted(instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         sizes.append(sum(change.born is not None for change in changes))
         return await commit(instance, changes, renew)
 
-    monkeypatch.setattr(running.store, "commit", counted)
+    monkeypatch.setattr(running.store.scheduler, "commit", counted)
     client = await world.client(app)
     handles = await asyncio.gather(*[client.submit(order, f"{number}") for number in range(6)])
     # A birth is a row, its plan three, and the step that is filled at once one more.

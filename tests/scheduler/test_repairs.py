@@ -245,7 +245,7 @@ async def test_undo_covers_every_generation_that_may_have_acted(world: World, se
     await in_state(handle, TaskState.ERROR)
     await handle.undo()
     await in_state(handle, TaskState.UNDONE)
-    steps = {step.key: step for step in await session_of(client).store.steps(handle.id)}
+    steps = {step.key: step for step in await session_of(client).store.client.steps(handle.id)}
     doubtful = [place_of(step) for step in steps.values() if step.set_aside_at is not None]
     assert doubtful == [(1, "svc.do/3", 0)]
     assert service.log == ["do a", "undo b", "undo fallback", "undo a"]
@@ -490,7 +490,7 @@ async def test_a_task_that_was_undone_keeps_no_row_at_work(world: World, service
     await until(lambda: is_running(handle, "svc.note/1"))
     await getattr(handle, verb)()
     await in_state(handle, TaskState.UNDONE, TaskState.CANCELLED)
-    rows = {step.key: step for step in await session_of(client).store.steps(handle.id)}
+    rows = {step.key: step for step in await session_of(client).store.client.steps(handle.id)}
     assert not ALIVE & {step.state for step in rows.values()}
     assert rows["svc.note/1"].state == "abandoned"
     assert (await handle.status()).error["in_doubt"] == ["svc.note/1"]  # type: ignore[index]

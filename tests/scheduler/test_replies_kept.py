@@ -23,8 +23,8 @@ class Witness:
         self.log: list[str] = []
         self.missed: list[Change] = []
         self._misses = misses
-        self._commit, self._settle = running.store.commit, running.transport.settle
-        running.store.commit = self.commit  # type: ignore[method-assign]
+        self._commit, self._settle = running.store.scheduler.commit, running.transport.settle
+        running.store.scheduler.commit = self.commit  # type: ignore[method-assign]
         running.transport.settle = self.settle  # type: ignore[method-assign]
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
@@ -198,13 +198,13 @@ async def test_a_busy_scheduler_renews_its_lease_with_few_of_its_commits(world: 
     app = world.app([order], [service.agent])
     running = await world.run(app)
     renewed: list[bool] = []
-    commit = running.store.commit
+    commit = running.store.scheduler.commit
 
     async def counted(instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         renewed.append(renew is not None)
         return await commit(instance, changes, renew)
 
-    running.store.commit = counted  # type: ignore[method-assign]
+    running.store.scheduler.commit = counted  # type: ignore[method-assign]
     client = await world.client(app)
     await (await client.submit(order)).result(timeout=5)
     assert sum(renewed) <= 2 < 25 < len(renewed)

@@ -42,7 +42,7 @@ async def test_what_was_read_before_says_nothing_of_what_was_found_out_since(
     order = orders(service)
     running = await world.run(world.app([order], [service.agent]))
     client = await world.client(world.app([order]))
-    read, reading, answered = running.store.standings, asyncio.Event(), asyncio.Event()
+    read, reading, answered = running.store.operators.standings, asyncio.Event(), asyncio.Event()
 
     async def slowly() -> Any:
         found = await read()
@@ -50,16 +50,16 @@ async def test_what_was_read_before_says_nothing_of_what_was_found_out_since(
         await answered.wait()
         return found
 
-    monkeypatch.setattr(running.store, "standings", slowly)
+    monkeypatch.setattr(running.store.host, "standings", slowly)
     with monkeypatch.context() as outage:
         # So that nothing else is read before the test looks.
-        outage.setattr(running.store, "open_breaker", unavailable)
+        outage.setattr(running.store.host, "open_breaker", unavailable)
         running.hints.hint()
         await reading.wait()
         handle = await client.submit(order, "a")
         await until(lambda: is_open(running))
         assert window(running).capacity == 0
-        monkeypatch.setattr(running.store, "standings", read)
+        monkeypatch.setattr(running.store.host, "standings", read)
         answered.set()
         await asyncio.sleep(0.05)
         assert (breaker(running), window(running).capacity) == (BreakerState.OPEN, 0)
@@ -73,7 +73,7 @@ async def test_what_was_read_before_does_not_end_a_probe(world: World, monkeypat
     order = orders(service)
     running = await world.run(world.app([order], [service.agent]))
     client = await world.client(world.app([order]))
-    read, grant = running.store.standings, running.store.grant_probe
+    read, grant = running.store.operators.standings, running.store.host.grant_probe
     reading, answered = asyncio.Event(), asyncio.Event()
 
     async def slowly() -> Any:
@@ -83,13 +83,13 @@ async def test_what_was_read_before_does_not_end_a_probe(world: World, monkeypat
         return found
 
     async def meanwhile(*given: Any) -> bool:
-        monkeypatch.setattr(running.store, "standings", slowly)
+        monkeypatch.setattr(running.store.host, "standings", slowly)
         running.hints.hint()
         await reading.wait()
-        monkeypatch.setattr(running.store, "standings", read)
+        monkeypatch.setattr(running.store.host, "standings", read)
         return await grant(*given)
 
-    monkeypatch.setattr(running.store, "grant_probe", meanwhile)
+    monkeypatch.setattr(running.store.host, "grant_probe", meanwhile)
     handle = await client.submit(order, "a")
     await until(lambda: called_twice(service))
     answered.set()
@@ -104,7 +104,7 @@ async def test_while_the_store_is_away_nobody_probes(world: World, monkeypatch: 
     order = orders(service)
     running = await world.run(world.app([order], [service.agent]))
     client = await world.client(world.app([order]))
-    grant, refused = running.store.grant_probe, list[float]()
+    grant, refused = running.store.host.grant_probe, list[float]()
 
     async def away(*given: Any) -> bool:
         refused.append(asyncio.get_running_loop().time())
@@ -112,7 +112,7 @@ async def test_while_the_store_is_away_nobody_probes(world: World, monkeypatch: 
             raise StoreUnavailable("the disk is away")
         return await grant(*given)
 
-    monkeypatch.setattr(running.store, "grant_probe", away)
+    monkeypatch.setattr(running.store.host, "grant_probe", away)
     handle = await client.submit(order, "a")
     await in_state(handle, TaskState.PROCESSED)
     # Asked for again each second, and called once it was granted.
@@ -128,7 +128,7 @@ async def test_what_the_store_could_not_be_told_is_told_when_it_is_back(
     order = orders(service)
     running = await world.run(world.app([order], [service.agent]))
     client = await world.client(world.app([order]))
-    tell, refusals = running.store.open_breaker, [1, 2]
+    tell, refusals = running.store.host.open_breaker, [1, 2]
 
     async def refusing(*given: Any) -> bool:
         if refusals:
@@ -136,7 +136,7 @@ async def test_what_the_store_could_not_be_told_is_told_when_it_is_back(
             raise StoreUnavailable("the disk is away")
         return await tell(*given)
 
-    monkeypatch.setattr(running.store, "open_breaker", refusing)
+    monkeypatch.setattr(running.store.host, "open_breaker", refusing)
     await client.submit(order, "a")
     await until(lambda: is_open(running))
     assert (window(running).capacity, await state_of(client, AgentState.OK)) == (0, True)

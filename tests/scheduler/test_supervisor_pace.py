@@ -45,13 +45,13 @@ async def test_whoever_stands_by_makes_its_regular_passes_alone(world: World, mo
     await world.run(world.app([]), scheduler=False, agents=False)
     running = await world.run(world.app([]), scheduler=False, agents=False)
     await asyncio.sleep(3)
-    lead, led = running.store.lead, list[int | None]()
+    lead, led = running.store.supervisor.lead, list[int | None]()
 
     async def counted(*given: Any) -> int | None:
         led.append(await lead(*given))
         return led[-1]
 
-    monkeypatch.setattr(running.store, "lead", counted)
+    monkeypatch.setattr(running.store.supervisor, "lead", counted)
     for _ in range(100):
         running.hints.hint()
         await asyncio.sleep(0.1)

@@ -12,7 +12,7 @@ import pytest
 from stepward import Backoff, Client, Supervision, TaskFailed, Unrecoverable, current_step, step, workflow
 from stepward.errors import CommitUnknown
 from stepward.store.contract import Transaction
-from stepward.store.sqlite import SqliteStore
+from stepward.store.sqlite.scheduler import SqliteScheduler
 from tests.scheduler.world import World
 
 
@@ -108,10 +108,10 @@ async def test_one_whose_commit_outlasts_its_complete_by_is_heard_of(
     made: World, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     """Its row is completed, which no Supervisor looks at."""
-    opened = SqliteStore.transaction
+    opened = SqliteScheduler.transaction
 
     @asynccontextmanager
-    async def answered_late(store: SqliteStore) -> AsyncIterator[Transaction]:
+    async def answered_late(store: SqliteScheduler) -> AsyncIterator[Transaction]:
         await asyncio.sleep(2)  # so that the Supervisor is shown the row
         async with opened(store) as transaction:
             yield transaction
@@ -128,7 +128,7 @@ async def test_one_whose_commit_outlasts_its_complete_by_is_heard_of(
         return await book(7)
 
     client = await made.start([booking])
-    monkeypatch.setattr(SqliteStore, "transaction", answered_late)
+    monkeypatch.setattr(SqliteScheduler, "transaction", answered_late)
     handle = await client.submit(booking)
     assert await handle.result(timeout=30) == 70
     monkeypatch.undo()

@@ -130,10 +130,10 @@ async def test_a_reply_that_another_program_left_in_the_inbox_is_checked_too(wor
     running = await world.run(app)
     handle = await (await world.client(app)).submit(order)
     await in_state(handle, TaskState.PROCESSING)
-    task = await running.store.task(handle.id)
+    task = await running.store.client.task(handle.id)
     assert task is not None
     reply = Reply(task=task.uid, run=1, key="svc.do/1", attempt=1, outcome=Outcome.COMPLETED, output=b"\xff")
-    await running.store.stray([reply])
+    await running.store.scheduler.stray([reply])
     running.hints.hint()
     with pytest.raises(TaskFailed, match="cannot be recorded"):
         await handle.result(timeout=5)

@@ -11,7 +11,6 @@ import pytest
 
 from stepward import Backoff, CircuitBreaker, Supervision, current_step, step, workflow
 from stepward.store.contract import Change, Committed, Transaction
-from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.scheduler import SqliteScheduler
 from tests.scheduler.world import Service, World, hang
 from tests.virtual import VirtualLoop
@@ -132,17 +131,17 @@ async def test_a_process_that_slept_until_the_complete_by_calls_no_function(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     think, attempts = thinking("transaction")
-    opened, naps = SqliteStore.transaction, [10.0]
+    opened, naps = SqliteScheduler.transaction, [10.0]
 
     @asynccontextmanager
-    async def slept(store: SqliteStore) -> AsyncIterator[Transaction]:
+    async def slept(store: SqliteScheduler) -> AsyncIterator[Transaction]:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         async with opened(store) as transaction:
             loop.now += naps.pop() if naps else 0.0
             yield transaction
 
-    monkeypatch.setattr(SqliteStore, "transaction", slept)
+    monkeypatch.setattr(SqliteScheduler, "transaction", slept)
     client = await world.start([_order_of(think)])
     assert await (await client.submit("order")).result(timeout=30) == "thought"
     assert attempts == [2]

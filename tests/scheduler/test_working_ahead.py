@@ -16,12 +16,12 @@ class SlowDisk:
     """Holds the next commit that records the outcome of a step."""
 
     def __init__(self, running: Running) -> None:
-        self._commit = running.store.commit
+        self._commit = running.store.scheduler.commit
         self.held = asyncio.Event()
         self.free = asyncio.Event()
         self.records: list[list[str]] = []
         """The keys of the steps that each commit ended."""
-        running.store.commit = self.commit  # type: ignore[method-assign]
+        running.store.scheduler.commit = self.commit  # type: ignore[method-assign]
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         ended = [finish.key for change in changes for finish in change.finishes]

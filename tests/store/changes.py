@@ -24,12 +24,12 @@ Drawn = Callable[[int], Change]
 async def drawn_changes(stream: Stream, owner: str, new_task: Callable[..., Task]) -> list[Drawn]:
     """Changes of some of the tasks that the instance holds, of one it does not hold, or of one that is born."""
     store, chance = stream.stores[0], stream.chance
-    held = [task for task in await store.tasks(TaskFilter(limit=60)) if task.locked_by == owner]
+    held = [task for task in await store.operators.tasks(TaskFilter(limit=60)) if task.locked_by == owner]
     changes: list[Drawn] = []
     for task in chance.sample(held, min(len(held), chance.randrange(1, 4))):
-        found = await store.task(task.id)
+        found = await store.client.task(task.id)
         assert found is not None
-        changes.append(_change(stream, found, await store.steps(task.id)))
+        changes.append(_change(stream, found, await store.client.steps(task.id)))
     if chance.random() < 0.3:
         changes.append(_birth(stream, owner, new_task))
     return changes

@@ -57,10 +57,10 @@ async def letters(stream: Stream) -> Act:
     known = stream.pick(stream.letters[-5:])
     choice = stream.chance.randrange(4)
     if known is None or choice < 2:
-        return lambda store, number: store.dead_letters(9)
+        return lambda store, number: store.operators.dead_letters(9)
     if choice == 2:
-        return lambda store, number: _counted(store.put_back([known[number]], "ada"))
-    return lambda store, number: _counted(store.discard([known[number]], "ada"))
+        return lambda store, number: _counted(store.operators.put_back([known[number]], "ada"))
+    return lambda store, number: _counted(store.operators.discard([known[number]], "ada"))
 
 
 async def _counted(doing: Any) -> int:
@@ -71,14 +71,14 @@ async def alerts(stream: Stream) -> Act:
     known = stream.pick(stream.alerts[-9:])
     choice, next_try = stream.chance.randrange(5), stream.now() + 5
     if known is None or choice == 0:
-        return lambda store, number: store.alerts(9, open_only=True)
+        return lambda store, number: store.operators.alerts(9, open_only=True)
     if choice == 1:
-        return lambda store, number: store.undelivered_alerts(9)
+        return lambda store, number: store.supervisor.undelivered_alerts(9)
     if choice == 2:
-        return lambda store, number: store.alert_delivered(known[number])
+        return lambda store, number: store.supervisor.alert_delivered(known[number])
     if choice == 3:
-        return lambda store, number: store.alert_refused(known[number], next_try)
-    return lambda store, number: store.acknowledge(known[number], "ada")
+        return lambda store, number: store.supervisor.alert_refused(known[number], next_try)
+    return lambda store, number: store.operators.acknowledge(known[number], "ada")
 
 
 async def look(stream: Stream) -> Act:
@@ -89,7 +89,7 @@ async def look(stream: Stream) -> Act:
         label=chance.choice((None, ("city", "Ulm"))),
         limit=chance.randrange(1, 9),
     )
-    return lambda store, number: store.tasks(wanted)
+    return lambda store, number: store.operators.tasks(wanted)
 
 
 OPERATORS = (put, take, read, settle, adopt, letters, alerts, look)

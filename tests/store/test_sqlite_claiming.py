@@ -43,7 +43,7 @@ async def cost(store: SqliteStore, limit: int, least: Least | None = None) -> tu
     assert store._database.connection is not None
     raw = store._database.connection.raw
     raw.set_progress_handler(tick, 100)
-    found = await store.claim("s1", SERVED, limit, least)
+    found = await store.scheduler.claim("s1", SERVED, limit, least)
     raw.set_progress_handler(None)
     await store.close()
     return found, ticks

@@ -16,21 +16,21 @@ from tests.virtual import settle
 
 
 async def _insert(store: SqliteStore) -> None:
-    async with store.transaction() as transaction:
+    async with store.client.transaction() as transaction:
         await transaction.execute("insert into app values (1)")
 
 
 async def test_a_transaction_begins_when_another_process_ends_its_own(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     here, there = await opened(path), await opened(path)
-    async with there.transaction() as transaction:
+    async with there.client.transaction() as transaction:
         await transaction.execute("create table app (x)")
         waiting = asyncio.create_task(_insert(here))
         await settle()
         assert not waiting.done()
     async with asyncio.timeout(2):
         await waiting
-    async with there.transaction() as transaction:
+    async with there.client.transaction() as transaction:
         assert await transaction.execute("select x from app") == [(1,)]
     await here.close()
     await there.close()
@@ -40,11 +40,11 @@ async def test_a_transaction_whose_loop_hangs_is_broken_off_by_a_thread(tmp_path
     path = tmp_path / "store.db"
     here = await opened(path)
     other = apsw.Connection(str(path))
-    assert not here.break_off()
+    assert not here.host.break_off()
     with pytest.raises(apsw.ConnectionClosedError):
-        async with here.transaction() as transaction:
+        async with here.client.transaction() as transaction:
             await transaction.execute("create table app (x)")
-            thread = threading.Thread(target=here.break_off)
+            thread = threading.Thread(target=here.host.break_off)
             thread.start()
             thread.join()
             other.execute("create table app (x)")
@@ -57,10 +57,10 @@ async def test_a_transaction_whose_loop_hangs_is_broken_off_by_a_thread(tmp_path
 async def test_whoever_only_looks_waits_for_no_writer(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     here = await opened(path)
-    async with here.transaction() as transaction:
+    async with here.client.transaction() as transaction:
         await transaction.execute("create table app (x)")
         async with asyncio.timeout(2):
             there = await opened(path)
-            assert await there.tasks(TaskFilter()) == []
+            assert await there.operators.tasks(TaskFilter()) == []
     await here.close()
     await there.close()

@@ -48,18 +48,18 @@ async def test_a_full_disk_changes_nothing_and_is_over_when_there_is_room(file: 
     await scheduler(store)
     small, big = world.task("small"), [world.task(input=b'"%s"' % (b"x" * 5000)) for _ in range(40)]
     _limit_pages(store, 60)
-    await store.submit([small])
+    await store.client.submit([small])
     with pytest.raises(StoreUnavailable, match="the disk is full"):
-        await store.submit(big)
-    held = (await store.claim("s1", SERVED, 9))[0].task
+        await store.client.submit(big)
+    held = (await store.scheduler.claim("s1", SERVED, 9))[0].task
     changes = [Change(task=held.uid, inserts=[step(held, f"x/{n}", n, output=big[0].input) for n in range(40)])]
     with pytest.raises(StoreUnavailable, match="the disk is full"):
-        await store.commit("s1", changes, None)
-    assert [task.id for task in await store.tasks(TaskFilter())] == ["small"]
-    assert await store.steps("small") == []
+        await store.scheduler.commit("s1", changes, None)
+    assert [task.id for task in await store.operators.tasks(TaskFilter())] == ["small"]
+    assert await store.client.steps("small") == []
     _limit_pages(store, 100_000)
-    await store.submit(big)
-    assert (await store.commit("s1", changes, None)).missed == {}
+    await store.client.submit(big)
+    assert (await store.scheduler.commit("s1", changes, None)).missed == {}
     assert execute(file, "pragma integrity_check") == [("ok",)]
     await store.close()
 
@@ -74,9 +74,9 @@ async def test_an_io_error_in_a_commit_leaves_its_outcome_unknown(file: Path, po
     task = world.born("s1")
     task.id = "a"
     with pytest.raises(CommitUnknown, match="read what became of it"):
-        await store.commit("s1", [Change(task=task.uid, born=task)], None)
-    assert [found.id for found in await store.tasks(TaskFilter())] == kept
-    await store.submit([world.task("b")])
+        await store.scheduler.commit("s1", [Change(task=task.uid, born=task)], None)
+    assert [found.id for found in await store.operators.tasks(TaskFilter())] == kept
+    await store.client.submit([world.task("b")])
     await store.close()
 
 
@@ -107,11 +107,11 @@ async def test_a_writer_waits_for_another_process_without_blocking_the_loop(file
     other = apsw.Connection(str(file))
     other.execute("begin immediate")
     world = worlds(file)
-    writing = asyncio.create_task(store.submit([world.task("a")]))
+    writing = asyncio.create_task(store.client.submit([world.task("a")]))
     for _ in range(10):
         await asyncio.sleep(0)
     assert not writing.done()
-    assert await store.tasks(TaskFilter()) == []
+    assert await store.operators.tasks(TaskFilter()) == []
     other.execute("commit")
     (answer,) = await writing
     assert answer.created
@@ -130,7 +130,7 @@ def test_a_store_busy_for_too_long_is_unavailable(file: Path) -> None:
         other.execute("begin immediate")
         began = loop.time()
         with pytest.raises(StoreUnavailable, match="expected to write within 3 s"):
-            await store.submit([world.task("a")])
+            await store.client.submit([world.task("a")])
         other.close()
         await store.close()
         return loop.time() - began
@@ -148,9 +148,9 @@ def test_a_writer_inside_its_own_stores_transaction_is_told(file: Path) -> None:
     async def nested() -> None:
         world.clock.boot = loop.time  # type: ignore[method-assign]
         store = await opened(file, environment=world.environment)
-        async with store.transaction():
+        async with store.client.transaction():
             with pytest.raises(StoreUnavailable, match="keep transactions short"):
-                await store.submit([world.task("a")])
+                await store.client.submit([world.task("a")])
         await store.close()
 
     try:
@@ -162,11 +162,11 @@ def test_a_writer_inside_its_own_stores_transaction_is_told(file: Path) -> None:
 async def test_others_read_while_a_transaction_is_open(file: Path) -> None:
     store, other = await opened(file), await opened(file)
     world = worlds(file)
-    async with store.transaction() as transaction:
+    async with store.client.transaction() as transaction:
         await transaction.submit([world.task("a")])
-        assert await store.tasks(TaskFilter()) == []
-        assert await other.tasks(TaskFilter()) == []
-    assert [task.id for task in await other.tasks(TaskFilter())] == ["a"]
+        assert await store.operators.tasks(TaskFilter()) == []
+        assert await other.operators.tasks(TaskFilter()) == []
+    assert [task.id for task in await other.operators.tasks(TaskFilter())] == ["a"]
     await store.close()
     await other.close()
 
@@ -175,7 +175,7 @@ async def test_a_statement_that_ends_the_transaction_is_refused(file: Path) -> N
     store = await opened(file)
     for statement in ("commit", "rollback", "end", "begin immediate"):
         with pytest.raises(ValueError, match="leave that to Stepward"):
-            async with store.transaction() as transaction:
+            async with store.client.transaction() as transaction:
                 await transaction.execute("create table if not exists cart (name text)")
                 await transaction.execute(statement)
     assert execute(file, "select name from sqlite_schema where name = 'cart'") == []
@@ -185,7 +185,7 @@ async def test_a_statement_that_ends_the_transaction_is_refused(file: Path) -> N
 async def test_nothing_goes_on_in_a_transaction_that_sqlite_rolled_back(file: Path) -> None:
     store = await opened(file)
     with pytest.raises(ValueError, match="rolled back by an earlier statement"):
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             await transaction.execute("create table cart (name text unique)")
             await transaction.execute("insert into cart values ('pen')")
             with pytest.raises(apsw.ConstraintError):
@@ -201,12 +201,16 @@ async def test_two_stores_interleaved_share_every_change(file: Path) -> None:
     await scheduler(one, "s1")
     await scheduler(two, "s2")
     for number in range(20):
-        await (one, two)[number % 2].submit([world.task(f"t{number}")])
-    taken = [await one.claim("s1", SERVED, 3), await two.claim("s2", SERVED, 3), await one.claim("s1", SERVED, 99)]
+        await (one, two)[number % 2].client.submit([world.task(f"t{number}")])
+    taken = [
+        await one.scheduler.claim("s1", SERVED, 3),
+        await two.scheduler.claim("s2", SERVED, 3),
+        await one.scheduler.claim("s1", SERVED, 99),
+    ]
     found = [id for histories in taken for id in ids(histories)]
     assert sorted(found) == sorted(f"t{number}" for number in range(20))
     task = await claimed(world, one, "s1")
-    (held,) = [found for found in await two.tasks(TaskFilter(limit=1)) if found.uid == task.uid]
+    (held,) = [found for found in await two.operators.tasks(TaskFilter(limit=1)) if found.uid == task.uid]
     assert (held.locked_by, held.state) == ("s1", TaskState.PROCESSING)
     await one.close()
     await two.close()
@@ -216,15 +220,15 @@ async def test_an_idle_process_runs_fewer_than_three_statements_a_second(file: P
     world = worlds(file)
     store = await opened(file, environment=world.environment)
     await scheduler(store)
-    await store.lead("s1", 10)
+    await store.supervisor.lead("s1", 10)
     before = store.statements
     for second in range(60):
         world.clock.advance(1)
-        store.changed()
-        await store.lead("s1", 10)
-        await store.due()
+        store.host.changed()
+        await store.supervisor.lead("s1", 10)
+        await store.supervisor.due()
         if second % 3 == 0:
-            await store.renew(["s1"], 10)
+            await store.host.renew(["s1"], 10)
     assert store.statements - before < 3 * 60
     await store.close()
 
@@ -235,7 +239,7 @@ async def test_a_fault_while_looking_for_changes_is_no_change(file: Path, monkey
 
     store = await opened(file)
     monkeypatch.setattr(store._database.connection, "version", fault)
-    assert not store.changed()
+    assert not store.host.changed()
     monkeypatch.undo()
-    assert not store.changed()
+    assert not store.host.changed()
     await store.close()

@@ -70,9 +70,9 @@ async def _fill(store: SqliteStore, now: float, last: int, **different: Any) -> 
 async def _outage(clock: HandClock, store: SqliteStore) -> int:
     """All are silent for longer than a lease; the term of who leads then."""
     for id, role in (("s1", Role.SCHEDULER), ("sup", Role.SUPERVISOR)):
-        await store.register(Instance(id=id, role=role, host="h", pid=1, serves=[]), LEASE)
+        await store.host.register(Instance(id=id, role=role, host="h", pid=1, serves=[]), LEASE)
     clock.advance(3 * LEASE)
-    term = await store.lead("sup", 1_000_000)
+    term = await store.supervisor.lead("sup", 1_000_000)
     assert term is not None
     return term
 
@@ -93,16 +93,16 @@ async def test_grace_is_given_in_batches_and_another_leader_goes_on(
     before = store.now() - 1
     term = await _outage(clock, store)
     now = store.now()
-    assert await store.forgive(term, LEASE)
-    assert (await store.due()).grace
-    assert await store.go_on_forgiving(term + 1) == 0
-    assert await store.go_on_forgiving(term) == 3
+    assert await store.supervisor.forgive(term, LEASE)
+    assert (await store.supervisor.due()).grace
+    assert await store.supervisor.go_on_forgiving(term + 1) == 0
+    assert await store.supervisor.go_on_forgiving(term) == 3
     other = _made(clock, tmp_path)
     await other.open()
-    assert (await other.due()).grace
-    assert await other.go_on_forgiving(term) == 2
-    assert not (await other.due()).grace
-    assert await other.go_on_forgiving(term) == 0
+    assert (await other.supervisor.due()).grace
+    assert await other.supervisor.go_on_forgiving(term) == 2
+    assert not (await other.supervisor.due()).grace
+    assert await other.supervisor.go_on_forgiving(term) == 0
     await other.close()
     for table in ("task", "step"):
         found = await _rows(store, f"select complete_by from stepward_{table} order by rowid")
@@ -114,10 +114,10 @@ async def test_very_many_running_steps_get_their_grace(clock: HandClock, store: 
     await _fill(store, store.now(), MANY)
     term = await _outage(clock, store)
     now, began, batches, longest = store.now(), time.perf_counter(), 0, 0.0
-    assert await store.forgive(term, LEASE)
-    while (await store.due()).grace:
+    assert await store.supervisor.forgive(term, LEASE)
+    while (await store.supervisor.due()).grace:
         asked = time.perf_counter()
-        assert await store.go_on_forgiving(term) <= grace.BATCH
+        assert await store.supervisor.go_on_forgiving(term) <= grace.BATCH
         longest, batches = max(longest, time.perf_counter() - asked), batches + 1
     print(f"{MANY:,} steps in {time.perf_counter() - began:.1f} s, the longest batch {longest:.3f} s")
     assert batches >= MANY / grace.BATCH - 1
@@ -128,7 +128,7 @@ async def test_what_nobody_can_decide_is_passed_over(
     clock: HandClock, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = store.now()
-    await store.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), LEASE)
+    await store.host.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), LEASE)
     await _fill(store, now, 3_000, state="suspended", owner="null")
     await _fill(store, now, 3_002, first=3_001, by=now - 0.5)
     read, seen = Connection.rows, list[int]()
@@ -140,12 +140,12 @@ async def test_what_nobody_can_decide_is_passed_over(
         return found
 
     monkeypatch.setattr(Connection, "rows", counted)
-    assert [step.task for step in await store.expired_steps(100)] == ["t0003001", "t0003002"]
+    assert [step.task for step in await store.supervisor.expired_steps(100)] == ["t0003001", "t0003002"]
     clock.advance(1)
     await _fill(store, now, 3_003, first=3_003, by=now + 0.5)
     seen.clear()
-    assert [step.task for step in await store.expired_steps(100)] == ["t0003003"]
+    assert [step.task for step in await store.supervisor.expired_steps(100)] == ["t0003003"]
     assert 0 < sum(seen) <= 101
     await _run(store, "update stepward_task set state = 'processing', locked_by = 's1' where uid = 't0000150'")
-    found = {step.task for _ in range(31) for step in await store.expired_steps(100)}
+    found = {step.task for _ in range(31) for step in await store.supervisor.expired_steps(100)}
     assert found == {"t0000150", "t0003001", "t0003002", "t0003003"}

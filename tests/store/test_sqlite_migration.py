@@ -66,8 +66,8 @@ async def test_a_migrated_store_equals_a_new_one(first: Path, tmp_path: Path) ->
 async def test_the_tasks_of_an_older_store_go_on(first: Path) -> None:
     store = await opened(first)
     term = await _lead(store)
-    assert await store.free(term, 10) == 1
-    histories = await store.claim("s1", SERVED, 9)
+    assert await store.supervisor.free(term, 10) == 1
+    histories = await store.scheduler.claim("s1", SERVED, 9)
     assert [(h.task.id, h.task.state, h.task.events) for h in histories] == [
         ("half-done", TaskState.PROCESSING, 0),
         ("new", TaskState.PROCESSING, 0),
@@ -76,7 +76,7 @@ async def test_the_tasks_of_an_older_store_go_on(first: Path) -> None:
     change = Change(
         task="u1", finishes=[finish(charge)], move=move(histories[0].task, TaskState.PROCESSED, output=DONE)
     )
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     await end(store, histories[1].task, TaskState.PROCESSED)
     assert (await read_step(store, histories[0].task)).state is StepState.COMPLETED
     assert (await read(store, histories[0].task)).output == DONE
@@ -87,14 +87,14 @@ async def test_what_else_an_older_store_holds_is_kept(first: Path) -> None:
     store = await opened(first)
     (message,) = await store.messages.take("q", 9, 10)
     assert (message.body, message.tries) == (b"1", 1)
-    assert await store.workflows() == [WorkflowRecord(name="order", version="1", schema=b"{}", policy=b"{}")]
-    assert await store.dead_letters(9) == []
+    assert await store.client.workflows() == [WorkflowRecord(name="order", version="1", schema=b"{}", policy=b"{}")]
+    assert await store.operators.dead_letters(9) == []
     await store.close()
 
 
 async def _lead(store: Store) -> int:
     await scheduler(store)
-    term = await store.lead("supervisor", 10)
+    term = await store.supervisor.lead("supervisor", 10)
     assert term is not None
     return term
 

@@ -57,10 +57,10 @@ async def test_a_store_opens_again_and_keeps_what_it_holds(file: Path) -> None:
     first = await opened(file)
     await first.close()
     second = await opened(file)
-    assert await second.tasks(TaskFilter()) == []
+    assert await second.operators.tasks(TaskFilter()) == []
     await second.close()
     with pytest.raises(StoreUnavailable, match="expected an open store, found a closed one"):
-        await second.tasks(TaskFilter())
+        await second.operators.tasks(TaskFilter())
 
 
 async def test_many_open_a_new_file_at_once(file: Path) -> None:
@@ -150,7 +150,7 @@ async def test_a_file_that_turns_read_only_is_told_as_such(file: Path) -> None:
     assert connection is not None
     connection.raw.pragma("query_only", True)
     with pytest.raises(StoreUnavailable, match="read-only"):
-        await store.lead("one", 10)
+        await store.supervisor.lead("one", 10)
     await store.close()
 
 

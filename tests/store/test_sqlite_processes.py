@@ -26,13 +26,13 @@ async def main() -> None:
     store = SqliteStore(path, app="shop", environment=environment, busy_seconds=60)
     await store.open()
     instance = Instance(id=name, role=Role.SCHEDULER, host="here", pid=os.getpid(), serves=["order@1"])
-    await store.register(instance, 60)
+    await store.host.register(instance, 60)
     for number in range(count):
         uid = environment.new_uid()
         task = Task(uid=uid, id=f"{name}-{number}", workflow="order", version="1", created_at=store.now())
-        await store.submit([task])
+        await store.client.submit([task])
         print(number, flush=True)
-        await store.claim(name, [("order", "1")], 1)
+        await store.scheduler.claim(name, [("order", "1")], 1)
     await store.close()
 
 
@@ -66,7 +66,7 @@ async def test_a_process_killed_in_a_commit_leaves_all_that_it_was_told_of(tmp_p
     assert told.split() == [f"{number}" for number in range(20)]
     assert execute(file, "pragma integrity_check") == [("ok",)]
     store = await opened(file)
-    found = await store.tasks(TaskFilter())
+    found = await store.operators.tasks(TaskFilter())
     assert {task.id for task in found} == {f"w-{number}" for number in range(20)}
     await store.close()
 
@@ -78,5 +78,5 @@ async def test_a_process_killed_in_the_migration_leaves_a_new_store(tmp_path: Pa
     assert process.returncode == 137
     assert execute(file, "select * from sqlite_schema") == []
     store = await opened(file)
-    assert await store.tasks(TaskFilter()) == []
+    assert await store.operators.tasks(TaskFilter()) == []
     await store.close()

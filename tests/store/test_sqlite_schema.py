@@ -17,7 +17,7 @@ from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Insta
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
-from stepward.store.sqlite import client
+from stepward.store.sqlite import operators
 from stepward.store.sqlite.query_catalogue import load_book
 from stepward.store.sqlite.schema import migrations
 from tests.store.conformance.world import World
@@ -184,9 +184,9 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
         assert f"stepward_{index}" in due
     assert "stepward_task_claimable (workflow=? AND version>?)" in due
     for state in TaskState:
-        sql, values = client._listing(TaskFilter(state=state))
+        sql, values = operators._listing(TaskFilter(state=state))
         found = " ".join(row[3] for row in connection.execute("explain query plan " + sql, values))
-        if state in client.SOURCES:
+        if state in operators.SOURCES:
             assert "stepward_task_listed" in found or "stepward_task_held" in found
     connection.close()
 
@@ -196,7 +196,7 @@ async def test_the_audit_is_a_chain_that_shows_an_edit(file: Path) -> None:
     store = await world.open()
     await registered(store)
     for act in ("one", "two", "three"):
-        await store.commit("s1", [Change(task="x", audits=[Audit(actor="ada", act=act)])], None)
+        await store.scheduler.commit("s1", [Change(task="x", audits=[Audit(actor="ada", act=act)])], None)
     assert _breaks(file) == []
     execute(file, "update stepward_audit set actor = 'eve' where act = 'two'")
     assert _breaks(file) == [2]

@@ -21,7 +21,7 @@ async def with_a_task(file: Path) -> SqliteStore:
     world = World(lambda environment: SqliteStore(str(file), app="shop", environment=environment))
     await scheduler(store)
     task = world.task("t")
-    await store.submit([task])
+    await store.client.submit([task])
     return store
 
 
@@ -37,9 +37,9 @@ async def test_a_loop_of_signals_leaves_the_event_loop_to_others(tmp_path: Path)
 
     beside = asyncio.create_task(others())
     for _ in range(WRITES):
-        await store.signal("t", "go", b"1", None)
-        await store.task("t")
-        await store.steps("t")
+        await store.client.signal("t", "go", b"1", None)
+        await store.client.task("t")
+        await store.client.steps("t")
     beside.cancel()
     assert turns >= 3 * WRITES
     await store.close()
@@ -53,14 +53,14 @@ async def test_a_writer_comes_between_the_transactions_of_a_busy_neighbour(tmp_p
     async def neighbour() -> None:
         nonlocal transactions
         while True:
-            async with there.transaction():
+            async with there.client.transaction():
                 transactions += 1
                 await asyncio.sleep(0.001)
 
     busy = asyncio.create_task(neighbour())
     await asyncio.sleep(0)
     for number in range(WRITES):
-        await here.signal("t", "go", b"1", str(number))
+        await here.client.signal("t", "go", b"1", str(number))
     busy.cancel()
     assert transactions <= 2 * WRITES
     await asyncio.gather(busy, return_exceptions=True)
@@ -74,7 +74,7 @@ async def test_many_who_write_in_tight_loops_all_come_to_write(tmp_path: Path) -
 
     async def write(store: SqliteStore) -> None:
         for _ in range(WRITES):
-            async with store.transaction():
+            async with store.client.transaction():
                 await asyncio.sleep(0)
 
     async with asyncio.timeout(30):
@@ -92,11 +92,11 @@ async def test_whoever_is_fenced_while_its_changes_are_tried_together_commits_no
     await scheduler(store)
     task = await claimed(world, store)
     fits, misses = Change(task=task.uid, inserts=[step(task)]), Change(task="u", inserts=[step(world.task())])
-    committing = asyncio.create_task(store.commit("s1", [fits, misses], renew))
+    committing = asyncio.create_task(store.scheduler.commit("s1", [fits, misses], renew))
     # The first try is over after one round of the loop, the second begins after another: retiring comes between.
     await asyncio.sleep(0)
-    await store.retire("s1")
+    await store.host.retire("s1")
     with pytest.raises(InstanceFenced, match="s1"):
         await committing
-    assert await store.steps(task.id) == []
+    assert await store.client.steps(task.id) == []
     await store.close()

@@ -65,7 +65,7 @@ def instance_of(stream: Stream) -> str:
 
 async def submit(stream: Stream) -> Act:
     tasks = [drawn_task(stream) for _ in range(stream.chance.randrange(1, 4))]
-    return lambda store, number: store.submit(_fresh(tasks), PLANS)
+    return lambda store, number: store.client.submit(_fresh(tasks), PLANS)
 
 
 async def share(stream: Stream) -> Act:
@@ -77,7 +77,7 @@ async def share(stream: Stream) -> Act:
 
     async def act(store: Store, number: int) -> Any:
         try:
-            async with store.transaction() as transaction:
+            async with store.client.transaction() as transaction:
                 answers = await transaction.submit(_fresh([task]), PLANS)
                 known = await transaction.known(stream.ids[-5:])
                 finished = told is not None and await transaction.finish(owner, told)
@@ -97,16 +97,16 @@ def _fresh(tasks: list[Task]) -> list[Task]:
 
 async def held_task(stream: Stream) -> Task | None:
     """A task that some instance holds, as it stands."""
-    found = await stream.stores[0].tasks(TaskFilter(limit=30))
+    found = await stream.stores[0].operators.tasks(TaskFilter(limit=30))
     chosen = stream.pick(task for task in found if task.locked_by is not None)
-    return None if chosen is None else await stream.stores[0].task(chosen.id)
+    return None if chosen is None else await stream.stores[0].client.task(chosen.id)
 
 
 async def commit(stream: Stream) -> Act:
     owner = instance_of(stream)
     changes = await drawn_changes(stream, owner, lambda **fields: drawn_task(stream, **fields))
     renew = stream.chance.choice((None, 30.0))
-    return lambda store, number: store.commit(owner, [change(number) for change in changes], renew)
+    return lambda store, number: store.scheduler.commit(owner, [change(number) for change in changes], renew)
 
 
 async def claim(stream: Stream) -> Act:
@@ -116,7 +116,7 @@ async def claim(stream: Stream) -> Act:
     least = Least(stream.chance.randrange(3), but) if stream.chance.random() < 0.3 else None
 
     async def act(store: Store, number: int) -> Any:
-        histories = await store.claim(instance, served, limit, least)
+        histories = await store.scheduler.claim(instance, served, limit, least)
         stream.claimed.setdefault(instance, set()).update(history.task.uid for history in histories)
         return histories
 
@@ -125,10 +125,10 @@ async def claim(stream: Stream) -> Act:
 
 async def load(stream: Stream) -> Act:
     instance = instance_of(stream)
-    uids = [task.uid for task in await stream.stores[0].tasks(TaskFilter(limit=20))]
+    uids = [task.uid for task in await stream.stores[0].operators.tasks(TaskFilter(limit=20))]
 
     async def act(store: Store, number: int) -> Any:
-        found = await store.load(instance, uids)
+        found = await store.scheduler.load(instance, uids)
         return sorted(([h.task, h.steps, len(h.inbox)] for h in found), key=lambda row: str(row[0].uid))
 
     return act
@@ -141,7 +141,7 @@ async def read_inbox(stream: Stream) -> Act:
     claimed = stream.claimed.pop(instance, set())
 
     async def act(store: Store, number: int) -> Any:
-        rows = await store.read_inbox(instance, after[number])
+        rows = await store.scheduler.read_inbox(instance, after[number])
         highest = max((row.number for row in rows), default=after[number])
         kept = stream.cursors.setdefault(instance, after)
         stream.cursors[instance] = (*kept[:number], highest, *kept[number + 1 :])
@@ -151,7 +151,7 @@ async def read_inbox(stream: Stream) -> Act:
 
 
 async def stray(stream: Stream) -> Act | None:
-    task = stream.pick(await stream.stores[0].tasks(TaskFilter(limit=30)))
+    task = stream.pick(await stream.stores[0].operators.tasks(TaskFilter(limit=30)))
     if task is None:
         return None
     chance = stream.chance
@@ -166,7 +166,7 @@ async def stray(stream: Stream) -> Act | None:
         error=None if outcome is Outcome.COMPLETED else BODIES[1],
         maybe_done=chance.random() < 0.5,
     )
-    return lambda store, number: store.stray([reply])
+    return lambda store, number: store.scheduler.stray([reply])
 
 
 async def unheld(stream: Stream) -> Act:
@@ -175,7 +175,7 @@ async def unheld(stream: Stream) -> Act:
     after = (stream.now() - chance.choice((0, 30)), "", 0, "")
 
     async def act(store: Store, number: int) -> Any:
-        found = await store.unheld(after, agents, limit)
+        found = await store.scheduler.unheld(after, agents, limit)
         return sorted((each.task.uid, each.step.run, each.step.key) for each in found.steps), found.after
 
     return act
@@ -183,7 +183,7 @@ async def unheld(stream: Stream) -> Act:
 
 async def signal(stream: Stream) -> Act:
     id, known = stream.pick(stream.ids) or "nobody", stream.chance.choice((None, "x", "y"))
-    return lambda store, number: store.signal(id, "paid", b"1", known)
+    return lambda store, number: store.client.signal(id, "paid", b"1", known)
 
 
 async def direct(stream: Stream) -> Act:
@@ -193,54 +193,54 @@ async def direct(stream: Stream) -> Act:
     edited = b"[2]" if verb == "resubmit" and chance.random() < 0.3 else None
     directive = Directive(verb=verb, actor="ada", step=key, input=edited)
     id = stream.pick(stream.ids) or "nobody"
-    return lambda store, number: store.direct(id, directive)
+    return lambda store, number: store.client.direct(id, directive)
 
 
 async def register(stream: Stream) -> Act:
     role = stream.chance.choice((Role.SCHEDULER, Role.SCHEDULER, Role.AGENT))
     instance = Instance(id=stream.new("i"), role=role, host="here", pid=1, serves=["order@1"], capacity=3)
     stream.instances.append(instance.id)
-    return lambda store, number: store.register(instance, 30.0)
+    return lambda store, number: store.host.register(instance, 30.0)
 
 
 async def renew(stream: Stream) -> Act:
     instances = stream.instances[-4:]
     health = [AgentHealth(agent="pay", capacity=3, in_flight=stream.chance.randrange(4))]
     said = {instance: Report(health=health, demand={"pay": 2}) for instance in instances[:2]}
-    return lambda store, number: store.renew(instances, 30.0, said)
+    return lambda store, number: store.host.renew(instances, 30.0, said)
 
 
 async def break_agent(stream: Stream) -> Act:
     """What an instance does about the breaker of an Agent, and an operator about the Agent."""
     instance, choice = instance_of(stream), stream.chance.randrange(6)
     acts: tuple[Act, ...] = (
-        lambda store, number: store.open_breaker("order@1", instance, 5.0),
-        lambda store, number: store.grant_probe("order@1", instance, 5.0),
-        lambda store, number: store.close_breaker("order@1", instance),
-        lambda store, number: store.suspend_agent("order@1", "a note", "ada"),
-        lambda store, number: store.resume_agent("order@1", "ada"),
-        lambda store, number: store.standings(),
+        lambda store, number: store.host.open_breaker("order@1", instance, 5.0),
+        lambda store, number: store.host.grant_probe("order@1", instance, 5.0),
+        lambda store, number: store.host.close_breaker("order@1", instance),
+        lambda store, number: store.operators.suspend_agent("order@1", "a note", "ada"),
+        lambda store, number: store.operators.resume_agent("order@1", "ada"),
+        lambda store, number: store.operators.standings(),
     )
     return acts[choice]
 
 
 async def retire(stream: Stream) -> Act | None:
     instance = instance_of(stream)
-    return (lambda store, number: store.retire(instance)) if stream.chance.random() < 0.2 else None
+    return (lambda store, number: store.host.retire(instance)) if stream.chance.random() < 0.2 else None
 
 
 async def describe(stream: Stream) -> Act:
     name, version = stream.chance.choice(SERVED)
     policy = b'{"threshold":%d}' % stream.chance.randrange(9)
     record = WorkflowRecord(name=name, version=version, schema=b"{}", policy=policy, complete_seconds=None)
-    return lambda store, number: store.register_workflows([record])
+    return lambda store, number: store.host.register_workflows([record])
 
 
 async def lead(stream: Stream) -> Act:
     instance = stream.chance.choice(("one", "one", "two"))
 
     async def act(store: Store, number: int) -> Any:
-        term = await store.lead(instance, 20.0)
+        term = await store.supervisor.lead(instance, 20.0)
         stream.term = term or stream.term
         return term
 
@@ -248,23 +248,23 @@ async def lead(stream: Stream) -> Act:
 
 
 async def forgive(stream: Stream) -> Act:
-    return lambda store, number: store.forgive(stream.term, 5.0)
+    return lambda store, number: store.supervisor.forgive(stream.term, 5.0)
 
 
 async def fence(stream: Stream) -> Act:
     async def act(store: Store, number: int) -> Any:
-        return sorted(await store.fence(stream.term), key=lambda instance: instance.id)
+        return sorted(await store.supervisor.fence(stream.term), key=lambda instance: instance.id)
 
     return act
 
 
 async def free(stream: Stream) -> Act:
-    return lambda store, number: store.free(stream.term, 2)
+    return lambda store, number: store.supervisor.free(stream.term, 2)
 
 
 async def decide(stream: Stream) -> Act:
     chance = stream.chance
-    expired = await stream.stores[0].expired_steps(9)
+    expired = await stream.stores[0].supervisor.expired_steps(9)
     decisions = [
         Decision(
             task=found.task,
@@ -280,20 +280,20 @@ async def decide(stream: Stream) -> Act:
         for found in expired
         for state in [chance.choice((StepState.TO_REPEAT, StepState.FAILED))]
     ]
-    return lambda store, number: store.decide(stream.term, decisions)
+    return lambda store, number: store.supervisor.decide(stream.term, decisions)
 
 
 async def expire_task(stream: Stream) -> Act | None:
-    found = stream.pick(await stream.stores[0].expired_tasks(9))
+    found = stream.pick(await stream.stores[0].supervisor.expired_tasks(9))
     if found is None:
         return None
     post = Post(task=found.task, kind=stream.chance.choice((InboxKind.FAIL, InboxKind.CANCEL)), body=BODIES[2])
     audit = Audit(actor="supervisor", act="late", task=found.task)
-    return lambda store, number: store.expire_task(stream.term, found.task, post, audit)
+    return lambda store, number: store.supervisor.expire_task(stream.term, found.task, post, audit)
 
 
 async def unserved(stream: Stream) -> Act:
-    return lambda store, number: store.unserved(stream.term, 5.0)
+    return lambda store, number: store.supervisor.unserved(stream.term, 5.0)
 
 
 async def purge(stream: Stream) -> Act:
@@ -301,16 +301,20 @@ async def purge(stream: Stream) -> Act:
     is_operator = stream.chance.random() < 0.5
 
     async def act(store: Store, number: int) -> Any:
-        batch = await store.outlived(before, limit)
+        batch = await store.supervisor.outlived(before, limit)
         uids = [task.uid for task in batch]
-        assert await store.unchanged(batch)
+        assert await store.supervisor.unchanged(batch)
         read = [
-            *await store.outlived_tasks(uids, ""),
-            *await store.outlived_steps(uids, ("", 0, 0)),
-            *await store.outlived_inbox(uids, ("", 0)),
-            *await store.outlived_signals(uids, ("", "", "")),
+            *await store.supervisor.outlived_tasks(uids, ""),
+            *await store.supervisor.outlived_steps(uids, ("", 0, 0)),
+            *await store.supervisor.outlived_inbox(uids, ("", 0)),
+            *await store.supervisor.outlived_signals(uids, ("", "", "")),
         ]
-        purged = await (store.purge_ended(batch, before, "ada") if is_operator else store.purge(stream.term, batch))
+        purged = await (
+            store.operators.purge_ended(batch, before, "ada")
+            if is_operator
+            else store.supervisor.purge(stream.term, batch)
+        )
         return [*read, purged] if purged.tasks else []
 
     return act
@@ -321,9 +325,11 @@ async def prune(stream: Stream) -> Act:
     is_operator = stream.chance.random() < 0.5
 
     async def act(store: Store, number: int) -> Any:
-        records = await store.old_records(before)
-        pruned = await (store.prune_as(records, "ada") if is_operator else store.prune(stream.term, records))
-        left = await store.acts(0)
+        records = await store.supervisor.old_records(before)
+        pruned = await (
+            store.operators.prune_as(records, "ada") if is_operator else store.supervisor.prune(stream.term, records)
+        )
+        left = await store.operators.acts(0)
         # Numbers are each store's own, and so are the hashes, which follow from what names them.
         return [pruned, *(act.audit.act for act in records.acts), len(records.alerts), *(act.audit.act for act in left)]
 
@@ -332,7 +338,7 @@ async def prune(stream: Stream) -> Act:
 
 async def raise_alert(stream: Stream) -> Act:
     alert = Alert(kind=stream.chance.choice(("archive", "other")), message="no room")
-    return lambda store, number: store.raise_alert(stream.term, alert)
+    return lambda store, number: store.supervisor.raise_alert(stream.term, alert)
 
 
 async def schedule(stream: Stream) -> Act:
@@ -348,33 +354,33 @@ async def schedule(stream: Stream) -> Act:
         priority=5,
         next_at=stream.now() + 10,
     )
-    return lambda store, number: store.register_schedules([declared])
+    return lambda store, number: store.host.register_schedules([declared])
 
 
 async def fire(stream: Stream) -> Act | None:
-    due = stream.pick(await stream.stores[0].due_schedules(9))
+    due = stream.pick(await stream.stores[0].supervisor.due_schedules(9))
     if due is None:
         return None
     tasks = [drawn_task(stream, workflow=due.workflow, version=due.version)]
     next_at = stream.now() + 20
-    return lambda store, number: store.fire(stream.term, due, _fresh(tasks), next_at)
+    return lambda store, number: store.supervisor.fire(stream.term, due, _fresh(tasks), next_at)
 
 
 async def reschedule(stream: Stream) -> Act:
     name, choice, now = stream.chance.choice(("a", "b")), stream.chance.randrange(10), stream.now()
     if choice == 0:
-        return lambda store, number: store.remove_schedule(name, "ada")
+        return lambda store, number: store.operators.remove_schedule(name, "ada")
     if choice < 4:
-        return lambda store, number: store.pause_schedule(name, "ada")
-    return lambda store, number: store.resume_schedule(name, now + 5, "ada")
+        return lambda store, number: store.operators.pause_schedule(name, "ada")
+    return lambda store, number: store.operators.resume_schedule(name, now + 5, "ada")
 
 
 async def wake(stream: Stream) -> Act:
-    return lambda store, number: store.next_wake()
+    return lambda store, number: store.scheduler.next_wake()
 
 
 async def due(stream: Stream) -> Act:
-    return lambda store, number: store.due()
+    return lambda store, number: store.supervisor.due()
 
 
 async def later(stream: Stream) -> None:

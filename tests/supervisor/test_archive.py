@@ -52,17 +52,19 @@ async def ended(world: World, store: Store, *steps: dict[str, Any], **fields: An
     made = [step(task, f"charge/{n}", n, state=StepState.COMPLETED, **more) for n, more in enumerate(steps, 1)]
     await add_steps(store, task, *made)
     await end(store, task, TaskState.PROCESSED, output=DONE, at=store.now())
-    found = await store.task(task.id)
+    found = await store.client.task(task.id)
     assert found is not None
     return found
 
 
 async def purge(store: Store, archive: FolderArchive) -> int:
-    return sum([count async for count in purging(store, archive, BEFORE, lambda batch: delete(store, batch))])
+    return sum(
+        [count async for count in purging(store.supervisor, archive, BEFORE, lambda batch: delete(store, batch))]
+    )
 
 
 async def delete(store: Store, batch: Sequence[Outlived]) -> Any:
-    return await store.purge_ended(batch, BEFORE, "test")
+    return await store.operators.purge_ended(batch, BEFORE, "test")
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -81,7 +83,7 @@ def files(folder: Path) -> list[str]:
 class TestLines:
     async def test_a_line_holds_all_that_the_store_had(self, world: World, store: Store, folder: Path) -> None:
         task = await claimed(world, store, input=b'["A-1",4200]', labels=b'{"city":"Ulm"}')
-        await store.signal(task.id, "paid", b'{"by":"card"}', "p-1")
+        await store.client.signal(task.id, "paid", b'{"by":"card"}', "p-1")
         await add_steps(store, task, step(task, state=StepState.COMPLETED, output=DONE, started_at=store.now()))
         await end(store, task, TaskState.PROCESSED, output=b'"parcel"', inbox=1, at=store.now())
         assert await purge(store, FolderArchive(folder, "me")) == 1
@@ -149,8 +151,8 @@ class TestFiles:
     ) -> None:
         for _ in range(3):
             await ended(world, store)
-        batch = await store.outlived(BEFORE, 9)
-        assert await FolderArchive(folder, "dies before it deletes").keep(store, batch)
+        batch = await store.supervisor.outlived(BEFORE, 9)
+        assert await FolderArchive(folder, "dies before it deletes").keep(store.supervisor, batch)
         (before,) = files(folder)
         content = (folder / before).read_bytes()
         assert await purge(store, FolderArchive(folder, "another")) == 3
@@ -204,7 +206,7 @@ class TestFaults:
         task = await ended(world, store)
         with pytest.raises(ArchiveUnavailable, match=r"gone: expected a folder .* found: No such file.* nothing is"):
             await purge(store, FolderArchive(folder / "gone", "me"))
-        assert await store.task(task.id)
+        assert await store.client.task(task.id)
         assert not (folder / "gone").exists()
 
     @pytest.mark.parametrize("call", ["fsync", "mkdir"])
@@ -219,7 +221,7 @@ class TestFaults:
             patch.setattr(os, call, refuse)
             with pytest.raises(ArchiveUnavailable, match="found: No space left on device"):
                 await purge(store, FolderArchive(folder, "me"))
-        assert await store.task(task.id)
+        assert await store.client.task(task.id)
         assert files(folder) == []
         assert await purge(store, FolderArchive(folder, "me")) == 1
 
@@ -234,14 +236,14 @@ class TestFaults:
             patch.setattr(os, "open", lambda path, flags, mode=0o777: opened("/dev/full", os.O_WRONLY))
             with pytest.raises(ArchiveUnavailable, match="No space left"):
                 await purge(store, FolderArchive(folder, "me"))
-        assert await store.task(task.id)
+        assert await store.client.task(task.id)
 
     async def test_tasks_that_somebody_else_deletes_meanwhile_are_not_kept_by_halves(
         self, world: World, store: Store, folder: Path
     ) -> None:
         tasks = [await ended(world, store, {"output": DONE}) for _ in range(2)]
         deleted = Deleting(store, tasks[1].uid)
-        batch = await store.outlived(BEFORE, 9)
+        batch = await store.supervisor.outlived(BEFORE, 9)
         assert not await FolderArchive(folder, "paused").keep(deleted, batch)
         assert files(folder) == []
 
@@ -250,12 +252,14 @@ class TestFaults:
         found = [
             item async for piece in pieces(Half(store, tasks[0].uid), [task.uid for task in tasks]) for item in piece
         ]
-        assert found == [tasks[1], *await store.steps(tasks[1].id)]
+        assert found == [tasks[1], *await store.client.steps(tasks[1].id)]
 
     async def test_one_who_is_cancelled_leaves_nothing(self, world: World, store: Store, folder: Path) -> None:
         await ended(world, store)
         hanging = Hanging(store, "")
-        keeping = asyncio.create_task(FolderArchive(folder, "me").keep(hanging, await store.outlived(BEFORE, 9)))
+        keeping = asyncio.create_task(
+            FolderArchive(folder, "me").keep(hanging, await store.supervisor.outlived(BEFORE, 9))
+        )
         await hanging.asked.wait()
         assert len(files(folder)) == 1
         keeping.cancel()
@@ -272,24 +276,24 @@ class Deleting:
         self.asked = asyncio.Event()
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
-        return await self._store.outlived(before, limit)
+        return await self._store.supervisor.outlived(before, limit)
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
-        return await self._store.outlived_tasks(uids, after)
+        return await self._store.supervisor.outlived_tasks(uids, after)
 
     async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
-        gone = [task for task in await self._store.outlived(BEFORE, 9) if task.uid == self._uid]
+        gone = [task for task in await self._store.supervisor.outlived(BEFORE, 9) if task.uid == self._uid]
         await delete(self._store, gone)
-        return await self._store.outlived_steps(uids, after)
+        return await self._store.supervisor.outlived_steps(uids, after)
 
     async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
-        return await self._store.outlived_inbox(uids, after)
+        return await self._store.supervisor.outlived_inbox(uids, after)
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
-        return await self._store.outlived_signals(uids, after)
+        return await self._store.supervisor.outlived_signals(uids, after)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
-        return await self._store.unchanged(batch)
+        return await self._store.supervisor.unchanged(batch)
 
 
 class Half(Deleting):
@@ -299,7 +303,7 @@ class Half(Deleting):
         return [task for task in await super().outlived_tasks(uids, after) if task.uid != self._uid]
 
     async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
-        return await self._store.outlived_steps(uids, after)
+        return await self._store.supervisor.outlived_steps(uids, after)
 
 
 class Hanging(Deleting):

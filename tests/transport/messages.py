@@ -53,13 +53,13 @@ async def keep_identity(app: App) -> None:
     """Give the new store of an application the identity of the messages that are made up here."""
     store = open_store(app.settings.store, app=app.name, environment=app.environment)
     await store.open()
-    assert await store.identity(IDENTITY) == IDENTITY
+    assert await store.host.identity(IDENTITY) == IDENTITY
     await store.close()
 
 
 async def seal_of(store: Store) -> Seal:
     """That of a store at work."""
-    return Seal(await store.identity(StoreIdentity("unused", b"")))
+    return Seal(await store.host.identity(StoreIdentity("unused", b"")))
 
 
 def proven(message: Proven, seal: Seal = SEAL) -> Proven:

@@ -115,7 +115,7 @@ class Client:
     async def transaction(self) -> AsyncIterator[Transaction]:
         """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
         self._session.check("client.transaction()")
-        async with self._session.store.transaction() as transaction:
+        async with self._session.store.client.transaction() as transaction:
             yield transaction
         self._session.hints.hint()
 
@@ -137,58 +137,60 @@ class Client:
             label=validation.wanted_label(label),
             limit=validation.listed(limit),
         )
-        return await self._session.statuses(await self._session.store.tasks(wanted))
+        return await self._session.statuses(await self._session.store.operators.tasks(wanted))
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """What operators were told, newest first."""
-        return await self._session.store.alerts(limit, open_only)
+        return await self._session.store.operators.alerts(limit, open_only)
 
     async def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""
-        return await self._session.store.acknowledge(number, actor())
+        return await self._session.store.operators.acknowledge(number, actor())
 
     async def schedules(self) -> list[Schedule]:
         """The recurring tasks, by name."""
-        return await self._session.store.schedules()
+        return await self._session.store.operators.schedules()
 
     async def pause_schedule(self, schedule: str) -> bool:
         """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
         await self._schedule(schedule)
-        return await self._session.store.pause_schedule(schedule, actor())
+        return await self._session.store.operators.pause_schedule(schedule, actor())
 
     async def resume_schedule(self, schedule: str) -> bool:
         """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
         found = await self._schedule(schedule)
         next_at = timetable(found.cron, found.timezone).after(self._session.store.now())
-        return await self._session.store.resume_schedule(schedule, next_at, actor())
+        return await self._session.store.operators.resume_schedule(schedule, next_at, actor())
 
     async def remove_schedule(self, schedule: str) -> None:
         """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
         await self._schedule(schedule)
-        await self._session.store.remove_schedule(schedule, actor())
+        await self._session.store.operators.remove_schedule(schedule, actor())
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """Messages that nobody could use, newest first."""
-        return await self._session.store.dead_letters(limit)
+        return await self._session.store.operators.dead_letters(limit)
 
     async def put_back(self, *numbers: int) -> list[int]:
         """Put dead letters back into their queues, as new; the numbers of those that were there."""
-        found = await self._session.store.put_back(numbers, actor())
+        found = await self._session.store.operators.put_back(numbers, actor())
         self._session.hints.hint()
         return found
 
     async def discard(self, *numbers: int) -> list[int]:
         """Throw dead letters away; the numbers of those that were there."""
-        return await self._session.store.discard(numbers, actor())
+        return await self._session.store.operators.discard(numbers, actor())
 
     async def instances(self) -> list[Instance]:
         """The live actors, and those that died within the hour."""
-        return await self._session.store.instances()
+        return await self._session.store.operators.instances()
 
     async def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
         return statuses(
-            await self._session.store.instances(), await self._session.store.standings(), self._session.store.now()
+            await self._session.store.operators.instances(),
+            await self._session.store.operators.standings(),
+            self._session.store.now(),
         )
 
     async def suspend_agent(self, name: str, note: str | None = None) -> bool:
@@ -197,8 +199,8 @@ class Client:
         False if it is suspended already. Raises AgentNotFound.
         """
         why = validation.note(note)
-        check_known(name, await self._session.store.standings())
-        is_new = await self._session.store.suspend_agent(name, why, actor())
+        check_known(name, await self._session.store.operators.standings())
+        is_new = await self._session.store.operators.suspend_agent(name, why, actor())
         self._session.hints.hint()
         return is_new
 
@@ -207,14 +209,14 @@ class Client:
 
         A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
         """
-        check_known(name, await self._session.store.standings())
-        was_suspended = await self._session.store.resume_agent(name, actor())
+        check_known(name, await self._session.store.operators.standings())
+        was_suspended = await self._session.store.operators.resume_agent(name, actor())
         self._session.hints.hint()
         return was_suspended
 
     async def audits(self, id: validation.Id | None = None, limit: int = 100) -> list[Audit]:
         """Who did what to a task, or to all, newest first."""
-        return await self._session.store.audits(None if id is None else validation.known_id(id), limit)
+        return await self._session.store.operators.audits(None if id is None else validation.known_id(id), limit)
 
     async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
@@ -227,7 +229,7 @@ class Client:
         await self._session.completions.fail(token, message, data, by)
 
     async def _schedule(self, name: str) -> Schedule:
-        for schedule in await self._session.store.schedules():
+        for schedule in await self._session.store.operators.schedules():
             if schedule.name == name:
                 return schedule
         raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")

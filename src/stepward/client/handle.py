@@ -19,7 +19,7 @@ from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.payload import decode, encode
-from stepward.store.contract import ClientStore, Directive, Doubt, Later
+from stepward.store.contract import Directive, Doubt, Later, Store
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -34,7 +34,7 @@ class HandleClient(Protocol):
     """What a handle needs of its client."""
 
     @property
-    def store(self) -> ClientStore:
+    def store(self) -> Store:
         """The store."""
         ...
 
@@ -108,13 +108,13 @@ class TaskHandle(Generic[R]):
         """Where the task stands now."""
         task = await self._client.record(self.id)
         plan = await self._client.plan(task.workflow, task.version)
-        (tally,) = await self._client.store.tallies([task.uid], [stage.key for stage in plan or ()])
+        (tally,) = await self._client.store.client.tallies([task.uid], [stage.key for stage in plan or ()])
         return status_of(task, tally, plan)
 
     async def steps(self) -> list[StepRecord]:
         """Every step that was asked for or that a plan names, in order."""
         task = await self._client.record(self.id)
-        return [step_record(step, task) for step in await self._client.store.steps(self.id)]
+        return [step_record(step, task) for step in await self._client.store.client.steps(self.id)]
 
     async def cancel(self) -> TaskState:
         """Stop the task, undo what it did, and end ``cancelled``."""
@@ -172,7 +172,7 @@ class TaskHandle(Generic[R]):
 
     async def preview(self, step: str | None = None) -> RepairPreview:
         """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
-        return preview_of(await self._client.record(self.id), await self._client.store.steps(self.id), step)
+        return preview_of(await self._client.record(self.id), await self._client.store.client.steps(self.id), step)
 
     async def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
         """Give the task a signal; one with an ``id`` seen before is dropped (False).
@@ -192,7 +192,7 @@ class TaskHandle(Generic[R]):
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 return not_ended(
-                    self.id, limit, await self._client.record(self.id), await self._client.store.instances()
+                    self.id, limit, await self._client.record(self.id), await self._client.store.operators.instances()
                 )
         except (StepwardError, TimeoutError):
             return not_ended(self.id, limit, None, [])

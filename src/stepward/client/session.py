@@ -74,16 +74,16 @@ class ClientSession:
         self.limit = payload_bytes
         self.hints = hints or Hints()
         self._operations = registry.operations if registry is not None else {}
-        self.completions = Completions(opened, app, environment, self.hints, payload_bytes, self._operations)
-        preparation = Preparation(opened, app, registry or Registry([], []), environment, payload_bytes)
-        self.submissions = SubmissionWriter(opened, preparation, self.hints, submit_locally)
+        self.completions = Completions(opened.client, app, environment, self.hints, payload_bytes, self._operations)
+        preparation = Preparation(opened.client, app, registry or Registry([], []), environment, payload_bytes)
+        self.submissions = SubmissionWriter(opened.client, preparation, self.hints, submit_locally)
         self._owns_queues = queues is None
         self._queues = queues or queues_beside(opened, transport, app, environment)
         if self._owns_queues:
             self.hints.listen(self._queues.wake)
         self.readers = Readers(self._queues)
-        self._lookout = Lookout(opened, endings or Endings(), self.hints, POLL)
-        self._watcher = ChangeWatcher(opened, self.hints) if self._owns_store else None
+        self._lookout = Lookout(opened.client, endings or Endings(), self.hints, POLL)
+        self._watcher = ChangeWatcher(opened.host, self.hints) if self._owns_store else None
 
     async def open(self) -> None:
         """Open what is its own."""
@@ -122,7 +122,7 @@ class ClientSession:
     async def record(self, id: validation.Id) -> Task:
         self.check("client.task()")
         known = validation.known_id(id)
-        task = await self.store.task(known)
+        task = await self.store.client.task(known)
         if task is None:
             raise TaskNotFound(f"task {known[:200]!r}: expected an id that was submitted, found none such")
         return task
@@ -134,7 +134,7 @@ class ClientSession:
         """The status of each of these tasks."""
         plans = {(task.workflow, task.version): await self.plan(task.workflow, task.version) for task in tasks}
         stages = sorted({stage.key for plan in plans.values() for stage in plan or ()})
-        found = await self.store.tallies([task.uid for task in tasks], stages) if tasks else []
+        found = await self.store.client.tallies([task.uid for task in tasks], stages) if tasks else []
         tallies = {tally.task: tally for tally in found}
         return [status_of(task, tallies[task.uid], plans[task.workflow, task.version]) for task in tasks]
 
@@ -147,8 +147,10 @@ class ClientSession:
         self.check("client.task()")
         if directive.input is not None or directive.result is not None:
             task = await self.record(id)
-            refuse_unfit(named_step(task, await self.store.steps(task.id), directive), directive, self._operations)
-        state = await self.store.direct(validation.known_id(id), directive)
+            refuse_unfit(
+                named_step(task, await self.store.client.steps(task.id), directive), directive, self._operations
+            )
+        state = await self.store.client.direct(validation.known_id(id), directive)
         self.hints.hint()
         return state
 
@@ -158,7 +160,7 @@ class ClientSession:
         self.check("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
-        fresh = await self.store.signal(validation.known_id(id), name, body, validation.signal_id(signal_id), by)
+        fresh = await self.store.client.signal(validation.known_id(id), name, body, validation.signal_id(signal_id), by)
         self.hints.hint()
         return fresh
 

@@ -81,8 +81,8 @@ class AgentCapacity:
         """Read how Agents stand, and have it obeyed here."""
         self._looked_at = asyncio.get_running_loop().time()
         acts = Counter(self._acts)
-        instances = await self._parts.store.instances()
-        standings = {standing.name: standing for standing in await self._parts.store.standings()}
+        instances = await self._parts.store.operators.instances()
+        standings = {standing.name: standing for standing in await self._parts.store.host.standings()}
         self._instances = [instance for instance in instances if instance.alive]
         ours = {name for name, count in self._acts.items() if name in self._tells or count != acts[name]}
         self._standings = standings | {name: self._standings[name] for name in ours if name in self._standings}
@@ -133,7 +133,7 @@ class AgentCapacity:
         instance = self._actors.instance
         self._acts[agent] += 1
         try:
-            granted = await self._parts.store.grant_probe(agent, instance, seconds)
+            granted = await self._parts.store.host.grant_probe(agent, instance, seconds)
         except StoreError as error:
             self._parts.observers.tell("store.unavailable", error=str(error))
             granted = False
@@ -154,9 +154,9 @@ class AgentCapacity:
         for agent, seconds in list(self._tells.items()):
             acts = self._acts[agent]
             if seconds is None:
-                await store.close_breaker(agent, instance)
+                await store.host.close_breaker(agent, instance)
             else:
-                await store.open_breaker(agent, instance, seconds)
+                await store.host.open_breaker(agent, instance, seconds)
             if self._acts[agent] == acts:
                 del self._tells[agent]
 

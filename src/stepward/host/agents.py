@@ -46,7 +46,7 @@ class AgentActors:
     async def make(self, standing: SharedState) -> list[AgentRunner]:
         """The runners, which share what ``standing`` knows of other instances."""
         parts = self._parts
-        sign = signer(parts.app, await parts.store.completion_key(parts.environment.random.randbytes(KEY_BYTES)))
+        sign = signer(parts.app, await parts.store.client.completion_key(parts.environment.random.randbytes(KEY_BYTES)))
         for agent in self._served:
             self.runners[agent.name] = AgentRunner(
                 agent,

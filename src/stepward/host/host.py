@@ -60,7 +60,7 @@ class Host:
         self._adoption = ReplyRerouting(parts, heir=lambda: self._scheduler.instance if self._scheduler else None)
         # Read once: what stands on the disk may be newer than what was imported.
         self._digests = digests_of(parts.registry) if roles.scheduler else {}
-        self._watcher = ChangeWatcher(parts.store, parts.hints)
+        self._watcher = ChangeWatcher(parts.store.host, parts.hints)
         self._watchdog = self._watching()
         self._scheduler: Scheduler | None = None
         self._supervisor: Supervisor | None = None
@@ -224,7 +224,7 @@ class Host:
         )
         context = SchedulerContext(
             instance,
-            parts.store,
+            parts.store.scheduler,
             parts.transport,
             parts.registry,
             parts.settings,
@@ -255,7 +255,7 @@ class Host:
         parts = self._parts
         self._supervisor_instance = await self._leases.register(Role.SUPERVISOR, [], 0)
         return Supervisor(
-            parts.store,
+            parts.store.supervisor,
             instance=self._supervisor_instance,
             settings=parts.settings,
             observers=parts.observers,
@@ -266,10 +266,10 @@ class Host:
     async def _register_declared(self) -> None:
         """Record workflows and schedules; a process that only serves Agents needs no rights on them."""
         parts = self._parts
-        await parts.store.register_workflows(parts.registry.records())
+        await parts.store.host.register_workflows(parts.registry.records())
         if parts.schedules:
             now = parts.store.now()
-            await parts.store.register_schedules([schedule.record(now) for schedule in parts.schedules])
+            await parts.store.host.register_schedules([schedule.record(now) for schedule in parts.schedules])
 
     async def _start_agents(self) -> None:
         """They know how their Agents stand before they take anything, and so does whoever asks them."""

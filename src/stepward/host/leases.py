@@ -31,7 +31,7 @@ class InstanceLeases:
         self._wanted = asyncio.Event()
         self.ends: dict[str, float] = {}
         """Until when each instance that was not given up may act, by the store's clock."""
-        self._jumped = parts.store.jumped()
+        self._jumped = parts.store.host.jumped()
         self._untold: list[str] = []
         """Instances found lost whose owner could not be told yet, as the store was out of reach."""
         self._retiring: dict[str, bool] = {}
@@ -65,7 +65,7 @@ class InstanceLeases:
             digests=dict(digests),
             ahead=self._ahead(),
         )
-        await parts.store.register(record, parts.settings.lease)
+        await parts.store.host.register(record, parts.settings.lease)
         self.ends[instance] = sent_at + parts.settings.lease
         return instance
 
@@ -100,7 +100,7 @@ class InstanceLeases:
         """Those that the store did not hear of are named again at the next renewal."""
         for instance, in_order in sorted(self._retiring.items()):
             try:
-                await self._parts.store.retire(instance, in_order=in_order)
+                await self._parts.store.host.retire(instance, in_order=in_order)
             except StoreError as error:
                 self._parts.observers.tell("store.unavailable", error=str(error))
                 return
@@ -113,9 +113,9 @@ class InstanceLeases:
         if not instances:
             return
         store = self._parts.store
-        sent_at, jumped = store.now(), store.jumped()
-        alive = await store.renew(instances, self._parts.settings.lease, self._reports(), self._ahead())
-        sent_at += store.jumped() - jumped
+        sent_at, jumped = store.now(), store.host.jumped()
+        alive = await store.host.renew(instances, self._parts.settings.lease, self._reports(), self._ahead())
+        sent_at += store.host.jumped() - jumped
         self._tell_jump()
         for instance in instances:
             if instance not in self.ends:
@@ -132,7 +132,7 @@ class InstanceLeases:
         return self._parts.environment.clock.wall() - self._parts.store.now()
 
     def _tell_jump(self) -> None:
-        before, self._jumped = self._jumped, self._parts.store.jumped()
+        before, self._jumped = self._jumped, self._parts.store.host.jumped()
         if self._jumped != before:
             self._parts.observers.tell("clock.jumped", seconds=round(self._jumped - before, 3))
 

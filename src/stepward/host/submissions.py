@@ -16,7 +16,9 @@ from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, 
 
 def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     """The actor of one submission."""
-    preparation = Preparation(parts.store, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes)
+    preparation = Preparation(
+        parts.store.client, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes
+    )
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
         options: SubmitOptions = {**accepted.options, "reply_to": message.reply_to}
@@ -31,7 +33,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     acceptance = Acceptance(
         submission,
         queue,
-        transaction=parts.store.transaction,
+        transaction=parts.store.client.transaction,
         prepare=prepare,
         plans=preparation.plans,
         store=None if parts.seal is None else parts.seal.store,

@@ -130,7 +130,7 @@ class Relay:
         # Within a millisecond uids are drawn by chance; Schedulers take tasks in their order.
         for task, uid in zip(tasks, sorted(task.uid for task in tasks), strict=True):
             task.uid = uid
-        return await self._session.store.submit(tasks, prepared[0].plans)
+        return await self._session.store.client.submit(tasks, prepared[0].plans)
 
     def _settle(self, batch: OutboxBatch, numbers: Sequence[int], submitted: Sequence[Submitted]) -> None:
         for number, each in zip(numbers, submitted, strict=True):

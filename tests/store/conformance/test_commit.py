@@ -27,13 +27,13 @@ from tests.store.conformance.world import (
 
 async def miss(store: Store, change: Change) -> str:
     """Commit a change that must miss; the reason."""
-    committed = await store.commit("s1", [change], None)
+    committed = await store.scheduler.commit("s1", [change], None)
     assert list(committed.missed) == [change.task]
     return committed.missed[change.task]
 
 
 async def apply(store: Store, change: Change) -> None:
-    committed = await store.commit("s1", [change], None)
+    committed = await store.scheduler.commit("s1", [change], None)
     assert committed.missed == {}
 
 
@@ -50,7 +50,7 @@ async def test_a_step_reads_back_as_it_was_inserted(world: World, store: Store) 
     )
     bare = step(task, "wait/1", 2, state=StepState.NOT_STARTED, attempt=0, agent=None)
     await add_steps(store, task, full, bare)
-    assert await store.steps(task.id) == [full, bare]
+    assert await store.client.steps(task.id) == [full, bare]
 
 
 async def test_finish_and_start_share_a_commit(world: World, store: Store) -> None:
@@ -67,19 +67,19 @@ async def test_finish_and_start_share_a_commit(world: World, store: Store) -> No
 async def test_an_outcome_of_another_attempt_changes_nothing(world: World, store: Store, wrong: str) -> None:
     task = await claimed(world, store)
     await add_steps(store, task, step(task, state=StepState.FAILED if wrong == "state" else StepState.RUNNING))
-    before = await store.steps(task.id)
+    before = await store.client.steps(task.id)
     late = finish(step(task, attempt=2 if wrong == "attempt" else 1, key="x/1" if wrong == "key" else "charge/1"))
     assert "not running at that attempt" in await miss(store, Change(task=task.uid, finishes=[late]))
-    assert await store.steps(task.id) == before
+    assert await store.client.steps(task.id) == before
 
 
 async def test_a_failure_of_another_attempt_changes_nothing(world: World, store: Store) -> None:
     task = await claimed(world, store)
     await add_steps(store, task, step(task, attempt=2))
-    before = await store.steps(task.id)
+    before = await store.client.steps(task.id)
     late = finish(step(task, attempt=1), StepState.FAILED)
     assert "not running at that attempt" in await miss(store, Change(task=task.uid, finishes=[late]))
-    assert await store.steps(task.id) == before
+    assert await store.client.steps(task.id) == before
 
 
 async def test_an_abandoned_step_records_a_late_result_once(world: World, store: Store) -> None:
@@ -193,7 +193,7 @@ async def test_a_move_gives_the_task_its_whole_face_but_for_run_and_input(world:
 @pytest.mark.parametrize("after", [TaskState.PROCESSED, TaskState.WAITING])
 async def test_letting_go_compares_the_inbox(world: World, store: Store, after: TaskState) -> None:
     task = await claimed(world, store)
-    await store.signal(task.id, "paid", b"1", None)
+    await store.client.signal(task.id, "paid", b"1", None)
     let_go = move(task, after, release=True)
     assert "not as read" in await miss(store, Change(task=task.uid, move=let_go))
     assert (await read(store, task)).locked_by == "s1"
@@ -229,7 +229,7 @@ async def test_a_task_is_born_claimed_with_its_first_steps(world: World, store: 
     again = world.born("s1")
     again.id = task.id
     assert "exists" in await miss(store, Change(task=again.uid, born=again, inserts=[step(again)]))
-    assert await store.steps(task.id) == [step(task)]
+    assert await store.client.steps(task.id) == [step(task)]
     for_another = world.born("s2")
     assert "locked by s1" in await miss(store, Change(task=for_another.uid, born=for_another))
 
@@ -239,7 +239,7 @@ async def test_children_are_inserted_once(world: World, store: Store) -> None:
     child = world.task("parent/child/1", parent=task.uid, parent_run=1, parent_step="child/1")
     await apply(store, Change(task=task.uid, children=[child]))
     await apply(store, Change(task=task.uid, children=[child]))
-    assert await store.task("parent/child/1") == child
+    assert await store.client.task("parent/child/1") == child
 
 
 async def test_alerts_and_audits_commit_with_the_change(world: World, store: Store) -> None:
@@ -248,20 +248,20 @@ async def test_alerts_and_audits_commit_with_the_change(world: World, store: Sto
     told = Change(task=task.uid, alerts=[alert], audits=[audit(task)])
     missed = Change(task=task.uid, alerts=[alert], audits=[audit(task)], finishes=[finish(step(task))])
     await miss(store, missed)
-    assert await store.alerts(9, open_only=True) == []
+    assert await store.operators.alerts(9, open_only=True) == []
     await apply(store, told)
-    (found,) = await store.alerts(9, open_only=True)
+    (found,) = await store.operators.alerts(9, open_only=True)
     assert replace(found, number=0) == alert
-    assert [entry.act for entry in await store.audits(task.id, 9)] == ["repeat"]
+    assert [entry.act for entry in await store.operators.audits(task.id, 9)] == ["repeat"]
 
 
 async def test_a_change_that_misses_leaves_the_rest_standing(world: World, store: Store) -> None:
     tasks = [await claimed(world, store) for _ in range(3)]
     changes = [Change(task=task.uid, inserts=[step(task)]) for task in tasks]
     changes[1].finishes.append(finish(step(tasks[1], "missing/1")))
-    committed = await store.commit("s1", changes, None)
+    committed = await store.scheduler.commit("s1", changes, None)
     assert list(committed.missed) == [tasks[1].uid]
-    assert [len(await store.steps(task.id)) for task in tasks] == [1, 0, 1]
+    assert [len(await store.client.steps(task.id)) for task in tasks] == [1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -277,10 +277,10 @@ async def test_data_that_is_refused_blames_its_own_task_alone(
     for name, value in fields.items():
         setattr(damaged, name, value)
     changes = [Change(task=good.uid, inserts=[step(good)]), Change(task=bad.uid, inserts=[damaged])]
-    committed = await store.commit("s1", changes, None)
+    committed = await store.scheduler.commit("s1", changes, None)
     assert list(committed.missed) == [bad.uid]
     assert committed.missed[bad.uid].startswith("refused: ")
-    assert [len(await store.steps(task.id)) for task in (good, bad)] == [1, 0]
+    assert [len(await store.client.steps(task.id)) for task in (good, bad)] == [1, 0]
 
 
 async def test_only_the_owner_moves_a_task(world: World, store: Store) -> None:
@@ -298,27 +298,27 @@ async def test_only_the_owner_moves_a_task(world: World, store: Store) -> None:
 @pytest.mark.parametrize("renew", [None, 10.0])
 async def test_a_fenced_instance_changes_nothing(world: World, store: Store, renew: float | None) -> None:
     task = await claimed(world, store)
-    await store.retire("s1")
+    await store.host.retire("s1")
     before: Task = await read(store, task)
     with pytest.raises(InstanceFenced, match="s1"):
-        await store.commit("s1", [Change(task=task.uid, inserts=[step(task)], audits=[audit(task)])], renew)
+        await store.scheduler.commit("s1", [Change(task=task.uid, inserts=[step(task)], audits=[audit(task)])], renew)
     assert await read(store, task) == before
-    assert (await store.steps(task.id), await store.audits(None, 9)) == ([], [])
+    assert (await store.client.steps(task.id), await store.operators.audits(None, 9)) == ([], [])
 
 
 @pytest.mark.parametrize("renew", [None, 10.0])
 async def test_nothing_is_born_by_a_fenced_instance(world: World, store: Store, renew: float | None) -> None:
     """No row that it held before tells here that it is over: the commit itself does."""
     await claimed(world, store)
-    await store.retire("s1")
+    await store.host.retire("s1")
     born = world.born("s1")
     with pytest.raises(InstanceFenced, match="s1"):
-        await store.commit("s1", [Change(task=born.uid, born=born)], renew)
-    assert await store.task(born.id) is None
+        await store.scheduler.commit("s1", [Change(task=born.uid, born=born)], renew)
+    assert await store.client.task(born.id) is None
 
 
 async def test_a_commit_renews_the_lease_in_passing(world: World, store: Store) -> None:
     world.clock.advance(5)
-    await store.commit("s1", [], 10.0)
-    (instance,) = await store.instances()
+    await store.scheduler.commit("s1", [], 10.0)
+    (instance,) = await store.operators.instances()
     assert instance.expires_at == pytest.approx(store.now() + 10)

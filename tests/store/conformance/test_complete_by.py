@@ -12,16 +12,16 @@ from tests.store.conformance.world import World, claimed, end, move, read, sched
 
 @pytest.fixture
 async def term(store: Store) -> int:
-    leading = await store.lead("supervisor", 1000)
+    leading = await store.supervisor.lead("supervisor", 1000)
     assert leading is not None
     return leading
 
 
 async def test_a_claim_sets_it_and_a_submission_does_not(world: World, store: Store) -> None:
     task = world.task(deadline=store.now() + 500)
-    await store.submit([task])
+    await store.client.submit([task])
     assert (await read(store, task)).complete_by is None
-    (found,) = await store.claim("s1", [("order", "1")], 1)
+    (found,) = await store.scheduler.claim("s1", [("order", "1")], 1)
     assert found.task.complete_by == of_claim(store.now())
     assert await read(store, task) == found.task
 
@@ -29,25 +29,25 @@ async def test_a_claim_sets_it_and_a_submission_does_not(world: World, store: St
 async def test_a_commit_moves_it_with_a_move_or_alone(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to="replies.shop.web")
     turn = move(task, TaskState.WAITING, complete_by=store.now() + 70)
-    await store.commit("s1", [Change(task=task.uid, move=turn)], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, move=turn)], None)
     assert (await read(store, task)).complete_by == store.now() + 70
-    await store.commit("s1", [Change(task=task.uid, complete_by=store.now() + 90)], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, complete_by=store.now() + 90)], None)
     found = await read(store, task)
     assert (found.complete_by, found.state) == (store.now() + 90, TaskState.WAITING)
     told = Telling(queue="replies.shop.web", told=found.events, bodies=[b"{}"])
-    await store.commit("s1", [Change(task=task.uid, telling=told)], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, telling=told)], None)
     assert (await read(store, task)).complete_by == store.now() + 90
     told = Telling(queue="replies.shop.web", told=found.events + 1, bodies=[b"{}"])
-    await store.commit("s1", [Change(task=task.uid, telling=told, complete_by=store.now() + 95)], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, telling=told, complete_by=store.now() + 95)], None)
     assert (await read(store, task)).complete_by == store.now() + 95
-    await store.commit("s1", [Change(task=task.uid, move=move(found, TaskState.PROCESSING))], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, move=move(found, TaskState.PROCESSING))], None)
     assert (await read(store, task)).complete_by is None
 
 
 async def test_nobody_but_the_owner_moves_it(world: World, store: Store) -> None:
     task = await claimed(world, store)
     await scheduler(store, "s2")
-    committed = await store.commit("s2", [Change(task=task.uid, complete_by=1.0)], None)
+    committed = await store.scheduler.commit("s2", [Change(task=task.uid, complete_by=1.0)], None)
     assert list(committed.missed) == [task.uid]
     assert (await read(store, task)).complete_by == task.complete_by
 
@@ -57,13 +57,13 @@ async def test_it_ends_with_the_task_and_with_the_claim(world: World, store: Sto
     await end(store, ended, TaskState.PROCESSED)
     assert (await read(store, ended)).complete_by is None
     given_back = await claimed(world, store, instance=await scheduler(store, "s2"))
-    await store.retire("s2")
+    await store.host.retire("s2")
     assert (await read(store, given_back)).complete_by is None
     freed = await claimed(world, store, instance=await scheduler(store, "s3", lease=1))
     world.clock.advance(2)
-    await store.renew(["s1"], 10)
-    await store.fence(term)
-    await store.free(term, 5)
+    await store.host.renew(["s1"], 10)
+    await store.supervisor.fence(term)
+    await store.supervisor.free(term, 5)
     assert (await read(store, freed)).complete_by is None
 
 
@@ -71,5 +71,5 @@ async def test_after_an_outage_it_gets_the_grace_of_the_steps(world: World, stor
     await scheduler(store, "s2")
     task = await claimed(world, store)
     world.clock.advance(60)
-    assert await store.forgive(term, 10)
+    assert await store.supervisor.forgive(term, 10)
     assert (await read(store, task)).complete_by == store.now() + 10

@@ -61,12 +61,12 @@ async def waiting(world: World, store: Store, **fields: Any) -> Task:
 async def let_go(store: Store, task: Task, after: TaskState = TaskState.WAITING, **fields: Any) -> Task:
     task = await read(store, task)
     change = Change(task=task.uid, move=move(task, after, release=True, **fields))
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     return await read(store, task)
 
 
 async def reason(store: Store, completion: Completion) -> RefusalReason | None:
-    refused = await store.complete(completion)
+    refused = await store.client.complete(completion)
     return refused.reason if refused is not None else None
 
 
@@ -74,7 +74,7 @@ async def reason(store: Store, completion: Completion) -> RefusalReason | None:
 async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World, store: Store, fails: bool) -> None:
     task = await waiting(world, store, in_doubt=True)
     said = {"output": None, "error": FAILED} if fails else {"output": DONE}
-    assert await store.complete(completion(task, **said)) is None
+    assert await store.client.complete(completion(task, **said)) is None
     found = await read_step(store, task)
     settled = failures.settled(FAILED, attempt=1, maybe_done=True, before=None)
     assert (found.state, found.output, found.error) == (
@@ -82,7 +82,7 @@ async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World,
     )
     # What an attempt before may have done is in doubt until one is known to have succeeded.
     assert (found.ordinal, found.watched, found.in_doubt) == (None, False, fails)
-    (row,) = await store.read_inbox("s1", 0)
+    (row,) = await store.scheduler.read_inbox("s1", 0)
     assert (row.kind, row.name, row.sender) == (InboxKind.REPLY, "1/charge/1", "alice")
     told = msgspec.json.decode(row.body, type=RecordedReply)
     assert (told.task, told.run, told.key, told.attempt) == (task.uid, 1, "charge/1", 1)
@@ -91,15 +91,15 @@ async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World,
     assert (await read(store, task)).inbox == 1
     # The owner has only to deliver it.
     change = Change(task=task.uid, delivers=[Deliver(task.uid, 1, "charge/1", 1, 1)], taken=[row.number])
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
 
 
 async def test_who_finished_it_is_audited_once(world: World, store: Store) -> None:
     task = await waiting(world, store)
-    await store.complete(completion(task))
+    await store.client.complete(completion(task))
     other = await waiting(world, store)
-    await store.complete(completion(other, output=None, error=FAILED, actor="bob"))
-    (entry,) = await store.audits(task.id, 9)
+    await store.client.complete(completion(other, output=None, error=FAILED, actor="bob"))
+    (entry,) = await store.operators.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.step, entry.before, entry.after) == (
         "alice",
         "complete",
@@ -108,22 +108,22 @@ async def test_who_finished_it_is_audited_once(world: World, store: Store) -> No
         "completed",
     )
     assert msgspec.json.decode(entry.details) == {"run": 1, "attempt": 1}
-    (entry,) = await store.audits(other.id, 9)
+    (entry,) = await store.operators.audits(other.id, 9)
     assert (entry.actor, entry.act, entry.after) == ("bob", "fail", "failed")
 
 
 async def test_a_second_use_changes_nothing(world: World, store: Store) -> None:
     task = await waiting(world, store)
-    assert await store.complete(completion(task)) is None
-    refused = await store.complete(completion(task, output=b'"other"', actor="mallory"))
+    assert await store.client.complete(completion(task)) is None
+    refused = await store.client.complete(completion(task, output=b'"other"', actor="mallory"))
     assert refused == Refusal(
         RefusalReason.USED,
         f"completion of charge/1 of task {task.id}: expected it to run, found it completed already; "
         "a token is good once",
     )
     assert (await read_step(store, task)).output == DONE
-    assert len(await store.read_inbox("s1", 0)) == 1
-    entry, _ = await store.audits(task.id, 9)
+    assert len(await store.scheduler.read_inbox("s1", 0)) == 1
+    entry, _ = await store.operators.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.step) == ("mallory", "refused_completion", "charge/1")
     assert (entry.before, entry.after) == (None, None)
     assert msgspec.json.decode(entry.details) == {"run": 1, "attempt": 1, "reason": "used"}
@@ -149,8 +149,8 @@ async def test_an_attempt_that_is_over_is_not_finished(
     before = await read_step(store, task), await read(store, task)
     assert await reason(store, completion(task)) is wanted
     assert (await read_step(store, task), await read(store, task)) == before
-    assert await store.read_inbox("s1", 0) == []
-    assert [entry.act for entry in await store.audits(task.id, 9)] == ["refused_completion"]
+    assert await store.scheduler.read_inbox("s1", 0) == []
+    assert [entry.act for entry in await store.operators.audits(task.id, 9)] == ["refused_completion"]
 
 
 async def test_the_complete_by_is_the_last_moment(world: World, store: Store) -> None:
@@ -167,7 +167,7 @@ async def test_what_is_not_there_is_not_finished(world: World, store: Store, fie
     task = await waiting(world, store)
     wanted = msgspec.structs.replace(completion(task), **fields)
     assert await reason(store, wanted) is RefusalReason.GONE
-    (entry,) = await store.audits(None, 9)
+    (entry,) = await store.operators.audits(None, 9)
     assert entry.act == "refused_completion"
 
 
@@ -176,7 +176,7 @@ async def test_nothing_goes_forward_once_undo_began_but_an_undo_may_be_finished(
     undo = step(task, "charge/1~undo", kind=StepKind.UNDO, complete_by=DEADLINE)
     turned = TaskMove(before=TaskState.PROCESSING, after=TaskState.UNDOING, undo_to=TaskState.UNDONE, at=START)
     change = Change(task=task.uid, inserts=[undo], move=turned)
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     assert await reason(store, completion(task)) is RefusalReason.UNDONE
     assert (await read_step(store, task)).state is StepState.RUNNING
     assert await reason(store, completion(task, key="charge/1~undo")) is None
@@ -190,7 +190,7 @@ async def test_a_task_that_nobody_holds_keeps_the_outcome(world: World, store: S
     assert await reason(store, completion(task)) is None
     assert (await read_step(store, task)).state is StepState.COMPLETED
     # Only who waits is woken; a row for somebody who ended would be read by nobody.
-    assert ids(await store.claim("s1", SERVED, 9)) == ([task.id] if after is TaskState.WAITING else [])
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == ([task.id] if after is TaskState.WAITING else [])
     assert (await read(store, task)).inbox == (0 if after is TaskState.ERROR else 1)
 
 
@@ -207,14 +207,14 @@ async def test_its_owner_misses_who_acts_on_what_it_no_longer_is(world: World, s
         Change(task=task.uid, move=move(task, TaskState.WAITING, release=True)),
     ]
     for change in late:
-        assert list((await store.commit("s1", [change], None)).missed) == [task.uid]
+        assert list((await store.scheduler.commit("s1", [change], None)).missed) == [task.uid]
     assert await read_step(store, task) == row
 
 
 async def test_a_decision_on_what_is_finished_comes_too_late(world: World, store: Store) -> None:
     task = await waiting(world, store)
     await scheduler(store, "sup")
-    term = await store.lead("sup", 10)
+    term = await store.supervisor.lead("sup", 10)
     assert term is not None
     assert await reason(store, completion(task)) is None
     decision = Decision(
@@ -228,7 +228,7 @@ async def test_a_decision_on_what_is_finished_comes_too_late(world: World, store
         posts=(),
         audit=audit(task),
     )
-    assert await store.decide(term, [decision]) == 0
+    assert await store.supervisor.decide(term, [decision]) == 0
     assert (await read_step(store, task)).state is StepState.COMPLETED
 
 
@@ -236,31 +236,35 @@ async def test_of_many_at_once_one_finishes_it(world: World, store: Store) -> No
     stores = [store, await world.open(), await world.open()]
     task = await waiting(world, store)
     tries = [completion(task, output=b"%d" % number, actor=f"a{number}") for number in range(9)]
-    found = await asyncio.gather(*[stores[n % 3].complete(each) for n, each in enumerate(tries)])
+    found = await asyncio.gather(*[stores[n % 3].client.complete(each) for n, each in enumerate(tries)])
     assert sorted((refused.reason if refused else "accepted") for refused in found) == ["accepted"] + ["used"] * 8
     assert (await read_step(store, task)).output == b"%d" % found.index(None)
-    acts = [entry.act for entry in await store.audits(task.id, 20)]
+    acts = [entry.act for entry in await store.operators.audits(task.id, 20)]
     assert sorted(acts) == ["complete"] + ["refused_completion"] * 8
 
 
 async def test_a_forged_token_changes_nothing_and_is_audited(world: World, store: Store) -> None:
     task = await waiting(world, store)
     before = await read_step(store, task), await read(store, task)
-    await store.refuse_completion(completion(task, actor="mallory"), Refusal(RefusalReason.FORGED, "forged"))
+    await store.client.refuse_completion(completion(task, actor="mallory"), Refusal(RefusalReason.FORGED, "forged"))
     assert (await read_step(store, task), await read(store, task)) == before
-    (entry,) = await store.audits(task.id, 9)
+    (entry,) = await store.operators.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.step) == ("mallory", "refused_completion", "charge/1")
     assert msgspec.json.decode(entry.details)["reason"] == "forged"
-    await store.refuse_completion(completion(world.task(), actor="mallory"), Refusal(RefusalReason.FORGED, "forged"))
-    assert [entry.task for entry in await store.audits(None, 1)] == [None]
+    await store.client.refuse_completion(
+        completion(world.task(), actor="mallory"), Refusal(RefusalReason.FORGED, "forged")
+    )
+    assert [entry.task for entry in await store.operators.audits(None, 1)] == [None]
 
 
 async def test_the_key_of_the_tokens_is_made_once(world: World, store: Store) -> None:
     other = await world.open()
-    keys = await asyncio.gather(*[each.completion_key(bytes([n] * 32)) for n, each in enumerate([store, other] * 3)])
+    keys = await asyncio.gather(
+        *[each.client.completion_key(bytes([n] * 32)) for n, each in enumerate([store, other] * 3)]
+    )
     assert len(set(keys)) == 1
     assert len(keys[0]) == 32
-    assert await (await world.open()).completion_key(b"x" * 32) == keys[0]
+    assert await (await world.open()).client.completion_key(b"x" * 32) == keys[0]
 
 
 @pytest.mark.parametrize("holds", [True, False], ids=["held elsewhere", "free"])
@@ -269,19 +273,19 @@ async def test_word_that_an_agent_has_done_its_part_finds_its_step(world: World,
     await add_steps(store, task, step(task, complete_by=DEADLINE))
     deferred = Reply(task=task.uid, run=1, key="charge/1", attempt=1, outcome=Outcome.DEFERRED)
     if holds:
-        await store.stray([deferred])
-        (row,) = await store.read_inbox("s1", 0)
+        await store.scheduler.stray([deferred])
+        (row,) = await store.scheduler.read_inbox("s1", 0)
         assert msgspec.json.decode(row.body, type=RecordedReply).outcome is Outcome.DEFERRED
         return
     task = await let_go(store, task)
-    await store.stray([msgspec.structs.replace(deferred, attempt=2)])
+    await store.scheduler.stray([msgspec.structs.replace(deferred, attempt=2)])
     assert (await read_step(store, task)).deferred_at is None
-    await store.stray([deferred])
+    await store.scheduler.stray([deferred])
     found = await read_step(store, task)
     assert (found.state, found.watched) == (StepState.RUNNING, True)
     assert found.deferred_at == pytest.approx(store.now(), abs=1)
     # It tells no outcome: who comes too late with it is no late reply.
-    assert await store.audits(task.id, 9) == []
+    assert await store.operators.audits(task.id, 9) == []
 
 
 async def test_a_deferral_stays_until_the_next_attempt(world: World, store: Store) -> None:
@@ -303,15 +307,15 @@ async def test_a_deferral_stays_until_the_next_attempt(world: World, store: Stor
 
 
 async def commit(store: Store, task: Task, **parts: Any) -> None:
-    assert (await store.commit("s1", [Change(task=task.uid, **parts)], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [Change(task=task.uid, **parts)], None)).missed == {}
 
 
 async def test_the_step_of_a_completion_is_found_by_its_place(world: World, store: Store) -> None:
     task = await waiting(world, store)
-    found = await store.completed_step(task.uid, 1, "charge/1")
+    found = await store.client.completed_step(task.uid, 1, "charge/1")
     assert found is not None
     assert found.name == "charge"
-    assert await store.completed_step(task.uid, 2, "charge/1") is None
+    assert await store.client.completed_step(task.uid, 2, "charge/1") is None
 
 
 async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
@@ -323,7 +327,7 @@ async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
 
     async def refuse(task: Task, reason: RefusalReason, times: int) -> None:
         for _ in range(times):
-            await store.refuse_completion(completion(task), Refusal(reason, "no"))
+            await store.client.refuse_completion(completion(task), Refusal(reason, "no"))
 
     await refuse(loud, RefusalReason.USED, 9)
     await refuse(quiet, RefusalReason.UNFIT, 1)
@@ -331,14 +335,16 @@ async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
     await refuse(quiet, RefusalReason.FORGED, 9)
     await refuse(quiet, RefusalReason.USED, 1)
     await refuse(loud, RefusalReason.USED, 1)
-    reasons = [(entry.task, msgspec.json.decode(entry.details)["reason"]) for entry in await store.audits(None, 99)]
+    reasons = [
+        (entry.task, msgspec.json.decode(entry.details)["reason"]) for entry in await store.operators.audits(None, 99)
+    ]
     assert reasons[::-1] == [
         *[(loud.uid, "used")] * 2,
         (quiet.uid, "unfit"),
         *[(quiet.uid, "forged")] * 2,
         (quiet.uid, "used"),
     ]
-    (alert,) = await store.alerts(9, True)
+    (alert,) = await store.operators.alerts(9, True)
     assert msgspec.json.decode(alert.details) == {"count": 15}
 
 
@@ -351,18 +357,18 @@ async def test_refused_completions_are_audited_within_bounds_and_one_alert_count
 
     async def refuse(times: int) -> None:
         for _ in range(times):
-            await store.refuse_completion(forged, Refusal(RefusalReason.FORGED, "forged"))
+            await store.client.refuse_completion(forged, Refusal(RefusalReason.FORGED, "forged"))
 
     await refuse(2)
-    assert await store.alerts(9, True) == []
+    assert await store.operators.alerts(9, True) == []
     await refuse(3)
-    entries = await store.audits(None, 99)
+    entries = await store.operators.audits(None, 99)
     assert [entry.act for entry in entries] == ["refused_completion"] * 2
     assert (len(entries[0].step or ""), len(entries[0].actor)) == (300, 300)
-    (alert,) = await store.alerts(9, True)
+    (alert,) = await store.operators.alerts(9, True)
     assert (alert.kind, msgspec.json.decode(alert.details)) == ("refused_completions", {"count": 3})
     assert len(alert.message) < 1_000
     world.clock.advance(completing.REFUSALS_SECONDS)
     await refuse(1)
-    assert len(await store.audits(None, 99)) == 3
-    assert await store.alerts(9, True) == [alert]
+    assert len(await store.operators.audits(None, 99)) == 3
+    assert await store.operators.alerts(9, True) == [alert]

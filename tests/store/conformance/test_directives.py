@@ -27,7 +27,7 @@ BLAMES_CHARGE = b'{"message":"no","step":"charge/1"}'
 
 
 async def direct(store: Store, task: Task, verb: str, **fields: Any) -> TaskState:
-    return await store.direct(task.id, Directive(verb=verb, actor="ada", **fields))
+    return await store.client.direct(task.id, Directive(verb=verb, actor="ada", **fields))
 
 
 async def in_error(world: World, store: Store, *steps: Any, error: bytes = BLAMES_CHARGE, **fields: Any) -> Task:
@@ -45,16 +45,16 @@ def failed(key: str = "charge/1", number: int = 1, **fields: Any) -> Any:
 
 async def test_a_directive_needs_a_task(store: Store) -> None:
     with pytest.raises(TaskNotFound, match="nobody"):
-        await store.direct("nobody", Directive(verb="undo", actor="ada"))
+        await store.client.direct("nobody", Directive(verb="undo", actor="ada"))
 
 
 async def test_a_task_that_never_started_is_cancelled_at_once(world: World, store: Store) -> None:
     task = world.task()
-    await store.submit([task])
+    await store.client.submit([task])
     assert await direct(store, task, "cancel") is TaskState.CANCELLED
     found = await read(store, task)
     assert (found.state, found.finished_at) == (TaskState.CANCELLED, store.now())
-    assert await store.claim("s1", SERVED, 9) == []
+    assert await store.scheduler.claim("s1", SERVED, 9) == []
 
 
 async def test_a_free_task_is_undone_at_once(world: World, store: Store) -> None:
@@ -62,30 +62,30 @@ async def test_a_free_task_is_undone_at_once(world: World, store: Store) -> None
     assert await direct(store, task, "undo") is TaskState.UNDOING
     found = await read(store, task)
     assert (found.undo_to, found.finished_at) == (TaskState.UNDONE, None)
-    assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [task.id]
 
 
 async def test_a_delayed_task_that_is_undone_is_claimable_at_once(world: World, store: Store) -> None:
     task = world.task(wake_at=store.now() + 500)
-    await store.submit([task])
+    await store.client.submit([task])
     await direct(store, task, "undo")
-    assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [task.id]
 
 
 async def test_a_suspended_task_rests_until_it_is_resumed(world: World, store: Store) -> None:
     task = world.task()
-    await store.submit([task])
+    await store.client.submit([task])
     assert await direct(store, task, "suspend") is TaskState.SUSPENDED
-    assert await store.claim("s1", SERVED, 9) == []
+    assert await store.scheduler.claim("s1", SERVED, 9) == []
     assert await direct(store, task, "resume") is TaskState.PENDING
-    assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [task.id]
 
 
 @pytest.mark.parametrize("verb", ["undo", "cancel", "suspend"])
 async def test_an_owner_is_told(world: World, store: Store, verb: str) -> None:
     task = await claimed(world, store)
     assert await direct(store, task, verb) is TaskState.PROCESSING
-    (row,) = await store.read_inbox("s1", 0)
+    (row,) = await store.scheduler.read_inbox("s1", 0)
     assert (row.task, row.kind, row.sender) == (task.uid, InboxKind(verb), "ada")
     assert (await read(store, task)).inbox == 1
 
@@ -95,13 +95,13 @@ async def test_what_the_state_forbids_changes_nothing(world: World, store: Store
     with pytest.raises(IllegalTransition, match="expected a task that is error, found it processing by s1"):
         await direct(store, task, "resubmit")
     assert await read(store, task) == task
-    assert await store.audits(task.id, 9) == []
+    assert await store.operators.audits(task.id, 9) == []
 
 
 async def test_every_directive_is_audited(world: World, store: Store) -> None:
     task = await in_error(world, store, failed(input=b"[1]"))
     await direct(store, task, "resubmit", input=b"[5]")
-    (entry,) = await store.audits(task.id, 9)
+    (entry,) = await store.operators.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.step, entry.at) == ("ada", "resubmit", "charge/1", store.now())
     assert (entry.before, entry.after, entry.details) == ("error", "pending", b'{"input":[5]}')
 
@@ -137,7 +137,7 @@ async def test_resubmission_takes_along_what_expired_untold_and_nothing_else(wor
         lambda task: step(task, "at_work/1", 5),
     )
     await direct(store, task, "resubmit")
-    states = {found.key: found.state for found in await store.steps(task.id)}
+    states = {found.key: found.state for found in await store.client.steps(task.id)}
     assert states == {
         "charge/1": StepState.TO_REPEAT,
         "told/1": StepState.FAILED,
@@ -152,7 +152,7 @@ async def test_resubmission_of_a_failed_undo_goes_on_undoing(world: World, store
     undo: Step = step(task, "charge/1~undo", 1, kind=StepKind.UNDO, state=StepState.FAILED, ordinal=1)
     await add_steps(store, task, undo)
     turned = move(task, TaskState.UNDOING, undo_to=TaskState.CANCELLED)
-    await store.commit("s1", [Change(task=task.uid, move=turned)], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, move=turned)], None)
     await end(store, await read(store, task), TaskState.ERROR, undo_to=TaskState.CANCELLED)
     assert await direct(store, task, "resubmit") is TaskState.UNDOING
     assert (await read_step(store, task, "charge/1~undo")).state is StepState.TO_REPEAT
@@ -180,10 +180,10 @@ async def test_a_step_named_wrongly_changes_nothing(
 ) -> None:
     told = failed(ordinal=2)
     task = await in_error(world, store, told, failed("done/1", 2, state=StepState.COMPLETED, ordinal=1))
-    before = await store.steps(task.id)
+    before = await store.client.steps(task.id)
     with pytest.raises(IllegalTransition, match=match):
         await direct(store, task, verb, step=named)
-    assert (await read(store, task), await store.steps(task.id)) == (task, before)
+    assert (await read(store, task), await store.client.steps(task.id)) == (task, before)
 
 
 async def test_a_step_at_work_is_left_alone(world: World, store: Store) -> None:

@@ -13,99 +13,99 @@ from tests.store.conformance.world import SERVED, World, claimed, end, ids, move
 async def post(store: Store, task: Task, kind: InboxKind, body: bytes = b"null") -> None:
     """Post from a task that posts and nothing else."""
     change = Change(task="sender", posts=[Post(task=task.uid, kind=kind, name="1/pay/1", body=body, sender="me")])
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
 
 
 async def released(world: World, store: Store, **fields: object) -> Task:
     """A task that sleeps without an owner."""
     task = await claimed(world, store)
     let_go = move(task, TaskState.WAITING, release=True, **fields)
-    await store.commit("s1", [Change(task=task.uid, move=let_go)], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, move=let_go)], None)
     return await read(store, task)
 
 
 async def test_a_signal_reaches_the_owner_in_order(world: World, store: Store) -> None:
     task, other = await claimed(world, store), await claimed(world, store)
     for name in ("a", "b"):
-        assert await store.signal(task.id, name, b'"x"', None)
-    await store.signal(other.id, "c", b"1", None)
-    rows = await store.read_inbox("s1", 0)
+        assert await store.client.signal(task.id, name, b'"x"', None)
+    await store.client.signal(other.id, "c", b"1", None)
+    rows = await store.scheduler.read_inbox("s1", 0)
     assert [(row.task, row.kind, row.name) for row in rows] == [
         (task.uid, InboxKind.SIGNAL, "a"),
         (task.uid, InboxKind.SIGNAL, "b"),
         (other.uid, InboxKind.SIGNAL, "c"),
     ]
-    assert await store.read_inbox("s1", rows[0].number) == rows[1:]
-    (history,) = await store.load("s1", [task.uid])
+    assert await store.scheduler.read_inbox("s1", rows[0].number) == rows[1:]
+    (history,) = await store.scheduler.load("s1", [task.uid])
     assert (history.inbox, history.task.inbox) == (rows[:2], 2)
 
 
 async def test_an_instance_reads_only_its_own_tasks_inboxes(world: World, store: Store) -> None:
     await scheduler(store, "s2")
     task = await claimed(world, store, "s2")
-    await store.signal(task.id, "a", b"1", None)
-    assert await store.read_inbox("s1", 0) == []
-    assert len(await store.read_inbox("s2", 0)) == 1
+    await store.client.signal(task.id, "a", b"1", None)
+    assert await store.scheduler.read_inbox("s1", 0) == []
+    assert len(await store.scheduler.read_inbox("s2", 0)) == 1
 
 
 async def test_numbers_are_never_used_again(world: World, store: Store) -> None:
     task = await claimed(world, store)
-    await store.signal(task.id, "a", b"1", None)
-    (first,) = await store.read_inbox("s1", 0)
+    await store.client.signal(task.id, "a", b"1", None)
+    (first,) = await store.scheduler.read_inbox("s1", 0)
     used_up = Change(task=task.uid, taken=[first.number])
-    assert (await store.commit("s1", [used_up], None)).missed == {}
-    await store.signal(task.id, "b", b"1", None)
-    (second,) = await store.read_inbox("s1", first.number)
+    assert (await store.scheduler.commit("s1", [used_up], None)).missed == {}
+    await store.client.signal(task.id, "b", b"1", None)
+    (second,) = await store.scheduler.read_inbox("s1", first.number)
     assert second.name == "b"
-    assert "gone" in (await store.commit("s1", [used_up], None)).missed[task.uid]
+    assert "gone" in (await store.scheduler.commit("s1", [used_up], None)).missed[task.uid]
 
 
 async def test_a_signal_with_an_id_counts_once_per_name(world: World, store: Store) -> None:
     task, other = await claimed(world, store), await claimed(world, store)
-    assert await store.signal(task.id, "paid", b"1", "x")
-    assert not await store.signal(task.id, "paid", b"1", "x")
-    assert await store.signal(task.id, "sent", b"1", "x")
-    assert await store.signal(other.id, "paid", b"1", "x")
+    assert await store.client.signal(task.id, "paid", b"1", "x")
+    assert not await store.client.signal(task.id, "paid", b"1", "x")
+    assert await store.client.signal(task.id, "sent", b"1", "x")
+    assert await store.client.signal(other.id, "paid", b"1", "x")
     assert (await read(store, task)).inbox == 2
 
 
 async def test_a_signal_is_audited_under_the_name_of_who_gives_it_alone(world: World, store: Store) -> None:
     task = await claimed(world, store)
-    before = len(await store.audits(task.id, 9))
-    assert await store.signal(task.id, "paid", b"1", "x")
-    assert len(await store.audits(task.id, 9)) == before
-    assert not await store.signal(task.id, "paid", b"1", "x", "ada")
-    assert await store.signal(task.id, "paid", b"1", "y", "ada")
-    (entry, *rest) = await store.audits(task.id, 9)
+    before = len(await store.operators.audits(task.id, 9))
+    assert await store.client.signal(task.id, "paid", b"1", "x")
+    assert len(await store.operators.audits(task.id, 9)) == before
+    assert not await store.client.signal(task.id, "paid", b"1", "x", "ada")
+    assert await store.client.signal(task.id, "paid", b"1", "y", "ada")
+    (entry, *rest) = await store.operators.audits(task.id, 9)
     assert (entry.actor, entry.act, entry.task, entry.before) == ("ada", "signal", task.uid, TaskState.PROCESSING)
     assert (entry.details, len(rest)) == (b'{"signal":"paid","id":"y"}', before)
 
 
 async def test_a_signal_needs_a_task_that_goes_on(world: World, store: Store) -> None:
     with pytest.raises(TaskNotFound, match="nobody"):
-        await store.signal("nobody", "paid", b"1", None)
+        await store.client.signal("nobody", "paid", b"1", None)
     task = await claimed(world, store)
     await end(store, task, TaskState.PROCESSED)
     with pytest.raises(IllegalTransition, match="processed"):
-        await store.signal(task.id, "paid", b"1", "x")
+        await store.client.signal(task.id, "paid", b"1", "x")
     assert (await read(store, task)).inbox == 0
 
 
 async def test_a_row_wakes_a_task_that_sleeps_without_an_owner(world: World, store: Store) -> None:
     task = await released(world, store, wake_at=store.now() + 500)
-    assert await store.claim("s1", SERVED, 9) == []
-    await store.signal(task.id, "paid", b"1", None)
-    (history,) = await store.claim("s1", SERVED, 9)
+    assert await store.scheduler.claim("s1", SERVED, 9) == []
+    await store.client.signal(task.id, "paid", b"1", None)
+    (history,) = await store.scheduler.claim("s1", SERVED, 9)
     assert (history.task.id, [row.name for row in history.inbox]) == (task.id, ["paid"])
 
 
 async def test_a_signal_does_not_start_a_delayed_task_but_its_failing_does(world: World, store: Store) -> None:
     task = world.task(wake_at=store.now() + 500)
-    await store.submit([task])
-    await store.signal(task.id, "paid", b"1", None)
-    assert await store.claim("s1", SERVED, 9) == []
+    await store.client.submit([task])
+    await store.client.signal(task.id, "paid", b"1", None)
+    assert await store.scheduler.claim("s1", SERVED, 9) == []
     await post(store, task, InboxKind.FAIL)
-    assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [task.id]
 
 
 async def test_a_childs_end_and_its_parents_release_meet_in_one_commit(world: World, store: Store) -> None:
@@ -115,8 +115,8 @@ async def test_a_childs_end_and_its_parents_release_meet_in_one_commit(world: Wo
         Change(task=child.uid, move=move(child, TaskState.PROCESSED), posts=[told]),
         Change(task=parent.uid, move=move(parent, TaskState.WAITING, release=True)),
     ]
-    assert (await store.commit("s1", changes, None)).missed == {}
-    assert ids(await store.claim("s1", SERVED, 9)) == [parent.id]
+    assert (await store.scheduler.commit("s1", changes, None)).missed == {}
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [parent.id]
 
 
 async def test_posts_hold_back_until_the_rest_is_in_when_a_change_misses(world: World, store: Store) -> None:
@@ -127,8 +127,8 @@ async def test_posts_hold_back_until_the_rest_is_in_when_a_change_misses(world: 
         Change(task=broken.uid, taken=[99]),
         Change(task=parent.uid, move=move(parent, TaskState.WAITING, release=True)),
     ]
-    assert list((await store.commit("s1", changes, None)).missed) == [broken.uid]
-    assert ids(await store.claim("s1", SERVED, 9)) == [parent.id]
+    assert list((await store.scheduler.commit("s1", changes, None)).missed) == [broken.uid]
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [parent.id]
 
 
 @pytest.mark.parametrize("kind", [InboxKind.STEP, InboxKind.CANCEL, InboxKind.FAIL, InboxKind.SIGNAL])
@@ -156,7 +156,7 @@ async def test_a_processed_task_is_undone_by_a_post(world: World, store: Store) 
     await post(store, task, InboxKind.UNDO)
     found = await read(store, task)
     assert (found.state, found.undo_to, found.finished_at) == (TaskState.UNDOING, TaskState.UNDONE, None)
-    assert ids(await store.claim("s1", SERVED, 9)) == [task.id]
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [task.id]
 
 
 async def test_a_directive_posted_to_a_free_task_is_in_force_at_once(world: World, store: Store) -> None:
@@ -171,23 +171,23 @@ async def test_a_directive_posted_to_a_held_task_waits_for_its_owner(world: Worl
     task = await claimed(world, store)
     await post(store, task, InboxKind.CANCEL)
     assert (await read(store, task)).state is TaskState.PROCESSING
-    assert [row.kind for row in await store.read_inbox("s1", 0)] == [InboxKind.CANCEL]
+    assert [row.kind for row in await store.scheduler.read_inbox("s1", 0)] == [InboxKind.CANCEL]
 
 
 async def test_an_end_that_something_overtook_says_so_and_fits_once_that_is_read(world: World, store: Store) -> None:
     task = await claimed(world, store)
-    await store.signal(task.id, "a", b"1", None)
+    await store.client.signal(task.id, "a", b"1", None)
     ending = Change(task=task.uid, move=move(task, TaskState.PROCESSED))
-    assert (await store.commit("s1", [ending], None)).missed == {task.uid: OVERTAKEN}
+    assert (await store.scheduler.commit("s1", [ending], None)).missed == {task.uid: OVERTAKEN}
     ending = Change(task=task.uid, move=move(task, TaskState.PROCESSED, inbox=1))
-    assert (await store.commit("s1", [ending], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [ending], None)).missed == {}
 
 
 async def test_a_move_from_another_state_is_no_overtaking(world: World, store: Store) -> None:
     task = await claimed(world, store)
-    await store.signal(task.id, "a", b"1", None)
+    await store.client.signal(task.id, "a", b"1", None)
     wrong = Change(task=task.uid, move=move(task, TaskState.PROCESSED, before=TaskState.WAITING))
-    assert (await store.commit("s1", [wrong], None)).missed[task.uid] != OVERTAKEN
+    assert (await store.scheduler.commit("s1", [wrong], None)).missed[task.uid] != OVERTAKEN
 
 
 async def test_an_inbox_takes_so_many_signals_and_more_once_some_are_taken(
@@ -196,10 +196,10 @@ async def test_an_inbox_takes_so_many_signals_and_more_once_some_are_taken(
     monkeypatch.setattr(inboxes, "MOST_SIGNALS", 70)
     task = await claimed(world, store)
     for _ in range(70):
-        await store.signal(task.id, "a", b"1", None)
+        await store.client.signal(task.id, "a", b"1", None)
     for _ in range(2):
         with pytest.raises(InboxFull, match="found 71 "):
-            await store.signal(task.id, "a", b"1", "again")
-    (first, *_) = await store.read_inbox("s1", 0)
-    assert (await store.commit("s1", [Change(task=task.uid, taken=[first.number])], None)).missed == {}
-    assert await store.signal(task.id, "a", b"1", "again")
+            await store.client.signal(task.id, "a", b"1", "again")
+    (first, *_) = await store.scheduler.read_inbox("s1", 0)
+    assert (await store.scheduler.commit("s1", [Change(task=task.uid, taken=[first.number])], None)).missed == {}
+    assert await store.client.signal(task.id, "a", b"1", "again")

@@ -10,16 +10,16 @@ from tests.store.conformance.world import SERVED, World, audit, claimed, ids, mo
 async def raised(store: Store, *messages: str) -> list[Alert]:
     """Alerts of these messages, oldest first."""
     alerts = [Alert(kind="task_error", message=message) for message in messages]
-    await store.commit("s1", [Change(task="x", alerts=alerts)], None)
-    return (await store.alerts(99, open_only=False))[::-1]
+    await store.scheduler.commit("s1", [Change(task="x", alerts=alerts)], None)
+    return (await store.operators.alerts(99, open_only=False))[::-1]
 
 
 async def test_one_alert_is_open_for_each_place_where_code_does_not_fit_its_records(world: World, store: Store) -> None:
     places = [b'{"place":"a"}', b'{"place":"b"}', b'{"place":"a"}']
     for place in places:
         alert = Alert(kind="non_deterministic", message="differs", details=place)
-        await store.commit("s1", [Change(task="x", alerts=[alert])], None)
-    assert sorted(alert.details for alert in await store.alerts(9, open_only=True)) == sorted(set(places))
+        await store.scheduler.commit("s1", [Change(task="x", alerts=[alert])], None)
+    assert sorted(alert.details for alert in await store.operators.alerts(9, open_only=True)) == sorted(set(places))
 
 
 async def test_an_alert_of_code_that_does_not_fit_stands_as_long_as_a_task_waits_at_its_place(
@@ -30,59 +30,59 @@ async def test_an_alert_of_code_that_does_not_fit_stands_as_long_as_a_task_waits
     alert = Alert(kind=KIND, message="differs", details=details)
     face = {"wake_at": store.now() + 15, "waits_for": WAITS_FOR, "error": stopped_error("differs", "shop.py:31", 1)}
     stop = move(tasks[0], TaskState.WAITING, inbox=0, release=True, **face)
-    await store.commit("s1", [Change(task=task.uid, move=stop, alerts=[alert]) for task in tasks], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, move=stop, alerts=[alert]) for task in tasks], None)
     waiting, claimed_again, cancelled = tasks
-    assert await store.direct(waiting.id, Directive(verb="resubmit", actor="ada")) is TaskState.PENDING
-    assert ids(await store.claim("s1", SERVED, 9)) == [waiting.id]
+    assert await store.client.direct(waiting.id, Directive(verb="resubmit", actor="ada")) is TaskState.PENDING
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == [waiting.id]
     goes_on = Change(task=waiting.uid, move=move(waiting, TaskState.PROCESSING), fits=details)
-    await store.commit("s1", [goes_on], None)
-    assert [found.details for found in await store.alerts(9, open_only=True)] == [details]
+    await store.scheduler.commit("s1", [goes_on], None)
+    assert [found.details for found in await store.operators.alerts(9, open_only=True)] == [details]
     await scheduler(store, "s2")
-    assert sorted(ids(await store.claim("s2", SERVED, 9))) == sorted([claimed_again.id, cancelled.id])
-    await store.commit("s2", [Change(task=cancelled.uid, move=stop)], None)
-    await store.commit("s2", [Change(task=claimed_again.uid, move=goes_on.move, fits=details)], None)
-    assert len(await store.alerts(9, open_only=True)) == 1
-    await store.direct(cancelled.id, Directive(verb="cancel", actor="ada"))
-    assert await store.alerts(9, open_only=True) == []
+    assert sorted(ids(await store.scheduler.claim("s2", SERVED, 9))) == sorted([claimed_again.id, cancelled.id])
+    await store.scheduler.commit("s2", [Change(task=cancelled.uid, move=stop)], None)
+    await store.scheduler.commit("s2", [Change(task=claimed_again.uid, move=goes_on.move, fits=details)], None)
+    assert len(await store.operators.alerts(9, open_only=True)) == 1
+    await store.client.direct(cancelled.id, Directive(verb="cancel", actor="ada"))
+    assert await store.operators.alerts(9, open_only=True) == []
 
 
 async def test_alerts_are_delivered_oldest_first_and_once(world: World, store: Store) -> None:
     first, second = await raised(store, "one", "two")
     assert (first.at, first.tries) == (store.now(), 0)
-    assert (await store.due()).alerts == 2
-    assert await store.undelivered_alerts(9) == [first, second]
-    assert await store.undelivered_alerts(1) == [first]
-    await store.alert_delivered(first.number)
-    assert await store.undelivered_alerts(9) == [second]
-    delivered = (await store.alerts(9, open_only=True))[1]
+    assert (await store.supervisor.due()).alerts == 2
+    assert await store.supervisor.undelivered_alerts(9) == [first, second]
+    assert await store.supervisor.undelivered_alerts(1) == [first]
+    await store.supervisor.alert_delivered(first.number)
+    assert await store.supervisor.undelivered_alerts(9) == [second]
+    delivered = (await store.operators.alerts(9, open_only=True))[1]
     assert (delivered.delivered_at, delivered.tries) == (store.now(), 1)
 
 
 async def test_a_refused_alert_is_tried_again_later(world: World, store: Store) -> None:
     (alert,) = await raised(store, "one")
-    await store.alert_refused(alert.number, store.now() + 60)
-    assert (await store.undelivered_alerts(9), (await store.due()).alerts) == ([], 0)
+    await store.supervisor.alert_refused(alert.number, store.now() + 60)
+    assert (await store.supervisor.undelivered_alerts(9), (await store.supervisor.due()).alerts) == ([], 0)
     world.clock.advance(60)
-    (again,) = await store.undelivered_alerts(9)
+    (again,) = await store.supervisor.undelivered_alerts(9)
     assert again.tries == 1
 
 
 async def test_an_alert_is_acknowledged_by_somebody_once(world: World, store: Store) -> None:
     first, second = await raised(store, "one", "two")
-    assert await store.acknowledge(first.number, "ada")
-    assert not await store.acknowledge(first.number, "bob")
-    assert not await store.acknowledge(99, "bob")
-    assert await store.alerts(9, open_only=True) == [second]
-    (kept, _) = (await store.alerts(9, open_only=False))[::-1]
+    assert await store.operators.acknowledge(first.number, "ada")
+    assert not await store.operators.acknowledge(first.number, "bob")
+    assert not await store.operators.acknowledge(99, "bob")
+    assert await store.operators.alerts(9, open_only=True) == [second]
+    (kept, _) = (await store.operators.alerts(9, open_only=False))[::-1]
     assert (kept.acknowledged_by, kept.acknowledged_at) == ("ada", store.now())
-    (entry,) = await store.audits(None, 9)
+    (entry,) = await store.operators.audits(None, 9)
     assert (entry.actor, entry.act) == ("ada", "acknowledge")
 
 
 async def test_audits_are_newest_first_and_by_task(world: World, store: Store) -> None:
     task = await claimed(world, store)
     told = [audit(task, "repeat"), audit(None, "fence"), audit(task, "fail")]
-    await store.commit("s1", [Change(task=task.uid, audits=told)], None)
-    assert [entry.act for entry in await store.audits(None, 2)] == ["fail", "fence"]
-    assert [entry.act for entry in await store.audits(task.id, 9)] == ["fail", "repeat"]
-    assert await store.audits("nobody", 9) == []
+    await store.scheduler.commit("s1", [Change(task=task.uid, audits=told)], None)
+    assert [entry.act for entry in await store.operators.audits(None, 2)] == ["fail", "fence"]
+    assert [entry.act for entry in await store.operators.audits(task.id, 9)] == ["fail", "repeat"]
+    assert await store.operators.audits("nobody", 9) == []

@@ -35,47 +35,47 @@ async def kept(store: Store, task: Task) -> tuple[bytes | None, float | None]:
 async def test_the_last_word_stands(world: World, store: Store, task: Task) -> None:
     before = await read(store, task)
     other = await world.open()
-    assert await other.note_progress([word(task, b'{"page":3}')]) == {(task.uid, 1, "charge/1")}
+    assert await other.scheduler.note_progress([word(task, b'{"page":3}')]) == {(task.uid, 1, "charge/1")}
     assert await kept(store, task) == (b'{"page":3}', START + 1)
-    await store.note_progress([word(task, b"2", at=START + 3)])
-    await store.note_progress([word(task, b"9", at=START + 2)])
+    await store.scheduler.note_progress([word(task, b"2", at=START + 3)])
+    await store.scheduler.note_progress([word(task, b"9", at=START + 2)])
     assert await kept(store, task) == (b"2", START + 3)
     # It is no change of the task: nobody is told, and nothing moves.
     assert await read(store, task) == before
-    assert await store.read_inbox("s1", 0) == []
+    assert await store.scheduler.read_inbox("s1", 0) == []
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 2}, {"key": "none/1"}, {"run": 2}, {"task": "none"}])
 async def test_a_word_of_something_else_changes_nothing(store: Store, task: Task, fields: dict[str, Any]) -> None:
     told = {name: getattr(word(task), name) for name in Progress.__struct_fields__}
-    await store.note_progress([Progress(**told | fields)])
+    await store.scheduler.note_progress([Progress(**told | fields)])
     assert await kept(store, task) == (None, None)
 
 
 async def test_a_word_of_an_attempt_that_is_over_changes_nothing(store: Store, task: Task) -> None:
     change = Change(task=task.uid, finishes=[finish(await read_step(store, task))])
-    assert (await store.commit("s1", [change], None)).missed == {}
-    await store.note_progress([word(task)])
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
+    await store.scheduler.note_progress([word(task)])
     assert await kept(store, task) == (None, None)
 
 
 async def test_what_a_fast_clock_tells_is_of_now(store: Store, task: Task) -> None:
-    await store.note_progress([word(task, at=START + 9_999)])
+    await store.scheduler.note_progress([word(task, at=START + 9_999)])
     progress, at = await kept(store, task)
     assert progress == b"1"
     assert at == pytest.approx(store.now(), abs=1)
 
 
 async def test_the_next_attempt_begins_with_what_the_last_one_told(world: World, store: Store, task: Task) -> None:
-    await store.note_progress([word(task, b'"half"', at=START + 50)])
+    await store.scheduler.note_progress([word(task, b'"half"', at=START + 50)])
     moved = StepMove(task.uid, 1, "charge/1", StepState.RUNNING, StepState.TO_REPEAT, START)
     started = Dispatch(task.uid, 1, "charge/1", 2, store.now(), None)
     for change in (Change(task=task.uid, step_moves=[moved]), Change(task=task.uid, dispatches=[started])):
-        assert (await store.commit("s1", [change], None)).missed == {}
-    (history,) = await store.load("s1", [task.uid])
+        assert (await store.scheduler.commit("s1", [change], None)).missed == {}
+    (history,) = await store.scheduler.load("s1", [task.uid])
     assert history.steps[0].progress == b'"half"'
     # A host whose clock is behind tells of an instant before: it is heard all the same.
-    await store.note_progress([word(task, b'"more"', attempt=2, at=START + 49)])
+    await store.scheduler.note_progress([word(task, b'"more"', attempt=2, at=START + 49)])
     assert (await kept(store, task))[0] == b'"more"'
 
 
@@ -84,5 +84,5 @@ async def test_many_words_are_written_together(world: World, store: Store) -> No
     keys = [f"charge/{n}" for n in range(1, 201)]
     await add_steps(store, task, *[step(task, key, n) for n, key in enumerate(keys, 1)])
     words = [word(task, b"%d" % n, key=key) for n, key in enumerate(keys)]
-    assert len(await store.note_progress(words)) == 200
-    assert [found.progress for found in await store.steps(task.id)] == [b"%d" % n for n in range(200)]
+    assert len(await store.scheduler.note_progress(words)) == 200
+    assert [found.progress for found in await store.client.steps(task.id)] == [b"%d" % n for n in range(200)]

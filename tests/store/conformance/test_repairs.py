@@ -41,17 +41,17 @@ def done(key: str, number: int, **fields: Any) -> Any:
 
 
 async def repair(store: Store, task: Task, verb: str = "resubmit", **fields: Any) -> dict[str, Step]:
-    await store.direct(task.id, Directive(verb=verb, actor="ada", **fields))
-    return {found.key: found for found in await store.steps(task.id)}
+    await store.client.direct(task.id, Directive(verb=verb, actor="ada", **fields))
+    return {found.key: found for found in await store.client.steps(task.id)}
 
 
 async def test_what_was_done_after_the_failure_is_refused_without_a_word(world: World, store: Store) -> None:
     task = await in_error(world, store, failed(), done("refund/1", 2))
-    before = await store.steps(task.id)
+    before = await store.client.steps(task.id)
     with pytest.raises(IllegalTransition, match="found refund/1, which would be set aside"):
         await repair(store, task)
-    assert await store.steps(task.id) == before
-    assert await store.audits(task.id, 9) == []
+    assert await store.client.steps(task.id) == before
+    assert await store.operators.audits(task.id, 9) == []
 
 
 @pytest.mark.parametrize("later", list(Later))
@@ -61,7 +61,7 @@ async def test_what_was_done_after_the_failure_is_set_aside(world: World, store:
     assert found["refund/1~1"].set_aside_at == store.now()
     assert "refund/1" not in found
     assert ("refund/1~1~undo" in found) == (later is Later.UNDO)
-    (entry,) = await store.audits(task.id, 9)
+    (entry,) = await store.operators.audits(task.id, 9)
     details = msgspec.json.decode(entry.details)
     assert (details["later"], details["set_aside"]) == (later, ["refund/1~1"])
 
@@ -77,7 +77,7 @@ async def test_a_signal_taken_after_the_failure_is_back_in_the_inbox(world: Worl
     taken = done("signal:go/1", 2, kind=StepKind.SIGNAL, output=b'"now"', has_undo=False)
     task = await in_error(world, store, failed(), taken)
     await repair(store, task)
-    (history,) = await store.claim("s1", [("order", "1")], 9)
+    (history,) = await store.scheduler.claim("s1", [("order", "1")], 9)
     (row,) = history.inbox
     assert (row.kind, row.name, row.body) == (InboxKind.SIGNAL, "go", b'"now"')
 
@@ -114,12 +114,12 @@ async def test_a_generation_that_did_not_happen_is_not_in_doubt_any_more(world: 
 async def test_a_step_that_is_set_aside_is_not_repeated(world: World, store: Store) -> None:
     task = await in_error(world, store, failed(in_doubt=True, input=b"[1]"))
     await repair(store, task, input=b"[2]", doubt=Doubt.UNDO)
-    (history,) = await store.claim("s1", [("order", "1")], 9)
+    (history,) = await store.scheduler.claim("s1", [("order", "1")], 9)
     await end(store, history.task, TaskState.ERROR, error=BLAMES_CHARGE)
-    before = await store.steps(task.id)
+    before = await store.client.steps(task.id)
     with pytest.raises(IllegalTransition, match="found one that is set aside; name the step that took its place"):
         await repair(store, task, step="charge/1~1", input=b"[3]")
-    assert await store.steps(task.id) == before
+    assert await store.client.steps(task.id) == before
 
 
 async def test_an_edited_input_is_refused_once_undo_has_begun(world: World, store: Store) -> None:
@@ -129,11 +129,11 @@ async def test_an_edited_input_is_refused_once_undo_has_begun(world: World, stor
     await add_steps(store, task, step(task, "charge/1", 1, **fields, has_undo=True, input=b"[1]", finished_at=5.0))
     await add_steps(store, task, step(task, "charge/1~undo", 1, **fields, kind=StepKind.UNDO, finished_at=6.0))
     await end(store, task, TaskState.ERROR, undo_to=TaskState.UNDONE, error=BLAMES_CHARGE)
-    before = await store.steps(task.id)
+    before = await store.client.steps(task.id)
     for doubt in (None, Doubt.UNDO, Doubt.DID_NOT_HAPPEN):
         with pytest.raises(IllegalTransition, match="expected no edited input once the task's undo has begun"):
             await repair(store, task, step="charge/1", input=b"[2]", doubt=doubt)
-    assert await store.steps(task.id) == before
+    assert await store.client.steps(task.id) == before
     found = await repair(store, task)
     assert (found["charge/1"].generation, found["charge/1"].in_doubt) == (0, True)
     assert found["charge/1~undo"].state is StepState.TO_REPEAT
@@ -143,15 +143,15 @@ async def test_a_child_that_was_undone_is_begun_anew(world: World, store: Store)
     task = await claimed(world, store)
     child = world.task(f"{task.id}/pay/1", parent=task.uid, parent_run=1, parent_step="pay/1", input=b"[7]")
     child.uid = f"{task.uid}/1/pay/1"
-    await store.submit([child])
-    await store.direct(child.id, Directive(verb="undo", actor="ada"))
-    (claimed_child,) = await store.claim("s1", [("order", "1")], 9)
+    await store.client.submit([child])
+    await store.client.direct(child.id, Directive(verb="undo", actor="ada"))
+    (claimed_child,) = await store.scheduler.claim("s1", [("order", "1")], 9)
     await end(store, claimed_child.task, TaskState.UNDONE, undo_to=TaskState.UNDONE)
     waits = {"kind": StepKind.CHILD, "state": StepState.FAILED, "error": FAILED, "ordinal": 1, "finished_at": 5.0}
     await add_steps(store, task, step(task, "pay/1", 1, **waits | {"attempt": 1, "started_at": 1.0, "input": b"[7]"}))
     await end(store, task, TaskState.ERROR, error=b'{"message":"no","step":"pay/1"}')
     found = await repair(store, task)
-    anew = await store.task(f"{task.id}/pay/1#1")
+    anew = await store.client.task(f"{task.id}/pay/1#1")
     assert anew is not None
     assert (anew.uid, anew.state, anew.input) == (f"{child.uid}#1", TaskState.PENDING, b"[7]")
     assert (anew.parent_step, found["pay/1"].state, found["pay/1"].generation) == ("pay/1#1", StepState.RUNNING, 1)
@@ -175,8 +175,8 @@ async def test_no_child_goes_forward_again_once_undo_has_begun(
     task = await claimed(world, store)
     child = world.task(f"{task.id}/pay/1", parent=task.uid, parent_run=1, parent_step="pay/1")
     child.uid = f"{task.uid}/1/pay/1"
-    await store.submit([child])
-    (held,) = await store.claim("s1", [("order", "1")], 9)
+    await store.client.submit([child])
+    (held,) = await store.scheduler.claim("s1", [("order", "1")], 9)
     if undo_to is not None:
         await end(store, held.task, TaskState.UNDOING, undo_to=undo_to)
         held.task.state = TaskState.UNDOING
@@ -184,26 +184,26 @@ async def test_no_child_goes_forward_again_once_undo_has_begun(
     waited = {"kind": StepKind.CHILD, "state": StepState.FAILED, "error": FAILED, "in_doubt": True, "started_at": 1.0}
     await add_steps(store, task, step(task, "pay/1", 1, **waited, finished_at=5.0))
     await end(store, task, TaskState.ERROR, undo_to=TaskState.UNDONE, error=b'{"type":"UndoFailed","step":"ship/1"}')
-    before = await store.steps(task.id)
-    await store.direct(task.id, Directive(verb="resubmit", actor="ada", step=named))
-    assert await store.steps(task.id) == before
+    before = await store.client.steps(task.id)
+    await store.client.direct(task.id, Directive(verb="resubmit", actor="ada", step=named))
+    assert await store.client.steps(task.id) == before
     assert (await read(store, child)).state is after
-    assert await store.task(f"{child.id}#1") is None
-    histories = await store.claim("s1", [("order", "1")], 9)
+    assert await store.client.task(f"{child.id}#1") is None
+    histories = await store.scheduler.claim("s1", [("order", "1")], 9)
     assert {history.task.id: history.inbox for history in histories}[task.id] == []
 
 
 async def test_what_a_repair_set_aside_counts_no_more_in_a_tally(world: World, store: Store) -> None:
     task = await in_error(world, store, failed(), done("refund/1", 2), done("note/1", 1))
-    assert await store.tallies([task.uid], ["note/1", "other/1"]) == [Tally(task.uid, 3, 2, ["note/1"], 2)]
+    assert await store.client.tallies([task.uid], ["note/1", "other/1"]) == [Tally(task.uid, 3, 2, ["note/1"], 2)]
     await repair(store, task, later=Later.KEEP)
-    assert await store.tallies([task.uid], []) == [Tally(task.uid, 2, 1, [], 1)]
+    assert await store.client.tallies([task.uid], []) == [Tally(task.uid, 2, 1, [], 1)]
 
 
 async def test_a_tally_names_every_task_that_was_asked_for(world: World, store: Store) -> None:
     task = await claimed(world, store)
     await add_steps(store, task, step(task, "a/1", 1), step(task, "b/1", 2))
-    found = {tally.task: tally for tally in await store.tallies([task.uid, "nobody"], [])}
+    found = {tally.task: tally for tally in await store.client.tallies([task.uid, "nobody"], [])}
     assert found == {task.uid: Tally(task.uid, 2, 0, [], 0), "nobody": Tally("nobody")}
 
 
@@ -212,10 +212,10 @@ async def test_alerts_of_a_task_that_goes_on_are_seen_to(world: World, store: St
     task = await claimed(world, store)
     raised = [Alert(kind=kind, task=task.uid, task_id=task.id, message="?") for kind in ("task_error", "in_doubt")]
     other = Alert(kind="task_error", task="another", task_id="another", message="?")
-    await store.commit("s1", [Change(task=task.uid, alerts=[*raised, other])], None)
+    await store.scheduler.commit("s1", [Change(task=task.uid, alerts=[*raised, other])], None)
     await end(store, task, TaskState.ERROR, error=b"{}")
-    await store.direct(task.id, Directive(verb=verb, actor="ada"))
-    left = [(alert.task, alert.kind) for alert in await store.alerts(9, open_only=True)]
+    await store.client.direct(task.id, Directive(verb=verb, actor="ada"))
+    left = [(alert.task, alert.kind) for alert in await store.operators.alerts(9, open_only=True)]
     assert left == [("another", "task_error"), (task.uid, "in_doubt")]
 
 

@@ -26,7 +26,7 @@ FULL = Alert(kind="archive", message="no room")
 
 @pytest.fixture
 async def term(store: Store) -> int:
-    term = await store.lead("supervisor", 1000)
+    term = await store.supervisor.lead("supervisor", 1000)
     assert term is not None
     return term
 
@@ -51,9 +51,9 @@ async def test_what_ended_well_long_ago_is_outlived_oldest_first(world: World, s
     world.clock.advance(100)
     await ended(world, store)
     before = store.now() - 50
-    assert await store.outlived(before, 9) == outlived(older, await read(store, old))
-    assert await store.outlived(before, 1) == outlived(older)
-    assert await store.outlived(older.finished_at or 0.0, 9) == []
+    assert await store.supervisor.outlived(before, 9) == outlived(older, await read(store, old))
+    assert await store.supervisor.outlived(before, 1) == outlived(older)
+    assert await store.supervisor.outlived(older.finished_at or 0.0, 9) == []
 
 
 @pytest.mark.parametrize("parent_ends", [None, TaskState.ERROR])
@@ -66,17 +66,17 @@ async def test_a_child_is_kept_while_undo_of_its_parent_may_need_it(
     if parent_ends is not None:
         await end(store, parent, parent_ends, at=store.now())
     world.clock.advance(9)
-    assert await store.outlived(store.now(), 9) == []
-    assert await store.purge(term, outlived(child)) == Purged(tasks=0, more=False)
-    assert await store.task(child.id)
+    assert await store.supervisor.outlived(store.now(), 9) == []
+    assert await store.supervisor.purge(term, outlived(child)) == Purged(tasks=0, more=False)
+    assert await store.client.task(child.id)
 
 
 async def test_a_child_of_a_run_that_is_deleted_goes_before_its_parent(world: World, store: Store, term: int) -> None:
     parent = await claimed(world, store)
     child = await ended(world, store, parent=parent.uid, parent_run=1, parent_step="order/1")
     world.clock.advance(9)
-    assert [each.uid for each in await store.outlived(store.now(), 9)] == [child.uid]
-    assert await store.purge(term, outlived(child)) == Purged(tasks=1, more=False)
+    assert [each.uid for each in await store.supervisor.outlived(store.now(), 9)] == [child.uid]
+    assert await store.supervisor.purge(term, outlived(child)) == Purged(tasks=1, more=False)
 
 
 async def test_a_child_goes_with_its_parent(world: World, store: Store, term: int) -> None:
@@ -84,69 +84,69 @@ async def test_a_child_goes_with_its_parent(world: World, store: Store, term: in
     child = await ended(world, store, parent=parent.uid, parent_run=1, parent_step="order/1")
     await end(store, parent, TaskState.PROCESSED, at=store.now())
     world.clock.advance(9)
-    batch = await store.outlived(store.now(), 9)
-    assert await store.purge(term, batch) == Purged(tasks=2, more=False)
-    assert (await store.task(child.id), await store.task(parent.id)) == (None, None)
+    batch = await store.supervisor.outlived(store.now(), 9)
+    assert await store.supervisor.purge(term, batch) == Purged(tasks=2, more=False)
+    assert (await store.client.task(child.id), await store.client.task(parent.id)) == (None, None)
 
 
 async def test_a_task_goes_with_all_that_is_its_own(world: World, store: Store, term: int) -> None:
     task, other = await claimed(world, store), await claimed(world, store)
     for each in (task, other):
-        await store.signal(each.id, "paid", b"1", "x")
+        await store.client.signal(each.id, "paid", b"1", "x")
         await add_steps(store, each, step(each, state=StepState.COMPLETED))
         told = Change(task=each.uid, move=move(each, TaskState.PROCESSED, inbox=1), audits=[audit(each)])
-        assert (await store.commit("s1", [told], None)).missed == {}
-    assert await store.purge(term, outlived(await read(store, task))) == Purged(tasks=1, more=False)
-    assert (await store.task(task.id), await store.steps(task.id)) == (None, [])
+        assert (await store.scheduler.commit("s1", [told], None)).missed == {}
+    assert await store.supervisor.purge(term, outlived(await read(store, task))) == Purged(tasks=1, more=False)
+    assert (await store.client.task(task.id), await store.client.steps(task.id)) == (None, [])
     uids = [task.uid, other.uid]
-    assert [each.task for each in await store.outlived_steps(uids, ("", 0, 0))] == [other.uid]
-    assert [each.task for each in await store.outlived_inbox(uids, ("", 0))] == [other.uid]
-    assert [each.task for each in await store.outlived_signals(uids, ("", "", ""))] == [other.uid]
-    assert [entry.task for entry in await store.audits(None, 9)] == [other.uid, task.uid]
+    assert [each.task for each in await store.supervisor.outlived_steps(uids, ("", 0, 0))] == [other.uid]
+    assert [each.task for each in await store.supervisor.outlived_inbox(uids, ("", 0))] == [other.uid]
+    assert [each.task for each in await store.supervisor.outlived_signals(uids, ("", "", ""))] == [other.uid]
+    assert [entry.task for entry in await store.operators.audits(None, 9)] == [other.uid, task.uid]
 
 
 async def test_what_changed_since_it_was_read_stays(world: World, store: Store, term: int) -> None:
     reopened, again, mended = [await ended(world, store) for _ in range(3)]
     world.clock.advance(100)
-    batch = await store.outlived(store.now(), 9)
-    assert await store.unchanged(batch)
-    await store.direct(reopened.id, Directive(verb="undo", actor="ada"))
-    await store.direct(again.id, Directive(verb="undo", actor="ada"))
-    assert not await store.unchanged(batch)
-    held = {found.task.uid: found.task for found in await store.claim("s1", [("order", "1")], 9)}
+    batch = await store.supervisor.outlived(store.now(), 9)
+    assert await store.supervisor.unchanged(batch)
+    await store.client.direct(reopened.id, Directive(verb="undo", actor="ada"))
+    await store.client.direct(again.id, Directive(verb="undo", actor="ada"))
+    assert not await store.supervisor.unchanged(batch)
+    held = {found.task.uid: found.task for found in await store.scheduler.claim("s1", [("order", "1")], 9)}
     await end(store, held[again.uid], TaskState.UNDONE, at=store.now(), undo_to=TaskState.UNDONE)
-    assert await store.purge(term, batch) == Purged(tasks=1, more=False)
+    assert await store.supervisor.purge(term, batch) == Purged(tasks=1, more=False)
     assert (await read(store, reopened)).state is TaskState.UNDOING
     assert (await read(store, again)).state is TaskState.UNDONE
-    assert await store.task(mended.id) is None
+    assert await store.client.task(mended.id) is None
 
 
 async def test_a_task_in_error_stays_whoever_says_that_it_goes(world: World, store: Store, term: int) -> None:
     failed = await ended(world, store, TaskState.ERROR)
-    assert not await store.unchanged(outlived(failed))
-    assert await store.purge(term, outlived(failed)) == Purged(tasks=0, more=False)
-    assert await store.purge_ended(outlived(failed), store.now(), "ada") == Purged(tasks=0, more=False)
+    assert not await store.supervisor.unchanged(outlived(failed))
+    assert await store.supervisor.purge(term, outlived(failed)) == Purged(tasks=0, more=False)
+    assert await store.operators.purge_ended(outlived(failed), store.now(), "ada") == Purged(tasks=0, more=False)
 
 
 async def test_a_term_that_is_over_deletes_nothing(world: World, store: Store, term: int) -> None:
     task = await ended(world, store)
-    assert await store.purge(term + 1, outlived(task)) == Purged(tasks=0, more=False)
-    assert await store.task(task.id)
+    assert await store.supervisor.purge(term + 1, outlived(task)) == Purged(tasks=0, more=False)
+    assert await store.client.task(task.id)
 
 
 async def test_whoever_was_faster_leaves_nothing_to_delete(world: World, store: Store, term: int) -> None:
     tasks = [await ended(world, store) for _ in range(2)]
     other = await world.open()
-    assert (await other.purge_ended(outlived(tasks[0]), store.now(), "ada")).tasks == 1
-    assert not await store.unchanged(outlived(*tasks))
-    assert await store.purge(term, outlived(*tasks)) == Purged(tasks=1, more=False)
+    assert (await other.operators.purge_ended(outlived(tasks[0]), store.now(), "ada")).tasks == 1
+    assert not await store.supervisor.unchanged(outlived(*tasks))
+    assert await store.supervisor.purge(term, outlived(*tasks)) == Purged(tasks=1, more=False)
 
 
 async def test_what_an_operator_deletes_is_audited(world: World, store: Store) -> None:
     task = await ended(world, store)
-    assert await store.purge_ended(outlived(task), START + 7, "ada") == Purged(tasks=1, more=False)
-    assert await store.purge_ended([], START + 7, "ada") == Purged(tasks=0, more=False)
-    (entry,) = await store.audits(None, 9)
+    assert await store.operators.purge_ended(outlived(task), START + 7, "ada") == Purged(tasks=1, more=False)
+    assert await store.operators.purge_ended([], START + 7, "ada") == Purged(tasks=0, more=False)
+    (entry,) = await store.operators.audits(None, 9)
     assert (entry.actor, entry.act, entry.details) == ("ada", "purge", b'{"tasks":1,"ended_before":1800000007.0}')
 
 
@@ -156,11 +156,11 @@ async def test_steps_are_read_in_order_page_by_page(world: World, store: Store) 
         numbers = range(1, PAGE_ROWS)
         await add_steps(store, task, *[step(task, f"charge/{n}", n, state=StepState.COMPLETED) for n in numbers])
     uids = [task.uid for task in tasks]
-    first = await store.outlived_steps(uids, ("", 0, 0))
+    first = await store.supervisor.outlived_steps(uids, ("", 0, 0))
     assert [(each.task, each.number) for each in first[-2:]] == [(uids[0], PAGE_ROWS - 1), (uids[1], 1)]
-    second = await store.outlived_steps(uids, (uids[1], 1, 1))
+    second = await store.supervisor.outlived_steps(uids, (uids[1], 1, 1))
     assert [each.number for each in second] == list(range(2, PAGE_ROWS))
-    assert await store.outlived_steps(uids, (uids[1], 1, PAGE_ROWS - 1)) == []
+    assert await store.supervisor.outlived_steps(uids, (uids[1], 1, PAGE_ROWS - 1)) == []
 
 
 async def test_a_page_is_bounded_in_bytes_and_holds_one_row_at_least(world: World, store: Store) -> None:
@@ -173,29 +173,29 @@ async def test_a_page_is_bounded_in_bytes_and_holds_one_row_at_least(world: Worl
         *[step(task, f"charge/{n}", n, state=StepState.COMPLETED, output=data) for n, data in enumerate(sizes, 1)],
     )
     pages, after = [], ("", 0, 0)
-    while page := await store.outlived_steps([task.uid], after):
+    while page := await store.supervisor.outlived_steps([task.uid], after):
         pages.append([each.number for each in page])
         after = (task.uid, 1, page[-1].number)
     assert pages == [[1, 2], [3, 4]]
     tasks = [await claimed(world, store, input=b"[%s]" % large) for _ in range(2)]
     uids = [each.uid for each in tasks]
-    (first,) = await store.outlived_tasks(uids, "")
-    assert await store.outlived_tasks(uids, first.uid) == [await read(store, tasks[1])]
-    assert await store.outlived_tasks(uids, uids[1]) == []
+    (first,) = await store.supervisor.outlived_tasks(uids, "")
+    assert await store.supervisor.outlived_tasks(uids, first.uid) == [await read(store, tasks[1])]
+    assert await store.supervisor.outlived_tasks(uids, uids[1]) == []
 
 
 async def test_what_was_never_taken_is_read_page_by_page(world: World, store: Store) -> None:
     tasks = [await claimed(world, store) for _ in range(2)]
     for task in tasks:
         for name in ("b", "a"):
-            await store.signal(task.id, name, b'"%s"' % name.encode(), name)
+            await store.client.signal(task.id, name, b'"%s"' % name.encode(), name)
     uids = [task.uid for task in tasks]
-    rows = await store.outlived_inbox(uids, ("", 0))
+    rows = await store.supervisor.outlived_inbox(uids, ("", 0))
     assert [(row.task, row.name) for row in rows] == [(uid, name) for uid in uids for name in ("b", "a")]
-    assert await store.outlived_inbox(uids, (uids[0], rows[0].number)) == rows[1:]
-    seen = await store.outlived_signals(uids, ("", "", ""))
+    assert await store.supervisor.outlived_inbox(uids, (uids[0], rows[0].number)) == rows[1:]
+    seen = await store.supervisor.outlived_signals(uids, ("", "", ""))
     assert [(each.task, each.id) for each in seen] == [(uid, id) for uid in uids for id in ("a", "b")]
-    assert await store.outlived_signals(uids, (uids[0], "a", "a")) == seen[1:]
+    assert await store.supervisor.outlived_signals(uids, (uids[0], "a", "a")) == seen[1:]
 
 
 async def test_a_task_too_large_for_one_transaction_goes_in_pieces(world: World, store: Store, term: int) -> None:
@@ -208,21 +208,21 @@ async def test_a_task_too_large_for_one_transaction_goes_in_pieces(world: World,
     large = await read(store, large)
     world.clock.advance(9)
     # Not all of the first was looked at: it goes alone.
-    assert await store.outlived(store.now(), 9) == outlived(large)
-    assert await store.purge(term, outlived(large)) == Purged(tasks=1, more=True)
-    assert await store.task(large.id) is None
-    assert len(await store.outlived_steps([large.uid], ("", 0, 0))) == 1_000
-    assert await store.purge(term, outlived(small)) == Purged(tasks=1, more=False)
-    assert await store.outlived_steps([large.uid], ("", 0, 0)) == []
-    assert await store.purge(term, []) == Purged(tasks=0, more=False)
+    assert await store.supervisor.outlived(store.now(), 9) == outlived(large)
+    assert await store.supervisor.purge(term, outlived(large)) == Purged(tasks=1, more=True)
+    assert await store.client.task(large.id) is None
+    assert len(await store.supervisor.outlived_steps([large.uid], ("", 0, 0))) == 1_000
+    assert await store.supervisor.purge(term, outlived(small)) == Purged(tasks=1, more=False)
+    assert await store.supervisor.outlived_steps([large.uid], ("", 0, 0)) == []
+    assert await store.supervisor.purge(term, []) == Purged(tasks=0, more=False)
 
 
 async def test_an_alert_of_one_kind_is_raised_once_until_somebody_has_seen_it(store: Store, term: int) -> None:
-    assert await store.raise_alert(term, FULL)
-    assert not await store.raise_alert(term, replace(FULL, message="still no room"))
-    assert await store.raise_alert(term, Alert(kind="other", message="else"))
-    (_, first) = await store.alerts(9, open_only=True)
+    assert await store.supervisor.raise_alert(term, FULL)
+    assert not await store.supervisor.raise_alert(term, replace(FULL, message="still no room"))
+    assert await store.supervisor.raise_alert(term, Alert(kind="other", message="else"))
+    (_, first) = await store.operators.alerts(9, open_only=True)
     assert (first.kind, first.message, first.at) == ("archive", "no room", store.now())
-    await store.acknowledge(first.number, "ada")
-    assert not await store.raise_alert(term + 1, FULL)
-    assert await store.raise_alert(term, FULL)
+    await store.operators.acknowledge(first.number, "ada")
+    assert not await store.supervisor.raise_alert(term + 1, FULL)
+    assert await store.supervisor.raise_alert(term, FULL)

@@ -21,49 +21,49 @@ async def test_a_submitted_task_reads_back_as_it_was_given(world: World, store: 
         parent_step="pay/1",
         reply_to="replies.shop.x",
     )
-    assert await store.submit([task]) == [Submitted(task.uid, "a", created=True, same=True)]
-    assert await store.task("a") == task
-    assert await store.task("b") is None
+    assert await store.client.submit([task]) == [Submitted(task.uid, "a", created=True, same=True)]
+    assert await store.client.task("a") == task
+    assert await store.client.task("b") is None
 
 
 async def test_an_id_that_exists_starts_nothing(world: World, store: Store) -> None:
     first = world.task("a", input=b"[1]")
-    await store.submit([first])
+    await store.client.submit([first])
     again, other_input = world.task("a", input=b"[1]"), world.task("a", input=b"[2]")
     other_workflow = world.task("a", input=b"[1]", workflow="refund")
-    assert await store.submit([again, other_input, other_workflow]) == [
+    assert await store.client.submit([again, other_input, other_workflow]) == [
         Submitted(first.uid, "a", created=False, same=True),
         Submitted(first.uid, "a", created=False, same=False),
         Submitted(first.uid, "a", created=False, same=False),
     ]
-    assert await store.task("a") == first
+    assert await store.client.task("a") == first
 
 
 async def test_within_one_call_the_first_of_an_id_wins(world: World, store: Store) -> None:
     first, second, other = world.task("a"), world.task("a", input=b"[2]"), world.task("b")
-    answers = await store.submit([first, second, other])
+    answers = await store.client.submit([first, second, other])
     assert [(answer.created, answer.same) for answer in answers] == [(True, True), (False, False), (True, True)]
-    assert {task.id for task in await store.tasks(TaskFilter())} == {"a", "b"}
+    assert {task.id for task in await store.operators.tasks(TaskFilter())} == {"a", "b"}
 
 
 async def test_one_task_refused_for_its_data_leaves_none_behind(world: World, store: Store) -> None:
     with pytest.raises(Refused, match="expected data that its tables allow"):
-        await store.submit([world.task("a"), world.task("b", run=0)])
-    assert await store.tasks(TaskFilter()) == []
+        await store.client.submit([world.task("a"), world.task("b", run=0)])
+    assert await store.operators.tasks(TaskFilter()) == []
 
 
 async def test_the_listing_is_newest_first_pages_and_leaves_payloads_out(world: World, store: Store) -> None:
     tasks = [world.task(f"t{number}", input=b"[1]") for number in range(5)]
-    await store.submit(tasks)
-    page = await store.tasks(TaskFilter(limit=2))
+    await store.client.submit(tasks)
+    page = await store.operators.tasks(TaskFilter(limit=2))
     assert [task.id for task in page] == ["t4", "t3"]
     assert [task.input for task in page] == [b"[]", b"[]"]
-    rest = await store.tasks(TaskFilter(before=page[-1].uid))
+    rest = await store.operators.tasks(TaskFilter(before=page[-1].uid))
     assert [task.id for task in rest] == ["t2", "t1", "t0"]
 
 
 async def test_the_listing_is_by_workflow_label_and_state(world: World, store: Store) -> None:
-    await store.submit(
+    await store.client.submit(
         [
             world.task("a", labels=b'{"city":"Ulm"}'),
             world.task("b", workflow="refund", labels=b'{"city":"Bonn"}'),
@@ -72,7 +72,7 @@ async def test_the_listing_is_by_workflow_label_and_state(world: World, store: S
     held = await claimed(world, store, priority=9)
 
     async def listed(**by: object) -> set[str]:
-        return {task.id for task in await store.tasks(TaskFilter(**by))}  # type: ignore[arg-type]
+        return {task.id for task in await store.operators.tasks(TaskFilter(**by))}  # type: ignore[arg-type]
 
     assert await listed(workflow="refund") == {"b"}
     assert await listed(label=("city", "Ulm")) == {"a"}
@@ -84,4 +84,4 @@ async def test_the_listing_is_by_workflow_label_and_state(world: World, store: S
 async def test_ended_tells_only_of_ends(world: World, store: Store) -> None:
     done, open_task = await claimed(world, store), await claimed(world, store)
     await end(store, done, TaskState.PROCESSED, output=DONE)
-    assert await store.ended([done.uid, open_task.uid, "none"]) == [await read(store, done)]
+    assert await store.client.ended([done.uid, open_task.uid, "none"]) == [await read(store, done)]

@@ -51,7 +51,7 @@ def telling(task: Task, *bodies: bytes, queue: str = QUEUE) -> Telling:
 
 
 async def apply(store: Store, *changes: Change) -> dict[str, str]:
-    return (await store.commit("s1", changes, None)).missed
+    return (await store.scheduler.commit("s1", changes, None)).missed
 
 
 # ---------------------------------------------------------------- what owners tell
@@ -72,7 +72,7 @@ async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, stor
     late = Change(task=task.uid, inserts=[step(task)], telling=Telling(QUEUE, count, [b"late"]))
     assert "somebody else told" in (await apply(store, late))[task.uid]
     assert (await standing(store), (await read(store, task)).events) == (before, 2)
-    assert await store.steps(task.id) == []
+    assert await store.client.steps(task.id) == []
 
 
 async def test_an_end_without_the_tasks_count_is_not_told(world: World, store: Store) -> None:
@@ -109,11 +109,11 @@ async def test_only_the_owner_tells(world: World, store: Store) -> None:
     await scheduler(store, "s2")
     before = await standing(store)
     change = Change(task=task.uid, telling=telling(task, b"never"))
-    committed = await store.commit("s2", [change], None)
+    committed = await store.scheduler.commit("s2", [change], None)
     assert "not held" in committed.missed[task.uid]
-    await store.retire("s1")
+    await store.host.retire("s1")
     with pytest.raises(InstanceFenced):
-        await store.commit("s1", [change], None)
+        await store.scheduler.commit("s1", [change], None)
     assert await standing(store) == before
 
 
@@ -130,9 +130,9 @@ async def test_each_task_tells_its_own_queue(world: World, store: Store) -> None
 
 
 async def test_an_event_that_nobody_reads_is_gone_after_a_week(world: World, store: Store) -> None:
-    await store.submit([world.task("old", reply_to=QUEUE)])
+    await store.client.submit([world.task("old", reply_to=QUEUE)])
     world.clock.advance(7 * 86_400.0)
-    await store.submit([world.task("new", reply_to=QUEUE)])
+    await store.client.submit([world.task("new", reply_to=QUEUE)])
     assert await told(store) == [("new", 1, "request.received")]
 
 
@@ -141,15 +141,15 @@ async def test_an_event_that_nobody_reads_is_gone_after_a_week(world: World, sto
 
 async def test_each_new_task_is_received_once(world: World, store: Store) -> None:
     first, silent = world.task("a", reply_to=QUEUE), world.task("b")
-    await store.submit([first, silent, world.task("c", reply_to=QUEUE)])
-    await store.submit([world.task("a", reply_to=QUEUE), world.task("d", reply_to=QUEUE)])
+    await store.client.submit([first, silent, world.task("c", reply_to=QUEUE)])
+    await store.client.submit([world.task("a", reply_to=QUEUE), world.task("d", reply_to=QUEUE)])
     assert await told(store) == [(id, 1, "request.received") for id in ("a", "c", "d")]
     assert [(await read(store, task)).events for task in (first, silent)] == [1, 0]
 
 
 async def test_an_event_says_whose_it_is(world: World, store: Store) -> None:
     task = world.task("a", reply_to=QUEUE)
-    await store.submit([task])
+    await store.client.submit([task])
     (body,) = await standing(store)
     event = decode_event(body)
     assert (event.id, event.source, event.subject) == (f"{task.uid}/1", "/stepward/shop", "a")
@@ -158,7 +158,7 @@ async def test_an_event_says_whose_it_is(world: World, store: Store) -> None:
 
 
 async def test_a_submission_in_a_transaction_is_received_with_it(world: World, store: Store) -> None:
-    async with store.transaction() as transaction:
+    async with store.client.transaction() as transaction:
         await transaction.submit([world.task("a", reply_to=QUEUE)])
     assert await told(store) == [("a", 1, "request.received")]
 
@@ -166,11 +166,11 @@ async def test_a_submission_in_a_transaction_is_received_with_it(world: World, s
 async def test_a_transaction_that_is_rolled_back_tells_nothing(world: World, store: Store) -> None:
     task = world.task("a", reply_to=QUEUE)
     with pytest.raises(KeyError):
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             await transaction.submit([task])
             raise KeyError
     assert await told(store) == []
-    await store.submit([task])
+    await store.client.submit([task])
     assert await told(store) == [("a", 1, "request.received")]
 
 
@@ -192,9 +192,9 @@ async def test_the_first_claim_tells_the_start_and_none_after_it(world: World, s
     task = await claimed(world, store, id="a", reply_to=QUEUE)
     assert task.events == 2
     # The clock stands still: a start is told by what the row says, not by the hour.
-    await store.retire("s1")
+    await store.host.retire("s1")
     await scheduler(store, "s2")
-    (history,) = await store.claim("s2", SERVED, 1)
+    (history,) = await store.scheduler.claim("s2", SERVED, 1)
     assert history.task.events == 2
     assert await told(store) == [("a", 1, "request.received"), ("a", 2, "task.started")]
 
@@ -203,14 +203,14 @@ async def test_a_task_that_wakes_is_not_started_again(world: World, store: Store
     task = await claimed(world, store, id="a", reply_to=QUEUE)
     sleeping = move(task, TaskState.WAITING, release=True, wake_at=store.now())
     assert await apply(store, Change(task=task.uid, move=sleeping)) == {}
-    (history,) = await store.claim("s1", SERVED, 1)
+    (history,) = await store.scheduler.claim("s1", SERVED, 1)
     assert (history.task.events, len(await told(store))) == (2, 2)
 
 
 async def test_a_task_undone_before_its_start_never_starts(world: World, store: Store) -> None:
-    await store.submit([world.task("a", reply_to=QUEUE)])
-    await store.direct("a", Directive(verb="undo", actor="ada"))
-    (history,) = await store.claim("s1", SERVED, 1)
+    await store.client.submit([world.task("a", reply_to=QUEUE)])
+    await store.client.direct("a", Directive(verb="undo", actor="ada"))
+    (history,) = await store.scheduler.claim("s1", SERVED, 1)
     assert history.task.state is TaskState.UNDOING
     assert await told(store) == [("a", 1, "request.received"), ("a", 2, "task.undoing")]
 
@@ -221,21 +221,21 @@ async def test_what_a_task_taken_from_the_dead_waited_for_is_known_to_the_next_o
     task = await claimed(world, store, reply_to=QUEUE)
     waiting = move(task, TaskState.WAITING, waits_for="signal go", wake_at=store.now() + 60)
     assert await apply(store, Change(task=task.uid, move=waiting)) == {}
-    term = await store.lead("supervisor", 100)
+    term = await store.supervisor.lead("supervisor", 100)
     assert term is not None
     world.clock.advance(11)
-    await store.fence(term)
-    assert await store.free(term, 10) == 1
+    await store.supervisor.fence(term)
+    assert await store.supervisor.free(term, 10) == 1
     await scheduler(store, "s2")
-    (history,) = await store.claim("s2", SERVED, 1)
+    (history,) = await store.scheduler.claim("s2", SERVED, 1)
     assert (history.task.state, history.task.waits_for) == (TaskState.PROCESSING, "signal go")
 
 
 async def test_a_task_suspended_before_its_start_starts_once_it_is_resumed(world: World, store: Store) -> None:
-    await store.submit([world.task("a", reply_to=QUEUE)])
+    await store.client.submit([world.task("a", reply_to=QUEUE)])
     for verb in ("suspend", "resume"):
-        await store.direct("a", Directive(verb=verb, actor="ada"))
-    await store.claim("s1", SERVED, 1)
+        await store.client.direct("a", Directive(verb=verb, actor="ada"))
+    await store.scheduler.claim("s1", SERVED, 1)
     assert await told(store) == [
         ("a", 1, "request.received"),
         ("a", 2, "task.suspended"),
@@ -265,30 +265,30 @@ async def test_a_directive_on_a_free_task_is_told(
 ) -> None:
     task = await _in_state(world, store, state)
     before = await told(store)
-    await store.direct("a", Directive(verb=verb, actor="ada"))
+    await store.client.direct("a", Directive(verb=verb, actor="ada"))
     assert await told(store) == [*before, ("a", task.events + 1, kind)]
     assert (await read(store, task)).events == task.events + 1
 
 
 async def test_what_a_directive_leaves_as_it_is_tells_nothing(world: World, store: Store) -> None:
-    await store.submit([world.task("a", reply_to=QUEUE)])
+    await store.client.submit([world.task("a", reply_to=QUEUE)])
     for _ in range(2):
-        await store.direct("a", Directive(verb="suspend", actor="ada"))
+        await store.client.direct("a", Directive(verb="suspend", actor="ada"))
     assert await told(store) == [("a", 1, "request.received"), ("a", 2, "task.suspended")]
 
 
 async def test_a_directive_for_the_owner_is_told_by_the_owner(world: World, store: Store) -> None:
     task = await claimed(world, store, id="a", reply_to=QUEUE)
-    await store.direct("a", Directive(verb="cancel", actor="ada"))
+    await store.client.direct("a", Directive(verb="cancel", actor="ada"))
     assert (len(await told(store)), (await read(store, task)).events) == (2, 2)
 
 
 async def test_a_free_task_past_its_deadline_tells_why_it_is_undone(world: World, store: Store) -> None:
-    await store.submit([world.task("a", reply_to=QUEUE)])
+    await store.client.submit([world.task("a", reply_to=QUEUE)])
     uid = (await _task(store)).uid
     post = Post(task=uid, kind=InboxKind.UNDO, body=FAILED, sender="supervisor")
     # A Supervisor's word reaches a free task the same way as a parent's.
-    await store.commit("s1", [Change(task=uid, posts=[post])], None)
+    await store.scheduler.commit("s1", [Change(task=uid, posts=[post])], None)
     assert await told(store) == [("a", 1, "request.received"), ("a", 2, "task.undoing")]
     assert (await data(store, 1))["error"]["message"] == "no"
 
@@ -298,7 +298,7 @@ async def test_a_task_without_a_response_queue_writes_no_event(world: World, sto
     await add_steps(store, task, step(task))
     await end(store, task, TaskState.ERROR, error=FAILED)
     for verb in ("resubmit", "suspend", "cancel"):
-        await store.direct("a", Directive(verb=verb, actor="ada"))
+        await store.client.direct("a", Directive(verb=verb, actor="ada"))
     assert (await read(store, task)).events == 0
     assert (await read_step(store, task)).attempt == 1
     assert await standing(store) == []
@@ -306,9 +306,9 @@ async def test_a_task_without_a_response_queue_writes_no_event(world: World, sto
 
 async def _in_state(world: World, store: Store, state: TaskState) -> Task:
     if state in (TaskState.PENDING, TaskState.SUSPENDED):
-        await store.submit([world.task("a", reply_to=QUEUE)])
+        await store.client.submit([world.task("a", reply_to=QUEUE)])
         if state is TaskState.SUSPENDED:
-            await store.direct("a", Directive(verb="suspend", actor="ada"))
+            await store.client.direct("a", Directive(verb="suspend", actor="ada"))
     else:
         task = await claimed(world, store, id="a", reply_to=QUEUE)
         alert = Alert(at=START, kind="task_error", task=task.uid, message="no")
@@ -318,6 +318,6 @@ async def _in_state(world: World, store: Store, state: TaskState) -> Task:
 
 
 async def _task(store: Store) -> Task:
-    task = await store.task("a")
+    task = await store.client.task("a")
     assert task is not None
     return task

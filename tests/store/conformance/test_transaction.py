@@ -11,7 +11,7 @@ from tests.store.conformance.world import DONE, World, add_steps, claimed, finis
 
 
 async def rows(store: Store) -> list[tuple[object, ...]]:
-    async with store.transaction() as transaction:
+    async with store.client.transaction() as transaction:
         return await transaction.execute("select name from cart order by name")
 
 
@@ -23,33 +23,33 @@ def _needs_one_writer(world: World) -> None:
 @pytest.fixture
 async def cart(store: Store) -> Store:
     """A store beside an application's table."""
-    async with store.transaction() as transaction:
+    async with store.client.transaction() as transaction:
         await transaction.execute("create table cart (name text)")
     return store
 
 
 async def test_application_rows_and_tasks_commit_together(world: World, cart: Store) -> None:
     task = world.task("a")
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         await transaction.execute("insert into cart values ($1)", ("pen",))
         (answer,) = await transaction.submit([task])
-    assert (answer.created, await cart.task("a"), await rows(cart)) == (True, task, [("pen",)])
+    assert (answer.created, await cart.client.task("a"), await rows(cart)) == (True, task, [("pen",)])
 
 
 async def test_an_exception_rolls_both_back(world: World, cart: Store) -> None:
     with pytest.raises(KeyError):
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             await transaction.execute("insert into cart values ('pen')")
             await transaction.submit([world.task("a")])
             raise KeyError
-    assert (await cart.task("a"), await rows(cart)) == (None, [])
+    assert (await cart.client.task("a"), await rows(cart)) == (None, [])
 
 
 async def test_a_cancelled_transaction_rolls_back(world: World, cart: Store) -> None:
     inside = asyncio.Event()
 
     async def hang() -> None:
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             await transaction.execute("insert into cart values ('pen')")
             inside.set()
             await asyncio.Event().wait()
@@ -64,9 +64,9 @@ async def test_a_cancelled_transaction_rolls_back(world: World, cart: Store) -> 
 
 async def test_a_writer_waits_for_the_transaction_to_end(world: World, cart: Store) -> None:
     _needs_one_writer(world)
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         await transaction.submit([world.task("a")])
-        writing = asyncio.create_task(cart.submit([world.task("b")]))
+        writing = asyncio.create_task(cart.client.submit([world.task("b")]))
         for _ in range(5):
             await asyncio.sleep(0)
         assert not writing.done()
@@ -78,7 +78,7 @@ async def test_transactions_of_one_store_take_turns(world: World, cart: Store) -
     _needs_one_writer(world)
 
     async def add(name: str) -> None:
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             ((count,),) = await transaction.execute("select count(*) from cart")
             await asyncio.sleep(0)
             await transaction.execute("insert into cart values ($1)", (f"{count}",))
@@ -90,7 +90,7 @@ async def test_transactions_of_one_store_take_turns(world: World, cart: Store) -
 async def test_a_steps_outcome_commits_with_its_rows(world: World, cart: Store) -> None:
     task = await claimed(world, cart)
     await add_steps(cart, task, step(task))
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         await transaction.execute("insert into cart values ('pen')")
         assert await transaction.finish("s1", finish(step(task), ordinal=8))
     found = await read_step(cart, task)
@@ -101,7 +101,7 @@ async def test_a_step_that_is_no_longer_at_that_attempt_is_not_finished(world: W
     task = await claimed(world, cart)
     await add_steps(cart, task, step(task))
     await scheduler(cart, "s2")
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         assert not await transaction.finish("s1", finish(step(task, attempt=2)))
         assert not await transaction.finish("s2", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING
@@ -112,8 +112,8 @@ async def test_a_step_of_a_task_that_is_undoing_is_not_finished(world: World, ca
     task = await claimed(world, cart)
     await add_steps(cart, task, step(task))
     change = Change(task=task.uid, move=move(task, TaskState.UNDOING, undo_to=TaskState.CANCELLED))
-    assert (await cart.commit("s1", [change], None)).missed == {}
-    async with cart.transaction() as transaction:
+    assert (await cart.scheduler.commit("s1", [change], None)).missed == {}
+    async with cart.client.transaction() as transaction:
         assert not await transaction.finish("s1", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING
 
@@ -121,16 +121,16 @@ async def test_a_step_of_a_task_that_is_undoing_is_not_finished(world: World, ca
 async def test_a_fenced_instance_finishes_nothing(world: World, cart: Store) -> None:
     task = await claimed(world, cart)
     await add_steps(cart, task, step(task))
-    await cart.retire("s1")
+    await cart.host.retire("s1")
     with pytest.raises(InstanceFenced):
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             await transaction.finish("s1", finish(step(task)))
     assert (await read_step(cart, task)).state is StepState.RUNNING
 
 
 async def test_a_transaction_knows_the_ids_of_tasks_its_own_too(world: World, store: Store) -> None:
-    await store.submit([world.task("a")])
-    async with store.transaction() as transaction:
+    await store.client.submit([world.task("a")])
+    async with store.client.transaction() as transaction:
         assert await transaction.known(["a", "b", "c"]) == {"a"}
         await transaction.submit([world.task("b")])
         assert await transaction.known(["a", "b", "c"]) == {"a", "b"}
@@ -138,7 +138,7 @@ async def test_a_transaction_knows_the_ids_of_tasks_its_own_too(world: World, st
 
 
 async def test_a_savepoint_rolls_back_only_its_own_part(world: World, cart: Store) -> None:
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         await transaction.execute("insert into cart values ('before')")
         with pytest.raises(KeyError):
             async with transaction.savepoint():
@@ -150,11 +150,11 @@ async def test_a_savepoint_rolls_back_only_its_own_part(world: World, cart: Stor
             await transaction.submit([world.task("kept")])
         await transaction.execute("insert into cart values ('after')")
     assert await rows(cart) == [("after",), ("before",), ("kept",)]
-    assert [task.id for task in await cart.tasks(TaskFilter())] == ["kept"]
+    assert [task.id for task in await cart.operators.tasks(TaskFilter())] == ["kept"]
 
 
 async def test_savepoints_stand_within_one_another(world: World, cart: Store) -> None:
-    async with cart.transaction() as transaction, transaction.savepoint():
+    async with cart.client.transaction() as transaction, transaction.savepoint():
         await transaction.execute("insert into cart values ('outer')")
         with pytest.raises(KeyError):
             async with transaction.savepoint():
@@ -164,7 +164,7 @@ async def test_savepoints_stand_within_one_another(world: World, cart: Store) ->
 
 
 async def test_a_cancelled_savepoint_is_rolled_back(world: World, cart: Store) -> None:
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0), transaction.savepoint():
                 await transaction.execute("insert into cart values ('pen')")
@@ -175,22 +175,22 @@ async def test_a_cancelled_savepoint_is_rolled_back(world: World, cart: Store) -
 async def test_a_savepoint_that_is_left_after_the_whole_was_rolled_back_says_so(world: World, cart: Store) -> None:
     _needs_one_writer(world)
     with pytest.raises(StoreUnavailable, match="rolled back by an earlier statement"):
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             await transaction.execute("create unique index one on cart (name)")
             await transaction.submit([world.task("neighbour")])
             async with transaction.savepoint():
                 await transaction.execute("insert into cart values ('pen')")
                 await transaction.execute(world.place.doomed)
-    assert (await cart.tasks(TaskFilter()), await rows(cart)) == ([], [])
+    assert (await cart.operators.tasks(TaskFilter()), await rows(cart)) == ([], [])
 
 
 async def test_nothing_more_is_done_in_a_transaction_that_is_rolled_back(world: World, cart: Store) -> None:
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         await transaction.execute("create unique index one on cart (name)")
         await transaction.execute("insert into cart values ('pen')")
     entered: list[str] = []
     with pytest.raises(StoreUnavailable, match="rolled back by an earlier statement"):
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             with pytest.raises(Exception, match=r"(?i)unique"):
                 await transaction.execute(world.place.doomed)
             with pytest.raises(Refused, match="found it rolled back"):
@@ -200,14 +200,14 @@ async def test_nothing_more_is_done_in_a_transaction_that_is_rolled_back(world: 
             async with transaction.savepoint():
                 entered.append("a part of what is over")
     assert entered == []
-    assert (await cart.tasks(TaskFilter()), await rows(cart)) == ([], [("pen",)])
+    assert (await cart.operators.tasks(TaskFilter()), await rows(cart)) == ([], [("pen",)])
 
 
 async def test_no_outcome_is_recorded_in_a_transaction_that_is_rolled_back(world: World, cart: Store) -> None:
     task = await claimed(world, cart)
     await add_steps(cart, task, step(task))
     with pytest.raises(StoreUnavailable):
-        async with cart.transaction() as transaction:
+        async with cart.client.transaction() as transaction:
             await transaction.execute("create unique index one on cart (name)")
             await transaction.execute("insert into cart values ('pen')")
             with pytest.raises(Exception, match=r"(?i)unique"):
@@ -217,10 +217,10 @@ async def test_no_outcome_is_recorded_in_a_transaction_that_is_rolled_back(world
 
 
 async def test_an_ended_transaction_writes_nothing_into_the_next(world: World, cart: Store) -> None:
-    async with cart.transaction() as ended:
+    async with cart.client.transaction() as ended:
         part = ended.savepoint()
         await part.__aenter__()
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         with pytest.raises(Refused, match="expected use within its block, found it ended"):
             await ended.execute("insert into cart values ('pen')")
         with pytest.raises(Refused, match="found it ended"):
@@ -235,24 +235,24 @@ async def test_an_ended_transaction_writes_nothing_into_the_next(world: World, c
         with pytest.raises(Refused, match="found it ended"):
             await ended.finish("s1", finish(step(world.task("a"))))
         await transaction.execute("insert into cart values ('ink')")
-    assert (await cart.task("a"), await rows(cart)) == (None, [("ink",)])
+    assert (await cart.client.task("a"), await rows(cart)) == (None, [("ink",)])
 
 
 async def test_a_transaction_that_was_rolled_back_writes_nothing_by_itself(world: World, cart: Store) -> None:
     with pytest.raises(KeyError):
-        async with cart.transaction() as ended:
+        async with cart.client.transaction() as ended:
             raise KeyError
     with pytest.raises(Refused, match="found it ended"):
         await ended.execute("insert into cart values ('pen')")
     with pytest.raises(Refused, match="found it ended"):
         await ended.submit([world.task("a")])
-    assert (await cart.task("a"), await rows(cart)) == (None, [])
+    assert (await cart.client.task("a"), await rows(cart)) == (None, [])
 
 
 async def test_a_transaction_within_another_is_refused_at_once(world: World, cart: Store) -> None:
-    async with cart.transaction() as transaction:
+    async with cart.client.transaction() as transaction:
         await transaction.execute("insert into cart values ('pen')")
         with pytest.raises(Refused, match="expected no other one of this store open here, found one"):
-            async with cart.transaction():
+            async with cart.client.transaction():
                 pass
     assert await rows(cart) == [("pen",)]

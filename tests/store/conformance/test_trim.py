@@ -13,13 +13,13 @@ async def in_run(store: Store, task: Task, run: int) -> Task:
     """The task as its next runs begin, up to that one."""
     while task.run < run:
         begun = replace(move(task, TaskState.PROCESSING), run=task.run + 1, input=b"[]")
-        assert (await store.commit("s1", [Change(task=task.uid, move=begun)], None)).missed == {}
+        assert (await store.scheduler.commit("s1", [Change(task=task.uid, move=begun)], None)).missed == {}
         task = await read(store, task)
     return task
 
 
 async def trimmed(store: Store, task: Task, trim: Trim) -> None:
-    assert (await store.commit("s1", [Change(task=task.uid, trim=trim)], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [Change(task=task.uid, trim=trim)], None)).missed == {}
 
 
 def effects(task: Task) -> list[Step]:
@@ -55,8 +55,10 @@ async def test_former_runs_are_deleted_but_for_what_is_kept(world: World, store:
     now = step(task, "plain/1")
     await add_steps(store, task, now)
     await trimmed(store, task, Trim(1, 2, keeps))
-    assert {each.key for each in await store.steps(task.id) if each.run == 1} == {each.key for each in kept if keeps}
-    assert [each for each in await store.steps(task.id) if each.run == 3] == [now]
+    assert {each.key for each in await store.client.steps(task.id) if each.run == 1} == {
+        each.key for each in kept if keeps
+    }
+    assert [each for each in await store.client.steps(task.id) if each.run == 3] == [now]
 
 
 async def test_other_tasks_and_later_runs_stay(world: World, store: Store) -> None:
@@ -66,8 +68,8 @@ async def test_other_tasks_and_later_runs_stay(world: World, store: Store) -> No
     second = await in_run(store, task, 2)
     await add_steps(store, second, *settled(second))
     await trimmed(store, task, Trim(1, 1, keeps_effects=False))
-    assert [each.run for each in await store.steps(task.id)] == [2] * 5
-    assert len(await store.steps(other.id)) == 5
+    assert [each.run for each in await store.client.steps(task.id)] == [2] * 5
+    assert len(await store.client.steps(other.id)) == 5
 
 
 async def test_one_change_deletes_a_bounded_piece(world: World, store: Store) -> None:
@@ -76,16 +78,16 @@ async def test_one_change_deletes_a_bounded_piece(world: World, store: Store) ->
     await add_steps(store, task, *many)
     task = await in_run(store, task, 3)
     await trimmed(store, task, Trim(1, 1, keeps_effects=False))
-    assert len(await store.steps(task.id)) == 11
+    assert len(await store.client.steps(task.id)) == 11
     await trimmed(store, task, Trim(1, 1, keeps_effects=False))
-    assert await store.steps(task.id) == []
+    assert await store.client.steps(task.id) == []
 
 
 async def test_ids_of_signals_of_former_runs_are_forgotten(world: World, store: Store) -> None:
     task = await claimed(world, store)
-    assert await store.signal(task.id, "go", b"1", "first")
+    assert await store.client.signal(task.id, "go", b"1", "first")
     task = await in_run(store, task, 2)
-    assert await store.signal(task.id, "go", b"1", "second")
+    assert await store.client.signal(task.id, "go", b"1", "second")
     await trimmed(store, task, Trim(1, 1, keeps_effects=True))
-    assert not await store.signal(task.id, "go", b"1", "second")
-    assert await store.signal(task.id, "go", b"1", "first")
+    assert not await store.client.signal(task.id, "go", b"1", "second")
+    assert await store.client.signal(task.id, "go", b"1", "first")

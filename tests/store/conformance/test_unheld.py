@@ -21,21 +21,21 @@ async def asked(world: World, store: Store, seconds: float, **fields: Any) -> Ta
     await add_steps(store, task, charge)
     change = Change(task=task.uid)
     change.watch(watch(charge, until))
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     return task
 
 
 async def let_go(store: Store, *tasks: Task) -> None:
     for task in tasks:
         change = Change(task=task.uid, move=move(task, TaskState.SUSPENDED, release=True))
-        assert (await store.commit("s1", [change], None)).missed == {}
+        assert (await store.scheduler.commit("s1", [change], None)).missed == {}
 
 
 async def all_of(store: Store, agents: Collection[str] | None = None, limit: int = 2) -> list[UnheldStep]:
     place: WatchedPlace | None = BEGIN
     found: list[UnheldStep] = []
     while place is not None:
-        looked = await store.unheld(place, agents, limit)
+        looked = await store.scheduler.unheld(place, agents, limit)
         found += looked.steps
         place = looked.after
     return found
@@ -49,7 +49,7 @@ async def test_steps_of_tasks_without_an_owner_are_found_in_the_order_of_their_e
     tasks = [await asked(world, store, seconds) for seconds in (9, 7, 8, 6, 5)]
     await let_go(store, *tasks[:4])
     assert await uids(store) == [tasks[number].uid for number in (3, 1, 2, 0)]
-    assert [each.step.key for each in (await store.unheld(BEGIN, None, 9)).steps] == ["charge/1"] * 4
+    assert [each.step.key for each in (await store.scheduler.unheld(BEGIN, None, 9)).steps] == ["charge/1"] * 4
 
 
 async def test_what_a_live_instance_holds_is_left_to_it_until_it_is_dead(world: World, store: Store) -> None:
@@ -57,9 +57,9 @@ async def test_what_a_live_instance_holds_is_left_to_it_until_it_is_dead(world: 
     assert await uids(store) == []
     await scheduler(store, "s2")
     world.clock.advance(11)
-    await store.renew(["s2"], 10.0)
-    await store.lead("s2", 10.0)
-    await store.retire("s1")
+    await store.host.renew(["s2"], 10.0)
+    await store.supervisor.lead("s2", 10.0)
+    await store.host.retire("s1")
     assert await uids(store) == [task.uid]
 
 
@@ -82,7 +82,7 @@ async def test_an_undo_comes_with_what_it_undoes(world: World, store: Store) -> 
     await add_steps(store, task, step(task), undo)
     change = Change(task=task.uid)
     change.watch(watch(undo, until))
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     await let_go(store, task)
     ((found),) = await all_of(store)
     assert found.step.key == "charge/1~undo"

@@ -16,6 +16,6 @@ async def test_an_attempt_that_there_are_two_reasons_to_watch_is_watched(world: 
     change.watch(watch(charge, now + 9))
     change.watch(watch(charge, now + 1, b'{"message":"no"}'))
     change.watch(watch(charge, now + 2, b'{"message":"no, again"}'))
-    assert (await store.commit("s1", [change], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     found = await read_step(store, task)
     assert (found.watched, found.complete_by, found.error) == (True, now + 1, b'{"message":"no, again"}')

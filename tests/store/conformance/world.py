@@ -112,16 +112,16 @@ class World:
 async def scheduler(store: Store, id: str = "s1", lease: float = 10.0, serves: str = "order@1") -> str:
     """Register a Scheduler."""
     instance = Instance(id=id, role=Role.SCHEDULER, host="here", pid=1, serves=[serves])
-    await store.register(instance, lease)
+    await store.host.register(instance, lease)
     return id
 
 
 async def claimed(world: World, store: Store, instance: str = "s1", **fields: Any) -> Task:
     """A task that the instance holds."""
     task = world.task(**fields)
-    await store.submit([task])
+    await store.client.submit([task])
     served = [(task.workflow, task.version)]
-    (history,) = await store.claim(instance, served, 1)
+    (history,) = await store.scheduler.claim(instance, served, 1)
     return history.task
 
 
@@ -157,27 +157,27 @@ def audit(task: Task | None = None, act: str = "repeat") -> Audit:
 
 async def add_steps(store: Store, task: Task, *steps: Step, instance: str = "s1") -> None:
     """Steps of a task that the instance holds."""
-    committed = await store.commit(instance, [Change(task=task.uid, inserts=list(steps))], None)
+    committed = await store.scheduler.commit(instance, [Change(task=task.uid, inserts=list(steps))], None)
     assert committed.missed == {}
 
 
 async def end(store: Store, task: Task, after: TaskState, instance: str = "s1", **fields: Any) -> None:
     """End a task that the instance holds."""
     change = Change(task=task.uid, move=move(task, after, **fields))
-    committed = await store.commit(instance, [change], None)
+    committed = await store.scheduler.commit(instance, [change], None)
     assert committed.missed == {}
 
 
 async def read(store: Store, task: Task) -> Task:
     """The task as it stands now."""
-    found = await store.task(task.id)
+    found = await store.client.task(task.id)
     assert found is not None
     return found
 
 
 async def read_step(store: Store, task: Task, key: str = "charge/1") -> Step:
     """The step as it stands now."""
-    (found,) = [step for step in await store.steps(task.id) if step.key == key]
+    (found,) = [step for step in await store.client.steps(task.id) if step.key == key]
     return found
 
 

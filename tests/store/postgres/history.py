@@ -135,12 +135,12 @@ async def _fill(address: str, tasks: int, now: float) -> None:
 
 async def _live(store: Store) -> None:
     """Tasks that wait to be claimed, and as many that are being processed."""
-    await store.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), DAY)
+    await store.host.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), DAY)
     for _ in range(2):
-        await store.submit([_task(store) for _ in range(LIVE)])
-        if not await store.tasks(TaskFilter(state=TaskState.PROCESSING, limit=1)):
+        await store.client.submit([_task(store) for _ in range(LIVE)])
+        if not await store.operators.tasks(TaskFilter(state=TaskState.PROCESSING, limit=1)):
             for _ in range(LIVE // 1_000):
-                await store.claim("s1", [("workflow-1", "1")], 1_000)
+                await store.scheduler.claim("s1", [("workflow-1", "1")], 1_000)
 
 
 async def _run(address: str, *statements: str) -> None:
@@ -185,36 +185,38 @@ class _Measures:
 
     async def all(self) -> dict[str, float]:
         store = self._store
-        term = await store.lead("supervisor", DAY)
+        term = await store.supervisor.lead("supervisor", DAY)
         assert term is not None
         before = store.now() - KEPT
 
         async def delete(archive: FolderArchive | None) -> None:
-            async for count in purging(store, archive, before, lambda batch: store.purge(term, batch)):
+            async for count in purging(
+                store.supervisor, archive, before, lambda batch: store.supervisor.purge(term, batch)
+            ):
                 assert count == BATCH
                 break
 
         doing: dict[str, Callable[[], Awaitable[Any]]] = {
-            "due": store.due,
-            "submit 100": lambda: store.submit([_task(store) for _ in range(100)]),
+            "due": store.supervisor.due,
+            "submit 100": lambda: store.client.submit([_task(store) for _ in range(100)]),
             "claim 100": self._claim,
             "end 100 tasks": self._end,
-            "next_wake": store.next_wake,
+            "next_wake": store.scheduler.next_wake,
             "show one task of long ago": self._show,
-            "newest 100": lambda: store.tasks(TaskFilter()),
-            "newest 100 of a workflow": lambda: store.tasks(TaskFilter(workflow="workflow-3")),
-            "newest 100 of a label": lambda: store.tasks(TaskFilter(label=("customer", "42"))),
-            "100 in error": lambda: store.tasks(TaskFilter(state=TaskState.ERROR)),
-            "100 processing": lambda: store.tasks(TaskFilter(state=TaskState.PROCESSING)),
-            "100 processed": lambda: store.tasks(TaskFilter(state=TaskState.PROCESSED)),
-            "look for a batch of old tasks": lambda: store.outlived(before, BATCH),
+            "newest 100": lambda: store.operators.tasks(TaskFilter()),
+            "newest 100 of a workflow": lambda: store.operators.tasks(TaskFilter(workflow="workflow-3")),
+            "newest 100 of a label": lambda: store.operators.tasks(TaskFilter(label=("customer", "42"))),
+            "100 in error": lambda: store.operators.tasks(TaskFilter(state=TaskState.ERROR)),
+            "100 processing": lambda: store.operators.tasks(TaskFilter(state=TaskState.PROCESSING)),
+            "100 processed": lambda: store.operators.tasks(TaskFilter(state=TaskState.PROCESSED)),
+            "look for a batch of old tasks": lambda: store.supervisor.outlived(before, BATCH),
             "delete a batch": lambda: delete(None),
             "archive and delete a batch": lambda: delete(self._archive),
         }
         return {name: await _median(what) for name, what in doing.items()}
 
     async def _claim(self) -> None:
-        found = await self._store.claim("s1", [("workflow-1", "1")], 100)
+        found = await self._store.scheduler.claim("s1", [("workflow-1", "1")], 100)
         assert len(found) == 100
         self._claimed += [history.task for history in found]
 
@@ -227,11 +229,11 @@ class _Measures:
             )
             for task in ending
         ]
-        assert (await self._store.commit("s1", changes, None)).missed == {}
+        assert (await self._store.scheduler.commit("s1", changes, None)).missed == {}
 
     async def _show(self) -> None:
-        assert await self._store.task("order-777") is not None
-        assert len(await self._store.steps("order-777")) == 2
+        assert await self._store.client.task("order-777") is not None
+        assert len(await self._store.client.steps("order-777")) == 2
 
 
 async def _median(what: Callable[[], Awaitable[Any]]) -> float:

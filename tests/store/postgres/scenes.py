@@ -45,14 +45,14 @@ class Owned(Scene):
         self.charge = step(self.task, complete_by=now)
         await add_steps(store, self.task, self.charge, instance=self.owner)
         look = Change(task=self.task.uid, watches=[watch(self.charge, now)])
-        assert await store.commit(self.owner, [look], None) == WELL
+        assert await store.scheduler.commit(self.owner, [look], None) == WELL
 
     async def commit(self, **decided: Any) -> Committed:
         """The owner's turn."""
-        return await self.stage.left.commit(self.owner, [Change(task=self.task.uid, **decided)], None)
+        return await self.stage.left.scheduler.commit(self.owner, [Change(task=self.task.uid, **decided)], None)
 
     async def steps(self) -> dict[str, str]:
-        return {found.key: found.state.value for found in await self.stage.beside.steps(self.task.id)}
+        return {found.key: found.state.value for found in await self.stage.beside.client.steps(self.task.id)}
 
 
 class Expiry(Owned):
@@ -73,12 +73,17 @@ class Expiry(Owned):
             posts=(),
             audit=audit(self.task),
         )
-        return await self.stage.right.decide(self.stage.term, [decision])
+        return await self.stage.right.supervisor.decide(self.stage.term, [decision])
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.task)
-        rows = await self.stage.beside.read_inbox(self.owner, 0)
-        told = (task.inbox, task.failure_count, len(rows), len(await self.stage.beside.audits(self.task.id, 9)))
+        rows = await self.stage.beside.scheduler.read_inbox(self.owner, 0)
+        told = (
+            task.inbox,
+            task.failure_count,
+            len(rows),
+            len(await self.stage.beside.operators.audits(self.task.id, 9)),
+        )
         if left == WELL:
             assert (await self.steps(), right, told) == (
                 {"charge/1": "completed", "pack/1": "running"},
@@ -97,11 +102,11 @@ class Completion(Owned):
         return await self.commit(finishes=[finish(self.charge)], move=move(self.task, TaskState.PROCESSED, output=DONE))
 
     async def right(self) -> TaskState:
-        return await self.stage.right.direct(self.task.id, Directive(verb="cancel", actor="ada"))
+        return await self.stage.right.client.direct(self.task.id, Directive(verb="cancel", actor="ada"))
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.task)
-        rows = await self.stage.beside.read_inbox(self.owner, 0)
+        rows = await self.stage.beside.scheduler.read_inbox(self.owner, 0)
         if left == WELL:
             assert isinstance(right, IllegalTransition)
             assert (task.state, task.inbox, rows) == (TaskState.PROCESSED, 0, [])
@@ -118,7 +123,7 @@ class Release(Owned):
         return await self.commit(move=move(self.task, TaskState.WAITING, release=True))
 
     async def right(self) -> bool:
-        return await self.stage.right.signal(self.task.id, "paid", b"1", None)
+        return await self.stage.right.client.signal(self.task.id, "paid", b"1", None)
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.task)
@@ -127,7 +132,7 @@ class Release(Owned):
             assert (task.state, task.locked_by, task.wake_at) == (TaskState.WAITING, None, self.stage.beside.now())
         else:
             assert task.locked_by == self.owner
-            assert len(await self.stage.beside.read_inbox(self.owner, 0)) == 1
+            assert len(await self.stage.beside.scheduler.read_inbox(self.owner, 0)) == 1
 
 
 class Takeover(Owned):
@@ -141,8 +146,8 @@ class Takeover(Owned):
         return await self.commit(finishes=[finish(self.charge)], inserts=[step(self.task, "pack/1", 2)])
 
     async def right(self) -> int:
-        assert len(await self.stage.right.fence(self.stage.term)) == 1
-        return await self.stage.right.free(self.stage.term, 9)
+        assert len(await self.stage.right.supervisor.fence(self.stage.term)) == 1
+        return await self.stage.right.supervisor.free(self.stage.term, 9)
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.task)
@@ -161,7 +166,7 @@ class TakeoverOfRetry(Takeover):
         elsewhere = self.stage.world.task()
         misses = Change(task=elsewhere.uid, inserts=[step(elsewhere)])
         fits = Change(task=self.task.uid, finishes=[finish(self.charge)], inserts=[step(self.task, "pack/1", 2)])
-        committed = await self.stage.left.commit(self.owner, [misses, fits], None)
+        committed = await self.stage.left.scheduler.commit(self.owner, [misses, fits], None)
         return Committed({uid: why for uid, why in committed.missed.items() if uid != elsewhere.uid})
 
 
@@ -177,13 +182,13 @@ class Claims(Scene):
         for instance in self.claimants:
             await scheduler(self.stage.beside, instance, LEASE)
         tasks = [self.stage.world.task(workflow=self.served[0][0]) for _ in range(3)]
-        await self.stage.beside.submit(tasks)
+        await self.stage.beside.client.submit(tasks)
 
     async def left(self) -> list[History]:
-        return await self.stage.left.claim(self.claimants[0], self.served, 2)
+        return await self.stage.left.scheduler.claim(self.claimants[0], self.served, 2)
 
     async def right(self) -> list[History]:
-        return await self.stage.right.claim(self.claimants[1], self.served, 2)
+        return await self.stage.right.scheduler.claim(self.claimants[1], self.served, 2)
 
     async def check(self, left: Any, right: Any) -> None:
         found = [(history.task.uid, history.task.locked_by) for history in (*left, *right)]
@@ -198,21 +203,24 @@ class Stray(Owned):
     async def make(self, lease: float = LEASE) -> None:
         await super().make(lease)
         let_go = move(self.task, TaskState.WAITING, release=True, wake_at=self.stage.world.clock.wall())
-        assert await self.stage.beside.commit(self.owner, [Change(task=self.task.uid, move=let_go)], None) == WELL
+        assert (
+            await self.stage.beside.scheduler.commit(self.owner, [Change(task=self.task.uid, move=let_go)], None)
+            == WELL
+        )
 
     async def left(self) -> list[History]:
-        return await self.stage.left.claim(self.owner, [(self.task.workflow, "1")], 9)
+        return await self.stage.left.scheduler.claim(self.owner, [(self.task.workflow, "1")], 9)
 
     async def right(self) -> None:
         reply = Reply(task=self.task.uid, run=1, key="charge/1", attempt=1, outcome=Outcome.COMPLETED, output=DONE)
-        await self.stage.right.stray([reply])
+        await self.stage.right.scheduler.stray([reply])
 
     async def check(self, left: Any, right: Any) -> None:
         assert right is None
         history: History
-        histories = left or await self.stage.beside.claim(self.owner, [(self.task.workflow, "1")], 9)
+        histories = left or await self.stage.beside.scheduler.claim(self.owner, [(self.task.workflow, "1")], 9)
         (history,) = histories
-        rows = await self.stage.beside.read_inbox(self.owner, 0)
+        rows = await self.stage.beside.scheduler.read_inbox(self.owner, 0)
         if (await read_step(self.stage.beside, self.task)).state is StepState.COMPLETED:
             assert [found.state for found in history.steps] == [StepState.COMPLETED]
             assert rows == []
@@ -232,11 +240,11 @@ class Deadline(Owned):
 
     async def left(self) -> Committed:
         change = Change(task=self.late.uid, move=move(self.late, TaskState.PROCESSED))
-        return await self.stage.left.commit(self.owner, [change], None)
+        return await self.stage.left.scheduler.commit(self.owner, [change], None)
 
     async def right(self) -> bool:
         post = Post(task=self.late.uid, kind=InboxKind.FAIL, body=FAILED)
-        return await self.stage.right.expire_task(self.stage.term, self.late.uid, post, audit(self.late))
+        return await self.stage.right.supervisor.expire_task(self.stage.term, self.late.uid, post, audit(self.late))
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.late)
@@ -254,13 +262,13 @@ class Acts(Scene):
         self.tasks = [stage.world.task(workflow=stage.name("w")) for _ in range(2)]
 
     async def make(self) -> None:
-        await self.stage.beside.submit(self.tasks)
+        await self.stage.beside.client.submit(self.tasks)
 
     async def left(self) -> TaskState:
-        return await self.stage.left.direct(self.tasks[0].id, Directive(verb="cancel", actor="ada"))
+        return await self.stage.left.client.direct(self.tasks[0].id, Directive(verb="cancel", actor="ada"))
 
     async def right(self) -> TaskState:
-        return await self.stage.right.direct(self.tasks[1].id, Directive(verb="suspend", actor="bob"))
+        return await self.stage.right.client.direct(self.tasks[1].id, Directive(verb="suspend", actor="bob"))
 
     async def check(self, left: Any, right: Any) -> None:
         assert (left, right) == (TaskState.CANCELLED, TaskState.SUSPENDED)
@@ -278,10 +286,10 @@ class Seats(Scene):
         self.stage.world.clock.advance(LEASE * 3)
 
     async def left(self) -> int | None:
-        return await self.stage.left.lead(self.stage.name("one"), LEASE)
+        return await self.stage.left.supervisor.lead(self.stage.name("one"), LEASE)
 
     async def right(self) -> int | None:
-        return await self.stage.right.lead(self.stage.name("two"), LEASE)
+        return await self.stage.right.supervisor.lead(self.stage.name("two"), LEASE)
 
     async def check(self, left: Any, right: Any) -> None:
         assert [left, right].count(None) == 1

@@ -57,7 +57,7 @@ async def staged(database: Database) -> AsyncIterator[Stage]:
             gates.append(Gate(store))
         await store.open()
         stores.append(store)
-    term = await stores[2].lead("supervisor", LEASE)
+    term = await stores[2].supervisor.lead("supervisor", LEASE)
     assert term is not None
     try:
         yield Stage(world, stores, Meeting(gates[0], gates[1], await database.connect()), term, database)

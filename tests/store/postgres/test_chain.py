@@ -32,9 +32,9 @@ async def test_a_turn_of_changes_that_are_applied_alone_waits_for_rows_without_t
     directive = await database.connect()
     async with directive.transaction():
         await directive.execute("select 1 from stepward_shop.task where uid = $1 for update", held.uid)
-        turn = asyncio.create_task(store.commit("s1", changes, None))
+        turn = asyncio.create_task(store.scheduler.commit("s1", changes, None))
         while not await database.rows(WAITS):
             assert not turn.done()
         assert await directive.fetchval(IS_FREE)
     assert list((await turn).missed) == [wrong.uid]
-    assert len(await store.audits(told.id, 9)) == 1
+    assert len(await store.operators.audits(told.id, 9)) == 1

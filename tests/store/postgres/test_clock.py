@@ -111,7 +111,7 @@ async def test_every_commit_hears_of_the_servers_clock(database: Database) -> No
     await scheduler(store)
     hand.boots += 3600
     assert store.now() > (await _server(database)) + 3000
-    await store.commit("s1", [], None)
+    await store.scheduler.commit("s1", [], None)
     assert store.now() == pytest.approx(await _server(database), abs=2)
 
 
@@ -120,7 +120,7 @@ async def test_every_renewal_hears_of_the_servers_clock_and_grants_by_it(databas
     store = await database.opened(clock=hand)
     await scheduler(store)
     hand.boots += 3600
-    assert await store.renew(["s1"], 10.0) == {"s1"}
+    assert await store.host.renew(["s1"], 10.0) == {"s1"}
     now = await _server(database)
     assert store.now() == pytest.approx(now, abs=2)
     assert await _leases(database) == [pytest.approx(now + 10, abs=2)]
@@ -130,9 +130,9 @@ async def test_every_look_of_a_supervisor_hears_of_the_servers_clock(database: D
     hand = HandClock()
     store = await database.opened(clock=hand)
     hand.boots += 3600
-    await store.due()
+    await store.supervisor.due()
     assert store.now() == pytest.approx(await _server(database), abs=2)
-    assert store.jumped() == pytest.approx(-3600, abs=2)
+    assert store.host.jumped() == pytest.approx(-3600, abs=2)
 
 
 async def test_who_only_submits_hears_of_the_servers_clock(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,7 @@ async def test_who_only_submits_hears_of_the_servers_clock(database: Database, m
     hand = HandClock()
     store = await database.opened(clock=hand)
     hand.boots += 3600
-    await store.submit([Task(uid="a", id="a", workflow="order", version="1", created_at=store.now())])
+    await store.client.submit([Task(uid="a", id="a", workflow="order", version="1", created_at=store.now())])
     await _until_right(store, database)
 
 
@@ -155,15 +155,15 @@ async def test_who_does_nothing_asks_for_the_servers_clock(database: Database, m
 async def test_after_the_clock_went_back_leases_and_the_seat_last_no_longer_than_usual(database: Database) -> None:
     hand = HandClock()
     store = await database.opened(clock=hand)
-    await store.lead("s2", 20.0)
+    await store.supervisor.lead("s2", 20.0)
     hand.boots += 3600
     await scheduler(store)
-    term = await store.lead("s2", 20.0)
+    term = await store.supervisor.lead("s2", 20.0)
     assert term is not None
-    await store.due()
-    assert await store.forgive(term, 10.0)
-    assert not await store.forgive(term, 10.0)
-    assert await store.lead("s2", 20.0) == term
+    await store.supervisor.due()
+    assert await store.supervisor.forgive(term, 10.0)
+    assert not await store.supervisor.forgive(term, 10.0)
+    assert await store.supervisor.lead("s2", 20.0) == term
     now = await _server(database)
     assert await _leases(database) == [pytest.approx(now + 10, abs=2)]
     assert await database.rows("select expires_at from stepward_shop.leadership") == [(pytest.approx(now + 20, abs=2),)]
@@ -172,36 +172,36 @@ async def test_after_the_clock_went_back_leases_and_the_seat_last_no_longer_than
 async def test_leases_that_a_small_jump_ahead_would_end_get_grace_though_others_last(database: Database) -> None:
     hand = HandClock()
     store = await database.opened(clock=hand)
-    term = await store.lead("s2", 20.0)
+    term = await store.supervisor.lead("s2", 20.0)
     assert term is not None
     await scheduler(store)
     await database.rows("update stepward_shop.instance set expires_at = expires_at - 8 returning id")
     await scheduler(store, "s3")
     # By a server's clock that is 5 s ahead of what it showed.
     hand.boots -= 5
-    await store.due()
-    assert await store.forgive(term, 10.0)
-    assert await store.fence(term) == []
+    await store.supervisor.due()
+    assert await store.supervisor.forgive(term, 10.0)
+    assert await store.supervisor.fence(term) == []
 
 
 async def test_a_task_that_a_jump_ahead_puts_past_its_own_deadline_gets_grace(database: Database) -> None:
     hand = HandClock()
     store = await database.opened(clock=hand)
-    term = await store.lead("s2", 20.0)
+    term = await store.supervisor.lead("s2", 20.0)
     assert term is not None
     begun = await _server(database)
     tasks = [
         Task(uid=id, id=id, workflow="order", version="1", created_at=begun, deadline=begun + seconds)
         for id, seconds in (("soon", -2.0), ("late", 3600.0))
     ]
-    await store.submit(tasks)
+    await store.client.submit(tasks)
     # By a server's clock that is five minutes ahead of what it showed.
     hand.boots -= 300
-    assert (await store.due()).tasks == 0
+    assert (await store.supervisor.due()).tasks == 0
     before = store.now()
-    assert await store.forgive(term, 10.0)
-    assert await store.expired_tasks(9) == []
-    found = {task.id: task.deadline for task in await store.tasks(TaskFilter())}
+    assert await store.supervisor.forgive(term, 10.0)
+    assert await store.supervisor.expired_tasks(9) == []
+    found = {task.id: task.deadline for task in await store.operators.tasks(TaskFilter())}
     soon, late = found["soon"], found["late"]
     assert soon is not None and before + 10 <= soon <= store.now() + 10
     assert late == pytest.approx(begun + 3600)
@@ -213,24 +213,28 @@ async def test_a_pass_that_stood_still_while_the_clock_was_set_judges_no_more(
 ) -> None:
     hand = HandClock()
     store = await database.opened(clock=hand)
-    term = await store.lead("s2", 20.0)
+    term = await store.supervisor.lead("s2", 20.0)
     assert term is not None
     await scheduler(store, "living", lease=10.0)
     begun = store.now()
-    await store.submit([Task(uid="a", id="a", workflow="order", version="1", created_at=begun, deadline=begun + 30)])
-    await store.due()
+    await store.client.submit(
+        [Task(uid="a", id="a", workflow="order", version="1", created_at=begun, deadline=begun + 30)]
+    )
+    await store.supervisor.due()
     # The pass stands still here; another server takes over, by whose clock all who live renew their leases.
     hand.boots += seconds
     await database.rows(f"update stepward_shop.instance set expires_at = {begun + 10} returning id")
-    assert await store.fence(term) == []
+    assert await store.supervisor.fence(term) == []
     expiry = Post(task="a", kind=InboxKind.FAIL)
-    assert not await store.expire_task(term, "a", expiry, Audit(actor="supervisor/s2", act="expire", task="a"))
-    assert not await store.raise_alert(term, Alert(kind="odd", message="odd"))
+    assert not await store.supervisor.expire_task(
+        term, "a", expiry, Audit(actor="supervisor/s2", act="expire", task="a")
+    )
+    assert not await store.supervisor.raise_alert(term, Alert(kind="odd", message="odd"))
     # The next pass hears of the clock, gives grace and goes on.
-    assert await store.lead("s2", 20.0) == term
-    assert await store.forgive(term, 10.0)
-    assert await store.fence(term) == []
-    assert await store.raise_alert(term, Alert(kind="odd", message="odd"))
+    assert await store.supervisor.lead("s2", 20.0) == term
+    assert await store.supervisor.forgive(term, 10.0)
+    assert await store.supervisor.fence(term) == []
+    assert await store.supervisor.raise_alert(term, Alert(kind="odd", message="odd"))
 
 
 async def _until_right(store: PostgresStore, database: Database) -> None:

@@ -32,12 +32,12 @@ class Deferred(Owned):
         return Completion(task=self.task.uid, run=1, key="charge/1", attempt=1, output=output, actor="ada")
 
     async def right(self) -> Refusal | None:
-        return await self.stage.right.complete(self.said())
+        return await self.stage.right.client.complete(self.said())
 
     async def found(self) -> tuple[StepState, list[InboxKind], list[str]]:
         """The step's state, the kinds of the rows for the owner, the audited acts."""
-        rows = await self.stage.beside.read_inbox(self.owner, 0)
-        acts = sorted(entry.act for entry in await self.stage.beside.audits(self.task.id, 9))
+        rows = await self.stage.beside.scheduler.read_inbox(self.owner, 0)
+        acts = sorted(entry.act for entry in await self.stage.beside.operators.audits(self.task.id, 9))
         return (await read_step(self.stage.beside, self.task)).state, [row.kind for row in rows], acts
 
 
@@ -45,7 +45,7 @@ class Two(Deferred):
     """Two who finish one step."""
 
     async def left(self) -> Refusal | None:
-        return await self.stage.left.complete(self.said(b'"left"'))
+        return await self.stage.left.client.complete(self.said(b'"left"'))
 
     async def check(self, left: Any, right: Any) -> None:
         outputs = {left: b'"left"', right: DONE}
@@ -74,7 +74,7 @@ class Expires(Deferred):
             posts=(),
             audit=audit(self.task),
         )
-        return await self.stage.left.decide(self.stage.term, [decision])
+        return await self.stage.left.supervisor.decide(self.stage.term, [decision])
 
     async def check(self, left: Any, right: Any) -> None:
         if right is None:
@@ -107,7 +107,7 @@ class LetGo(Deferred):
 
     async def left(self) -> Committed:
         let_go = move(self.task, TaskState.WAITING, release=True, wake_at=self.charge.complete_by)
-        return await self.stage.left.commit(self.owner, [Change(task=self.task.uid, move=let_go)], None)
+        return await self.stage.left.scheduler.commit(self.owner, [Change(task=self.task.uid, move=let_go)], None)
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.task)
@@ -117,7 +117,7 @@ class LetGo(Deferred):
             assert (task.state, task.locked_by, task.wake_at) == (TaskState.WAITING, None, self.stage.beside.now())
         else:
             assert task.locked_by == self.owner
-            assert len(await self.stage.beside.read_inbox(self.owner, 0)) == 1
+            assert len(await self.stage.beside.scheduler.read_inbox(self.owner, 0)) == 1
 
 
 @pytest.mark.parametrize("scene", [Two, Expires, GivenUp, LetGo])

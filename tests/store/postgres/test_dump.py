@@ -46,7 +46,7 @@ async def test_a_dump_under_load_and_a_migration_is_whole_and_holds_up_nobody(
     async with opening(database.store()) as migration:
         await goes_on(before, 40)
         await scheduler(before)
-        assert len(await before.claim("s1", SERVED, 100)) == 100
+        assert len(await before.scheduler.claim("s1", SERVED, 100)) == 100
         assert not migration.done()
         written, _ = await dump.communicate()
         assert dump.returncode == 0
@@ -68,9 +68,9 @@ async def _restored(database: Database, written: bytes, folder: Path) -> None:
         store = await copy.opened()
         assert await copy.rows("select count(*), count(locked_by) from stepward_shop.task") == [(TASKS, 0)]
         await scheduler(store)
-        assert len(await store.claim("s1", SERVED, 100)) == 100
-        await store.submit([World(lambda environment: store).task()])
-        assert len(await store.tasks(TaskFilter(limit=10))) == 10
+        assert len(await store.scheduler.claim("s1", SERVED, 100)) == 100
+        await store.client.submit([World(lambda environment: store).task()])
+        assert len(await store.operators.tasks(TaskFilter(limit=10))) == 10
     finally:
         await copy.close()
         await copy.server.drop(copy.name)

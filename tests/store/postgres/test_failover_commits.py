@@ -37,7 +37,7 @@ async def test_a_commit_that_no_standby_confirms_is_unknown_and_shows_itself_to_
     await stage.until("select 1 from pg_class where relname = 'task' and relkind = 'r'", 1, stage.pair.standby)
     with frozen(stage.pair.standby):
         with pytest.raises(CommitUnknown, match="read what became of it"):
-            await store.submit([world.task("a")])
+            await store.client.submit([world.task("a")])
         assert await stage.rows(IDS) == []
         assert len(await stage.rows(WAITING)) == 1
     await stage.until(IDS)
@@ -49,13 +49,13 @@ async def test_commits_that_wait_for_a_standby_take_up_few_connections(stage: St
     store = await _at_work(stage)
     with frozen(stage.pair.standby):
         with pytest.raises(CommitUnknown):
-            await store.submit([world.task("a")])
+            await store.client.submit([world.task("a")])
         for _ in range(5):
             with pytest.raises(StoreUnavailable, match="expected a standby to confirm commits, found 1 waiting for it"):
-                await store.submit([world.task("b")])
+                await store.client.submit([world.task("b")])
         assert len(await stage.rows(WAITING)) == 1
     await stage.until(WAITING, 0)
-    assert [answer.created for answer in await store.submit([world.task("a"), world.task("b")])] == [False, True]
+    assert [answer.created for answer in await store.client.submit([world.task("a"), world.task("b")])] == [False, True]
 
 
 @pytest.mark.parametrize("verb", ["submit", "renew"])
@@ -65,7 +65,7 @@ async def test_a_caller_who_waits_no_longer_breaks_no_commit_off(stage: Stage, w
     before = await stage.rows(expiry)
 
     async def call() -> None:
-        await (store.submit([world.task("a")]) if verb == "submit" else store.renew(["s1"], 1.0))
+        await (store.client.submit([world.task("a")]) if verb == "submit" else store.host.renew(["s1"], 1.0))
 
     with frozen(stage.pair.standby):
         calling = asyncio.create_task(call())
@@ -91,12 +91,12 @@ async def test_a_commit_that_no_standby_confirmed_is_lost_with_the_primary_and_w
     # What a frozen one has not read yet would still reach it.
     await asyncio.to_thread(stage.pair.standby.stop, immediate=True)
     with pytest.raises(CommitUnknown):
-        await store.submit([world.task("a")])
+        await store.client.submit([world.task("a")])
     await asyncio.to_thread(stage.pair.primary.stop, immediate=True)
     await asyncio.to_thread(stage.pair.standby.start)
     await stage.fail_over()
     assert await stage.rows(IDS) == []
-    (answer,) = await store.submit([world.task("a")])
+    (answer,) = await store.client.submit([world.task("a")])
     assert answer.created
 
 
@@ -106,7 +106,7 @@ async def test_a_wait_for_a_standby_that_somebody_cuts_short_leaves_the_commit_u
 ) -> None:
     store = await _at_work(stage)
     with frozen(stage.pair.standby):
-        submitting = asyncio.create_task(store.submit([world.task("a")]))
+        submitting = asyncio.create_task(store.client.submit([world.task("a")]))
         ((pid,),) = await stage.until(WAITING)
         await stage.rows(f"select pg_cancel_backend({pid})")
         with pytest.raises(CommitUnknown, match="may be lost with the primary"):
@@ -117,7 +117,7 @@ async def test_a_wait_for_a_standby_that_somebody_cuts_short_leaves_the_commit_u
 async def test_a_single_statement_whose_wait_is_cut_short_is_unknown_too(stage: Stage) -> None:
     store = await _at_work(stage)
     with frozen(stage.pair.standby):
-        renewing = asyncio.create_task(store.renew(["s1"], 1.0))
+        renewing = asyncio.create_task(store.host.renew(["s1"], 1.0))
         ((pid,),) = await stage.until(WAITING)
         await stage.rows(f"select pg_cancel_backend({pid})")
         with pytest.raises(CommitUnknown, match="may be lost with the primary"):
@@ -128,15 +128,15 @@ async def test_what_is_there_already_is_acknowledged_only_with_a_standby(stage: 
     store, other = await _at_work(stage), await stage.opened()
     await scheduler(other, "s2", 1.0)
     with frozen(stage.pair.standby):
-        submitting = asyncio.create_task(store.submit([world.task("a")]))
+        submitting = asyncio.create_task(store.client.submit([world.task("a")]))
         ((pid,),) = await stage.until(WAITING)
         await stage.rows(f"select pg_cancel_backend({pid})")
         with pytest.raises(CommitUnknown):
             await submitting
         with pytest.raises(CommitUnknown):
-            await other.submit([world.task("a")])
+            await other.client.submit([world.task("a")])
     await stage.until(WAITING, 0)
-    assert [answer.created for answer in await other.submit([world.task("a")])] == [False]
+    assert [answer.created for answer in await other.client.submit([world.task("a")])] == [False]
 
 
 @pytest.mark.parametrize("arrived", [True, False])
@@ -155,7 +155,7 @@ async def test_a_commit_whose_answer_was_lost_in_the_failover_is_unknown_and_rea
         address = f"postgresql://postgres@{hosts}/{stage.name}"
         store = await stage.opened(address, environment_of(failpoint=hold))
         armed.set()
-        submitting = asyncio.create_task(store.submit([world.task("a")]))
+        submitting = asyncio.create_task(store.client.submit([world.task("a")]))
         await held.wait()
         await (stage.until(IDS) if arrived else stage.until(IN_TRANSACTION))
         await stage.fail_over()
@@ -165,7 +165,7 @@ async def test_a_commit_whose_answer_was_lost_in_the_failover_is_unknown_and_rea
         with pytest.raises(CommitUnknown):
             await submitting
         assert await stage.rows(IDS) == ([("a",)] if arrived else [])
-        (answer,) = await store.submit([world.task("a")])
+        (answer,) = await store.client.submit([world.task("a")])
         assert answer.created is not arrived
         await store.close()
 
@@ -210,7 +210,7 @@ class Client:
         while await self.may_submit.wait():
             task = self._world.task(f"{self._name}-{len(self.acknowledged)}")
             try:
-                await self._store.submit([task])
+                await self._store.client.submit([task])
             except StoreError:
                 self.refused += 1
                 continue

@@ -30,7 +30,7 @@ async def test_who_comes_new_does_not_take_the_old_primary_for_the_new(stage: St
     old = await stage.usurp()
     for address in (_both(stage, old, stage.pair.primary), _both(stage, stage.pair.primary, old)):
         store = await stage.opened(address)
-        await store.submit([world.task()])
+        await store.client.submit([world.task()])
     assert len(await stage.rows(IDS)) == 2
     assert await stage.rows(IDS, old) == []
 
@@ -51,7 +51,7 @@ async def test_connections_to_a_primary_that_was_replaced_are_used_no_more(stage
     store = await stage.opened()
     await scheduler(store, "s1", LEASE)
     # From then on the Scheduler's connection stands idle, at the old primary.
-    assert await store.next_wake() is None
+    assert await store.scheduler.next_wake() is None
     await stage.usurp()
     async with asyncio.timeout(LEASE + 10):
         await _submitted(store, world)
@@ -65,9 +65,9 @@ async def test_a_primary_that_was_replaced_is_refused_when_no_other_answers(stag
         await _submitted(store, world)
     await asyncio.to_thread(stage.pair.primary.stop, immediate=True)
     with pytest.raises(StoreUnavailable):
-        await store.submit([world.task("b")])
+        await store.client.submit([world.task("b")])
     with pytest.raises(StoreUnavailable, match="found one that it has replaced; stop the old primary"):
-        await store.submit([world.task("b")])
+        await store.client.submit([world.task("b")])
     assert await stage.rows(IDS, old) == []
     await asyncio.to_thread(stage.pair.primary.start)
     async with asyncio.timeout(LEASE + 10):
@@ -81,7 +81,7 @@ async def test_from_a_primary_that_answers_nothing_the_way_leads_to_the_other_in
         hosts = f"127.0.0.1:{first.port},127.0.0.1:{second.port}"
         store = await stage.opened(f"postgresql://postgres@{hosts}/{stage.name}")
         await scheduler(store, "s1", LEASE)
-        await store.submit([world.task("before")])
+        await store.client.submit([world.task("before")])
         first.swallow()
         await stage.fail_over()
         began = asyncio.get_running_loop().time()
@@ -100,7 +100,7 @@ async def _submitted(store: PostgresStore, world: World, id: str = "a") -> None:
     """Submit it until that is acknowledged."""
     while True:
         try:
-            await store.submit([world.task(id)])
+            await store.client.submit([world.task(id)])
         except StoreError:
             # Who tries again at once would keep the machine from the servers.
             await asyncio.sleep(0.05)

@@ -57,7 +57,7 @@ class Blocked:
         await self.beside.execute("begin")
         await self.beside.execute("select 1 from stepward_shop.step for update")
         told = Change(task=self.task.uid, finishes=[finish(self.charge)])
-        committing = asyncio.create_task(store.commit("s1", [told], None))
+        committing = asyncio.create_task(store.scheduler.commit("s1", [told], None))
         while not await self.waiting():
             assert not committing.done()
         return committing
@@ -80,7 +80,7 @@ async def test_a_commit_whose_answer_is_lost_is_unknown(database: Database, worl
     await blocked.let_go()
     assert (await read_step(store, blocked.task)).state is StepState.RUNNING
     told = Change(task=blocked.task.uid, finishes=[finish(blocked.charge)])
-    assert (await store.commit("s1", [told], None)).missed == {}
+    assert (await store.scheduler.commit("s1", [told], None)).missed == {}
 
 
 async def test_a_statement_takes_less_than_half_of_a_lease(database: Database, world: World) -> None:
@@ -102,7 +102,7 @@ async def test_a_transaction_that_rests_after_its_outcome_is_given_up_by_the_ser
     task = await claimed(world, store)
     await add_steps(store, task, step(task))
     with pytest.raises(StoreUnavailable):
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             assert await transaction.finish("s1", finish(step(task)))
             ((pid,),) = await transaction.execute("select pg_backend_pid()")
             async with asyncio.timeout(10):
@@ -122,7 +122,7 @@ async def test_a_connection_lost_before_the_commit_changes_nothing(database: Dat
     with pytest.raises(StoreUnavailable):
         await store._database.others.write(half)
     assert await database.rows("select relname from pg_class where relname in ('half', 'whole')") == []
-    assert await store.tasks(TaskFilter()) == []
+    assert await store.operators.tasks(TaskFilter()) == []
 
 
 async def test_who_cannot_read_what_it_claims_claims_nothing(
@@ -132,7 +132,7 @@ async def test_who_cannot_read_what_it_claims_claims_nothing(
     store = await database.opened()
     await scheduler(store)
     task = world.task("a")
-    await store.submit([task])
+    await store.client.submit([task])
     ask = Connection.rows
 
     async def lost(connection: Connection, query: str, *values: object) -> list[object]:
@@ -143,8 +143,8 @@ async def test_who_cannot_read_what_it_claims_claims_nothing(
     with monkeypatch.context() as outage:
         outage.setattr(Connection, "rows", lost)
         with pytest.raises(StoreUnavailable):
-            await store.claim("s1", SERVED, 9)
-    assert ids(await store.claim("s1", SERVED, 9)) == ["a"]
+            await store.scheduler.claim("s1", SERVED, 9)
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == ["a"]
 
 
 async def test_a_commit_on_which_the_driver_lost_the_thread_may_be_done(
@@ -162,9 +162,9 @@ async def test_a_commit_on_which_the_driver_lost_the_thread_may_be_done(
     with monkeypatch.context() as fault:
         fault.setattr(Connection, "run", confused)
         with pytest.raises(CommitUnknown):
-            async with store.transaction() as transaction:
+            async with store.client.transaction() as transaction:
                 await transaction.submit([world.task("a")])
-    assert [task.id for task in await store.tasks(TaskFilter())] == ["a"]
+    assert [task.id for task in await store.operators.tasks(TaskFilter())] == ["a"]
 
 
 async def test_a_commit_that_the_server_refuses_is_not_taken_as_done(database: Database, world: World) -> None:
@@ -174,14 +174,14 @@ async def test_a_commit_that_the_server_refuses_is_not_taken_as_done(database: D
     await database.rows("create table public.seat (taken boolean)")
     await other.execute("begin isolation level serializable; select count(*) from public.seat")
     with pytest.raises(StoreUnavailable, match="begin anew"):
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             await transaction.execute("set transaction isolation level serializable")
             await transaction.execute("select count(*) from public.seat")
             await other.execute("insert into public.seat values (true)")
             await transaction.execute("insert into public.seat values (true)")
             await transaction.submit([world.task("a")])
             await other.execute("commit")
-    assert await store.tasks(TaskFilter()) == []
+    assert await store.operators.tasks(TaskFilter()) == []
 
 
 async def test_a_caller_who_leaves_while_a_transaction_begins_takes_nobody_along(
@@ -191,7 +191,7 @@ async def test_a_caller_who_leaves_while_a_transaction_begins_takes_nobody_along
     store = await database.opened()
     lane = store._database.others
     for turns in range(12):
-        writing = asyncio.create_task(store.submit([world.task(f"left-{turns}")]))
+        writing = asyncio.create_task(store.client.submit([world.task(f"left-{turns}")]))
         for _ in range(turns):
             await asyncio.sleep(0)
         writing.cancel()
@@ -206,7 +206,7 @@ async def test_a_caller_who_leaves_while_a_transaction_begins_takes_nobody_along
 async def test_a_transaction_whose_connection_is_lost_says_so_in_our_words(database: Database) -> None:
     store = await database.opened()
     with pytest.raises(StoreUnavailable):
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             ((pid,),) = await transaction.execute("select pg_backend_pid()")
             await database.rows(f"select pg_terminate_backend({pid})")
             await transaction.execute("select 1")
@@ -215,17 +215,17 @@ async def test_a_transaction_whose_connection_is_lost_says_so_in_our_words(datab
 async def test_after_a_crash_of_the_server_all_goes_on(database: Database, world: World, server: Server) -> None:
     store = await database.opened()
     await scheduler(store)
-    await store.submit([world.task("a")])
+    await store.client.submit([world.task("a")])
     await asyncio.to_thread(server.stop, immediate=True)
     with pytest.raises(StoreUnavailable):
-        await store.submit([world.task("b")])
+        await store.client.submit([world.task("b")])
     await asyncio.to_thread(server.start)
-    assert ids(await store.claim("s1", SERVED, 9)) == ["a"]
-    await until(store.changed, 30)
+    assert ids(await store.scheduler.claim("s1", SERVED, 9)) == ["a"]
+    await until(store.host.changed, 30)
     other = await database.opened()
-    store.changed()
-    await other.submit([world.task("c")])
-    await until(store.changed)
+    store.host.changed()
+    await other.client.submit([world.task("c")])
+    await until(store.host.changed)
 
 
 async def test_a_server_that_only_reads_is_told(database: Database, world: World) -> None:
@@ -239,7 +239,7 @@ async def test_a_server_that_only_reads_is_told(database: Database, world: World
 
 async def _submitted(store: PostgresStore, world: World) -> None:
     try:
-        await store.submit([world.task()])
+        await store.client.submit([world.task()])
     except StoreUnavailable as error:
         if "only reads" in str(error):
             raise
@@ -271,7 +271,7 @@ async def test_what_another_transaction_kept_from_its_end_is_done_again(
 async def test_data_that_is_refused_is_told_in_a_line(database: Database, world: World) -> None:
     store = await database.opened()
     with pytest.raises(Refused, match="expected data that its tables allow, found CheckViolationError") as caught:
-        await store.submit([world.task(run=0)])
+        await store.client.submit([world.task(run=0)])
     assert "\n" not in str(caught.value)
 
 
@@ -281,7 +281,7 @@ async def test_a_message_that_quotes_nul_is_told_all_the_same(database: Database
     await store.messages.put("q", [(b"1", None)])
     ((token),) = [message.token for message in await store.messages.take("q", 1, 10)]
     await store.messages.bury("q", [(token, "expected JSON, found \0")])
-    (letter,) = await store.dead_letters(9)
+    (letter,) = await store.operators.dead_letters(9)
     assert letter.reason == "expected JSON, found �"
 
 
@@ -289,7 +289,7 @@ async def test_statements_that_end_the_transaction_are_refused(database: Databas
     store = await database.opened()
     for statement in ("commit", " /* now */ END", "rollback;", "-- so\nbegin", "prepare transaction 'x'"):
         with pytest.raises(Refused, match="leave that to Stepward"):
-            async with store.transaction() as transaction:
+            async with store.client.transaction() as transaction:
                 await transaction.execute("create table cart (name text)")
                 await transaction.execute(statement)
     assert await database.rows("select 1 from pg_class where relname = 'cart'") == []
@@ -300,7 +300,7 @@ async def test_transactions_of_one_store_run_beside_one_another(database: Databa
     both = asyncio.Barrier(2)
 
     async def submit(id: str) -> set[str]:
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             await transaction.submit([world.task(id)])
             await both.wait()
             known = await transaction.known(["a", "b"])
@@ -309,19 +309,19 @@ async def test_transactions_of_one_store_run_beside_one_another(database: Databa
 
     one, other = await asyncio.gather(submit("a"), submit("b"))
     assert (one, other) == ({"a"}, {"b"})
-    assert {task.id for task in await store.tasks(TaskFilter())} == {"a", "b"}
+    assert {task.id for task in await store.operators.tasks(TaskFilter())} == {"a", "b"}
 
 
 async def test_one_id_submitted_by_two_at_once_is_one_task(database: Database, world: World) -> None:
     store = await database.opened()
-    async with store.transaction() as one:
+    async with store.client.transaction() as one:
         await one.submit([world.task("a", input=b"[1]")])
-        other = asyncio.create_task(store.submit([world.task("a", input=b"[2]"), world.task("b")]))
+        other = asyncio.create_task(store.client.submit([world.task("a", input=b"[2]"), world.task("b")]))
         while not await database.rows("select 1 from pg_locks where not granted"):
             assert not other.done()
     answers = await other
     assert [(answer.created, answer.same) for answer in answers] == [(False, False), (True, True)]
-    found = await store.task("a")
+    found = await store.client.task("a")
     assert found is not None
     assert found.input == b"[1]"
 
@@ -333,13 +333,13 @@ async def test_a_lease_is_renewed_though_all_other_connections_are_in_use(databa
         for _ in range(OTHERS):
             await stack.enter_async_context(store._database.others.pool.lent())
         async with asyncio.timeout(2):
-            assert await store.renew(["s1"], 60) == {"s1"}
+            assert await store.host.renew(["s1"], 60) == {"s1"}
 
 
 async def test_more_at_once_than_there_are_connections_wait_their_turn(database: Database, world: World) -> None:
     store = await database.opened()
-    await asyncio.gather(*[store.submit([world.task(f"t{number}")]) for number in range(5 * OTHERS)])
-    assert len(await store.tasks(TaskFilter())) == 5 * OTHERS
+    await asyncio.gather(*[store.client.submit([world.task(f"t{number}")]) for number in range(5 * OTHERS)])
+    assert len(await store.operators.tasks(TaskFilter())) == 5 * OTHERS
 
 
 async def test_who_finds_all_connections_in_use_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,5 +349,5 @@ async def test_who_finds_all_connections_in_use_is_told(database: Database, monk
         for _ in range(OTHERS):
             await stack.enter_async_context(store._database.others.pool.lent())
         with pytest.raises(StoreUnavailable, match=f"expected one of {OTHERS} connections within 0.05 s"):
-            await store.tasks(TaskFilter())
-    assert await store.tasks(TaskFilter()) == []
+            await store.operators.tasks(TaskFilter())
+    assert await store.operators.tasks(TaskFilter()) == []

@@ -73,12 +73,12 @@ async def test_an_inbox_row_that_commits_late_is_read(database: Database) -> Non
     beside = await database.connect()
     await beside.execute("begin")
     await beside.execute(INSERT, late.uid)
-    assert await store.signal(early.id, "paid", b"1", None)
-    (first,) = await store.read_inbox("s1", 0)
+    assert await store.client.signal(early.id, "paid", b"1", None)
+    (first,) = await store.scheduler.read_inbox("s1", 0)
     await beside.execute("commit")
-    (second,) = await store.read_inbox("s1", first.number)
+    (second,) = await store.scheduler.read_inbox("s1", first.number)
     assert (second.task, second.number < first.number) == (late.uid, True)
-    assert await store.read_inbox("s1", first.number) == []
+    assert await store.scheduler.read_inbox("s1", first.number) == []
 
 
 async def test_a_message_that_commits_late_is_read(database: Database) -> None:

@@ -41,9 +41,9 @@ async def _fill(database: Database, now: float, last: int, **different: Any) -> 
 async def _outage(world: World, store: PostgresStore) -> int:
     """All are silent for longer than a lease; the term of who leads then."""
     for id, role in (("s1", Role.SCHEDULER), ("sup", Role.SUPERVISOR)):
-        await store.register(Instance(id=id, role=role, host="h", pid=1, serves=[]), LEASE)
+        await store.host.register(Instance(id=id, role=role, host="h", pid=1, serves=[]), LEASE)
     world.clock.advance(3 * LEASE)
-    term = await store.lead("sup", 1_000_000)
+    term = await store.supervisor.lead("sup", 1_000_000)
     assert term is not None
     return term
 
@@ -68,15 +68,15 @@ async def test_grace_is_given_in_batches_and_another_leader_goes_on(
     await _fill(database, world.clock.wall(), 8)
     term = await _outage(world, store)
     now = world.clock.wall()
-    assert await store.forgive(term, LEASE)
-    assert (await store.due()).grace
-    assert await store.go_on_forgiving(term + 1) == 0
-    assert await store.go_on_forgiving(term) == 3
+    assert await store.supervisor.forgive(term, LEASE)
+    assert (await store.supervisor.due()).grace
+    assert await store.supervisor.go_on_forgiving(term + 1) == 0
+    assert await store.supervisor.go_on_forgiving(term) == 3
     await store.close()
-    assert (await other.due()).grace
-    assert await other.go_on_forgiving(term) == 2
-    assert not (await other.due()).grace
-    assert await other.go_on_forgiving(term) == 0
+    assert (await other.supervisor.due()).grace
+    assert await other.supervisor.go_on_forgiving(term) == 2
+    assert not (await other.supervisor.due()).grace
+    assert await other.supervisor.go_on_forgiving(term) == 0
     expected = [(now + LEASE,)] * 8
     assert await database.rows("select complete_by from stepward_shop.task") == expected
     assert await database.rows("select complete_by from stepward_shop.step") == expected
@@ -95,8 +95,8 @@ async def test_deadlines_get_grace_in_batches_after_the_clock_was_set(
     engine = verb_engine(store._database, store._notifier)
     given = grace.Grace(engine, Leadership(engine))
     assert await given.begin(term, LEASE, jumped=True)
-    assert await store.go_on_forgiving(term) == 2
-    assert not (await store.due()).grace
+    assert await store.supervisor.go_on_forgiving(term) == 2
+    assert not (await store.supervisor.due()).grace
     assert await database.rows("select deadline from stepward_shop.task") == [(now + LEASE,)] * 5
     await store.close()
 
@@ -109,11 +109,11 @@ async def test_700000_running_steps_get_their_grace(database: Database, world: W
     term = await _outage(world, store)
     store._database.heed(LEASE)
     began = time.perf_counter()
-    assert await store.forgive(term, LEASE)
+    assert await store.supervisor.forgive(term, LEASE)
     longest = 0.0
-    while (await store.due()).grace:
+    while (await store.supervisor.due()).grace:
         asked = time.perf_counter()
-        await store.go_on_forgiving(term)
+        await store.supervisor.go_on_forgiving(term)
         longest = max(longest, time.perf_counter() - asked)
     took = time.perf_counter() - began
     print(f"{MANY:,} steps in {took:.1f} s, the longest batch {longest:.2f} s")
@@ -129,7 +129,7 @@ async def test_what_nobody_can_decide_is_passed_over(
 ) -> None:
     store = await _opened(world)
     now = world.clock.wall()
-    await store.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), LEASE)
+    await store.host.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), LEASE)
     await _fill(database, now, 3_000, state="suspended", owner="null")
     await _fill(database, now, 3_002, first=3_001, by=now - 0.5)
     read = Connection.rows
@@ -142,13 +142,13 @@ async def test_what_nobody_can_decide_is_passed_over(
         return found
 
     monkeypatch.setattr(Connection, "rows", counted)
-    assert [step.task for step in await store.expired_steps(100)] == ["t0003001", "t0003002"]
+    assert [step.task for step in await store.supervisor.expired_steps(100)] == ["t0003001", "t0003002"]
     world.clock.advance(1)
     await _fill(database, now, 3_003, first=3_003, by=now + 0.5)
     seen.clear()
-    assert [step.task for step in await store.expired_steps(100)] == ["t0003003"]
+    assert [step.task for step in await store.supervisor.expired_steps(100)] == ["t0003003"]
     assert sum(seen) <= 101
     await database.rows("update stepward_shop.task set state = 'processing', locked_by = 's1' where uid = 't0000150'")
-    found = {step.task for _ in range(31) for step in await store.expired_steps(100)}
+    found = {step.task for _ in range(31) for step in await store.supervisor.expired_steps(100)}
     assert found == {"t0000150", "t0003001", "t0003002", "t0003003"}
     await store.close()

@@ -91,7 +91,7 @@ async def goes_on(store: PostgresStore, count: int) -> None:
     world = World(lambda environment: store)
     for _ in range(count):
         async with asyncio.timeout(WAITS_AT_MOST):
-            await store.submit([world.task()])
+            await store.client.submit([world.task()])
         await asyncio.sleep(0.02)
 
 

@@ -18,30 +18,30 @@ async def test_a_store_that_is_closed_at_once_has_told_of_its_change(database: D
     world = World(lambda environment: database.store())
     listening = await database.opened()
     passing = await database.opened()
-    await passing.submit([world.task()])
+    await passing.client.submit([world.task()])
     await passing.close()
-    await until(listening.changed)
+    await until(listening.host.changed)
 
 
 async def test_whoever_waits_for_word_has_it_at_once_and_once(database: Database) -> None:
     world = World(lambda environment: database.store())
     listening, other = await database.opened(), await database.opened()
-    listening.changed()
-    waiting = asyncio.create_task(listening.stirred(3600))
-    await other.submit([world.task()])
+    listening.host.changed()
+    waiting = asyncio.create_task(listening.host.stirred(3600))
+    await other.client.submit([world.task()])
     async with asyncio.timeout(10):
         await waiting
-    assert listening.changed()
-    assert not listening.changed()
+    assert listening.host.changed()
+    assert not listening.host.changed()
 
 
 async def test_two_applications_do_not_hear_of_each_other(database: Database) -> None:
     world = World(lambda environment: database.store())
     shop, other, blog = await database.opened(), await database.opened(), await database.opened("blog")
-    await blog.submit([world.task()])
-    await shop.submit([world.task()])
-    await until(other.changed)
-    assert not blog.changed()
+    await blog.client.submit([world.task()])
+    await shop.client.submit([world.task()])
+    await until(other.host.changed)
+    assert not blog.host.changed()
 
 
 async def test_after_a_lost_connection_something_may_have_changed(database: Database) -> None:
@@ -50,9 +50,9 @@ async def test_after_a_lost_connection_something_may_have_changed(database: Data
     bell = listening._notifier._connection
     assert bell is not None
     await database.rows(f"select pg_terminate_backend({bell.raw.get_server_pid()})")
-    await until(listening.changed)
-    await (await database.opened()).submit([world.task()])
-    await until(listening.changed)
+    await until(listening.host.changed)
+    await (await database.opened()).client.submit([world.task()])
+    await until(listening.host.changed)
 
 
 async def test_steps_that_go_on_ring_no_bell_and_what_others_wait_for_does(database: Database) -> None:
@@ -61,10 +61,10 @@ async def test_steps_that_go_on_ring_no_bell_and_what_others_wait_for_does(datab
     await scheduler(store)
     task = await claimed(world, store)
     listening = await database.opened()
-    listening.changed()
+    listening.host.changed()
     posts = [Post(task=task.uid, kind=InboxKind.STEP)]
     await until(lambda: not store._notifier._wanted.is_set())
-    await store.commit("s1", [Change(task=task.uid)], 10.0)
+    await store.scheduler.commit("s1", [Change(task=task.uid)], 10.0)
     assert not store._notifier._wanted.is_set()
-    await store.commit("s1", [Change(task="x", posts=posts)], None)
-    await until(listening.changed)
+    await store.scheduler.commit("s1", [Change(task="x", posts=posts)], None)
+    await until(listening.host.changed)

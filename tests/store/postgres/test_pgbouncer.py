@@ -48,15 +48,17 @@ async def test_many_at_once_share_few_processes_of_the_server(database: Database
             task = tasks[number]
             charge = step(task)
             await add_steps(store, task, charge)
-            async with store.transaction() as transaction:
+            async with store.client.transaction() as transaction:
                 await transaction.submit([world.task()])
                 await transaction.execute("set local search_path = pg_catalog")
-            assert (await store.commit("s1", [Change(task=task.uid, finishes=[finish(charge)])], None)).missed == {}
+            assert (
+                await store.scheduler.commit("s1", [Change(task=task.uid, finishes=[finish(charge)])], None)
+            ).missed == {}
             await end(store, task, TaskState.PROCESSED)
 
         await asyncio.gather(*[done(number) for number in range(20)])
         for task in tasks:
-            found = await store.task(task.id)
+            found = await store.client.task(task.id)
             assert found is not None
             assert found.state is TaskState.PROCESSED
         await store.close()
@@ -67,10 +69,10 @@ async def test_what_an_application_sets_is_no_other_clients(database: Database, 
     with pgbouncer.running(database.server.port, mode, size=1 if mode == "transaction" else 20) as port:
         address = f"postgresql://postgres@127.0.0.1:{port}/{database.name}"
         store = await database.opened(address=address)
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             await transaction.execute("set work_mem = '77MB'")
             await transaction.execute("create temporary table mine (name text)")
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             ((shown,),) = await transaction.execute("show work_mem")
             ((left,),) = await transaction.execute("select count(*) from pg_class where relname = 'mine'")
         assert (shown, left) == ("4MB", 0)

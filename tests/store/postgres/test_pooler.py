@@ -34,10 +34,10 @@ async def test_who_listens_hears_of_what_came_through_a_pooler(database: Databas
     listening = await database.opened()
     async with pooler(database.server.port) as port:
         store = await database.opened(address=f"postgresql://postgres@127.0.0.1:{port}/{database.name}")
-        listening.changed()
+        listening.host.changed()
         await scheduler(store)
-        await until(listening.changed)
-        assert not store.changed()
+        await until(listening.host.changed)
+        assert not store.host.changed()
         await store.close()
 
 
@@ -47,16 +47,16 @@ async def works(world: World, store: PostgresStore) -> None:
     for _ in range(3):
         task = await claimed(world, store)
         await add_steps(store, task, step(task), step(task, "pack/1", 2))
-        async with store.transaction() as transaction:
+        async with store.client.transaction() as transaction:
             await transaction.submit([world.task()])
             await transaction.execute("create table if not exists cart (name text)")
             await transaction.execute("insert into cart values ($1)", ["pen"])
-        await store.signal(task.id, "paid", b"1", None)
-        (row,) = await store.read_inbox("s1", 0)
+        await store.client.signal(task.id, "paid", b"1", None)
+        (row,) = await store.scheduler.read_inbox("s1", 0)
         used_up = Change(task=task.uid, taken=[row.number], finishes=[])
-        assert (await store.commit("s1", [used_up], 10.0)).missed == {}
-        assert len(ids(await store.claim("s1", SERVED, 9))) == 1
-        found = await store.task(task.id)
+        assert (await store.scheduler.commit("s1", [used_up], 10.0)).missed == {}
+        assert len(ids(await store.scheduler.claim("s1", SERVED, 9))) == 1
+        found = await store.client.task(task.id)
         assert found is not None
         await end(store, found, TaskState.PROCESSED)
-    assert len(await store.tasks(TaskFilter())) == 6
+    assert len(await store.operators.tasks(TaskFilter())) == 6

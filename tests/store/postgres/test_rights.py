@@ -127,12 +127,12 @@ async def test_the_guide_grants_what_is_checked_and_no_more(guided: Database, ro
 async def test_each_right_that_is_missing_is_named_at_the_start(guided: Database, role: Role) -> None:
     login = f"shop_{role.value}"
     store = await guided.opened(address=_address(guided, role.value))
-    await store.check_rights([role])
+    await store.host.check_rights([role])
     for table, letters in RIGHTS[role].items():
         for privilege in [PRIVILEGES[letter] for letter in letters]:
             await guided.rows(f"revoke {privilege} on stepward_shop.{table} from {login}")
             with pytest.raises(StoreUnusable, match=f"expected the rights of {role} for .*: {privilege} on {table};"):
-                await store.check_rights([role])
+                await store.host.check_rights([role])
             await guided.rows(f"grant {privilege} on stepward_shop.{table} to {login}")
 
 

@@ -61,7 +61,9 @@ async def test_a_step_that_ends_stays_within_its_page(database: Database) -> Non
     steps = [step(task, f"pay/{number}", number, complete_by=9e9) for number in range(100)]
     await add_steps(store, task, *steps)
     for charge in steps:
-        assert (await store.commit("s1", [Change(task=task.uid, finishes=[finish(charge)])], None)).missed == {}
+        assert (
+            await store.scheduler.commit("s1", [Change(task=task.uid, finishes=[finish(charge)])], None)
+        ).missed == {}
     await store.close()
     ((updated, within),) = await database.rows(COUNTED)
     assert updated == 100
@@ -72,7 +74,7 @@ async def test_the_audit_is_a_chain_that_shows_an_edit(database: Database) -> No
     store = await database.opened()
     await scheduler(store)
     for act in ("one", "two", "three"):
-        await store.commit("s1", [Change(task="x", audits=[Audit(actor="ada", act=act)])], None)
+        await store.scheduler.commit("s1", [Change(task="x", audits=[Audit(actor="ada", act=act)])], None)
     assert await _breaks(database) == []
     await database.rows("update stepward_shop.audit set actor = 'eve' where act = 'two'")
     assert await _breaks(database) == [2]

@@ -65,7 +65,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 async def _store(database: Database) -> PostgresStore:
     store = await database.opened()
     for id, role, lease in (("leader", Role.SUPERVISOR, 60), ("stalled", Role.SCHEDULER, LEASE)):
-        await store.register(Instance(id=id, role=role, host="h", pid=1, serves=[]), lease)
+        await store.host.register(Instance(id=id, role=role, host="h", pid=1, serves=[]), lease)
     return store
 
 
@@ -82,33 +82,33 @@ async def _at_last(ask: Callable[[], Awaitable[T]]) -> T:
 
 async def test_one_that_has_locked_its_own_instance_is_fenced(database: Database, stall: Stall) -> None:
     store = await _store(database)
-    term = await store.lead("leader", 60)
+    term = await store.supervisor.lead("leader", 60)
     assert term is not None
     await stall(INSTANCE)
-    dead = await _at_last(lambda: store.fence(term))
+    dead = await _at_last(lambda: store.supervisor.fence(term))
     assert [instance.id for instance in dead] == ["stalled"]
 
 
 async def test_one_that_has_locked_the_seat_keeps_nobody_from_leading(database: Database, stall: Stall) -> None:
     store = await _store(database)
     await stall("select 1 from stepward_shop.leadership for update")
-    assert await _at_last(lambda: store.lead("leader", 60)) == 1
+    assert await _at_last(lambda: store.supervisor.lead("leader", 60)) == 1
 
 
 async def test_one_that_has_locked_the_seat_keeps_nobody_from_starting(database: Database, stall: Stall) -> None:
     """Also where it is the only Supervisor: nobody else would lead, and end it."""
     store = await _store(database)
     await stall("select 1 from stepward_shop.leadership for update")
-    await store.register(Instance(id="new", role=Role.SCHEDULER, host="h", pid=2, serves=[]), LEASE)
-    assert "new" in [instance.id for instance in await store.instances()]
+    await store.host.register(Instance(id="new", role=Role.SCHEDULER, host="h", pid=2, serves=[]), LEASE)
+    assert "new" in [instance.id for instance in await store.operators.instances()]
 
 
 async def test_one_that_stands_still_in_a_session_that_is_shared_is_ended(database: Database, stall: Stall) -> None:
     store = await _store(database)
-    term = await store.lead("leader", 60)
+    term = await store.supervisor.lead("leader", 60)
     assert term is not None
     await stall(INSTANCE, shared_name("stepward_shop"))
-    dead = await _at_last(lambda: store.fence(term))
+    dead = await _at_last(lambda: store.supervisor.fence(term))
     assert [instance.id for instance in dead] == ["stalled"]
 
 
@@ -170,7 +170,7 @@ async def test_a_copy_that_takes_its_time_is_not_ended(database: Database) -> No
         await gate.wait()
         yield (2,)
 
-    async with store.transaction() as transaction:
+    async with store.client.transaction() as transaction:
         assert isinstance(transaction, PostgresTransaction)
         ((pid,),) = await transaction.execute("select pg_backend_pid()")
         await transaction.known(["some"])
@@ -178,9 +178,9 @@ async def test_a_copy_that_takes_its_time_is_not_ended(database: Database) -> No
         copying = asyncio.create_task(copy)
         await sent.wait()
         await _is_stalled(database, pid)
-        term = await store.lead("leader", 60)
+        term = await store.supervisor.lead("leader", 60)
         assert term is not None
-        await store.fence(term)
+        await store.supervisor.fence(term)
         gate.set()
         await copying
     assert await database.rows("select number from public.parts order by 1") == [(1,), (2,)]

@@ -50,7 +50,7 @@ class Yard:
 
 def _in(store: Store) -> Yard:
     async def letters() -> list[tuple[bytes, str]]:
-        return [(letter.body, letter.reason) for letter in reversed(await store.dead_letters(99))]
+        return [(letter.body, letter.reason) for letter in reversed(await store.operators.dead_letters(99))]
 
     return Yard(lambda: StoreQueues(store.messages, poll=POLL), letters, store.now)
 

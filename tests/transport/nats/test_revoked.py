@@ -52,7 +52,7 @@ async def test_an_agent_that_comes_later_is_told_what_was_revoked(address: str, 
         gone = Instance(
             id="agent-1", role=Role.AGENT, host="h", pid=1, serves=["payments"], capacity=9, health=[health]
         )
-        await session_of(client).store.register(gone, 300.0)
+        await session_of(client).store.host.register(gone, 300.0)
     async with shop.running(agents=False), shop.client() as client:
         task = await client.submit(pay, "o1")
         await state(task, StepState.ABANDONED)

@@ -98,7 +98,9 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             *version_diff.between_schedulers(at_work),
         ]
         if app is not None:
-            problems += version_diff.from_registered(app.registry.records(), await session_of(client).store.workflows())
+            problems += version_diff.from_registered(
+                app.registry.records(), await session_of(client).store.client.workflows()
+            )
         if found is not None:
             problems += server.problems(found, settings)
         return Findings(

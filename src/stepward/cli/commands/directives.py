@@ -169,9 +169,9 @@ async def _show_previews(client: Client, ids: tuple[str, ...], directive: Direct
         try:
             click.echo(_previewed(id, await client.task(id).preview(directive.step)))
             refused = await refusal(
-                session_of(client).store,
+                session_of(client).store.client,
                 await session_of(client).record(id),
-                await session_of(client).store.steps(id),
+                await session_of(client).store.client.steps(id),
                 directive,
             )
             if refused is not None:

@@ -61,7 +61,7 @@ async def instances(client: Client, as_json: bool) -> None:
 async def audit(client: Client, id: str | None, limit: int, verify: bool, as_json: bool) -> None:
     """List who did what, to task ID or to all, newest first."""
     if verify:
-        click.echo(await verified(session_of(client).store))
+        click.echo(await verified(session_of(client).store.operators))
         return
     if id is not None:
         await session_of(client).record(id)

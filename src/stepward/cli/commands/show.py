@@ -66,7 +66,7 @@ async def show(client: Client, id: str, as_json: bool) -> None:
         print_json(_fields(record, status) | {"plan": plan and plan_fields(plan, steps)} | more)
         return
     now, console = session_of(client).store.now(), screen()
-    rows = await session_of(client).store.steps(id)
+    rows = await session_of(client).store.client.steps(id)
     relatives = await family(client, record, rows)
     attempts = sum(step.failure_count for step in rows)
     lines = (
@@ -89,7 +89,11 @@ async def show(client: Client, id: str, as_json: bool) -> None:
 
 async def _signals(client: Client, record: Task) -> Counter[str]:
     """By name, the signals that came and that the workflow has not taken: the first thousand or so."""
-    untaken = [] if record.state in TASK_ENDS else await session_of(client).store.outlived_inbox([record.uid], ("", 0))
+    untaken = (
+        []
+        if record.state in TASK_ENDS
+        else await session_of(client).store.operators.outlived_inbox([record.uid], ("", 0))
+    )
     return Counter(row.name for row in untaken if row.kind is InboxKind.SIGNAL)
 
 

@@ -107,7 +107,7 @@ async def _open(store: str, app: str) -> None:
 async def _purge(settings: Settings, age: float) -> tuple[int, int]:
     """How many tasks, and how many acts and alerts."""
     async with operator_client(settings) as client:
-        store, before, who = session_of(client).store, session_of(client).store.now() - age, actor()
+        store, before, who = session_of(client).store.operators, session_of(client).store.now() - age, actor()
         archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
         tasks = purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
         records = pruning(store, archive, before, lambda found: store.prune_as(found, who))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.errors import StepwardError
-from stepward.store.contract import ClientStore
+from stepward.store.contract import OperatorStore
 from stepward.store.rules.audit_chain import Verification
 
 TRIES = 3
@@ -11,7 +11,7 @@ TRIES = 3
 SHOWN = 5
 
 
-async def verified(store: ClientStore) -> str:
+async def verified(store: OperatorStore) -> str:
     """One line on an audit that is whole. Raises StepwardError, with the places, for one that is not."""
     for _ in range(TRIES):
         chain = await _followed(store)
@@ -23,7 +23,7 @@ async def verified(store: ClientStore) -> str:
     return f"The audit is whole: {chain.count:,} acts{archived}."
 
 
-async def _followed(store: ClientStore) -> Verification:
+async def _followed(store: OperatorStore) -> Verification:
     chain, after = Verification(), 0
     while acts := await store.acts(after):
         for act in acts:
@@ -32,7 +32,7 @@ async def _followed(store: ClientStore) -> Verification:
     return chain
 
 
-async def _is_pruned(store: ClientStore, chain: Verification) -> bool:
+async def _is_pruned(store: OperatorStore, chain: Verification) -> bool:
     """Whether it was pruned since it was read, and so was not read at one moment."""
     acts = await store.acts(0)
     return bool(acts) and chain.first is not None and acts[0].audit.number > chain.first.audit.number

@@ -20,7 +20,9 @@ MOST = 1_000
 async def live_tasks(client: Client) -> list[Task]:
     """Tasks that a Scheduler has to see to, the newest of each state."""
     return [
-        task for state in LIVE for task in await session_of(client).store.tasks(TaskFilter(state=state, limit=MOST))
+        task
+        for state in LIVE
+        for task in await session_of(client).store.operators.tasks(TaskFilter(state=state, limit=MOST))
     ]
 
 

@@ -23,7 +23,7 @@ NextActions = list[tuple[str, str]]
 
 async def advise(client: Client, record: Task, status: TaskStatus) -> NextActions:
     """What can be done next about a task that needs somebody to do something: only what the store would carry out."""
-    steps = await session_of(client).store.steps(record.id)
+    steps = await session_of(client).store.client.steps(record.id)
     found: NextActions = []
     for choice in choices(record, status, steps):
         found += await _working(client, record, steps, choice)
@@ -50,7 +50,7 @@ async def _working(client: Client, record: Task, steps: Sequence[Step], choice: 
     for among in variants(record, choice, session_of(client).store.now()):
         found: NextActions = []
         for one in among:
-            if one.directive is None or await would_work(session_of(client).store, record, steps, one.directive):
+            if one.directive is None or await would_work(session_of(client).store.client, record, steps, one.directive):
                 found.append((command_line(*one.words), one.meaning))
         if found:
             return found

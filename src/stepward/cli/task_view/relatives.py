@@ -33,7 +33,7 @@ class Family(Struct, frozen=True):
 async def family(client: Client, record: Task, steps: Sequence[Step]) -> Family:
     """The relatives of a task that somebody looks at."""
     concerning = [s for s in steps if s.kind is StepKind.CHILD and s.state in CONCERNING and s.set_aside_at is None]
-    found = [await session_of(client).store.task(child_id(record, step)) for step in concerning[-MOST:]]
+    found = [await session_of(client).store.client.task(child_id(record, step)) for step in concerning[-MOST:]]
     return Family(await _parent(client, record), [child for child in found if child is not None])
 
 
@@ -51,5 +51,5 @@ def print_children(console: Console, children: Sequence[Task]) -> None:
 async def _parent(client: Client, record: Task) -> str | None:
     if record.parent is None:
         return None
-    found = await session_of(client).store.outlived_tasks([record.parent], "")
+    found = await session_of(client).store.supervisor.outlived_tasks([record.parent], "")
     return found[0].id if found else record.parent

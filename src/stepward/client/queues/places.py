@@ -69,7 +69,7 @@ class StorePlace:
         self.queues = StoreQueues(self._store.messages, poll=POLL)
         hints = Hints()
         hints.listen(self.queues.wake)
-        self._watcher = ChangeWatcher(self._store, hints)
+        self._watcher = ChangeWatcher(self._store.host, hints)
 
     def now(self) -> float:
         return self._store.now()

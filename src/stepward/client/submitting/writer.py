@@ -16,7 +16,7 @@ from stepward.errors import Refused
 from stepward.events import Hints
 from stepward.model.plan import Plan
 from stepward.model.records import Task
-from stepward.store.contract import Borrowed, Store, Submitted, WaitForHook
+from stepward.store.contract import Borrowed, ClientStore, Submitted, WaitForHook
 from stepward.workflow.definition import Workflow
 
 BATCH = 10_000
@@ -30,7 +30,7 @@ class SubmissionWriter:
     """Checks submissions and writes them into one store."""
 
     def __init__(
-        self, store: Store, preparation: Preparation, hints: Hints, submit_locally: SubmitLocally | None
+        self, store: ClientStore, preparation: Preparation, hints: Hints, submit_locally: SubmitLocally | None
     ) -> None:
         self._store = store
         self._preparation = preparation

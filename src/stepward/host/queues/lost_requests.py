@@ -74,7 +74,7 @@ class LostRequests:
 
     async def _chosen(self) -> tuple[str | None, str | None]:
         """This process's Scheduler, and the one that sends again."""
-        instances = await self._parts.store.instances()
+        instances = await self._parts.store.operators.instances()
         instance = self._instance()
         return instance, carrier_of(SHARE, instances, self._parts.store.now(), self._parts.settings.lease)
 
@@ -84,7 +84,7 @@ class LostRequests:
         """Send what one look finds; the place behind it."""
         store = self._parts.store
         # What lapses meanwhile needs no Agent any more.
-        found = await store.unheld(max(after, (store.now(), "", 0, "")), agents, MOST_AT_ONCE)
+        found = await store.scheduler.unheld(max(after, (store.now(), "", 0, "")), agents, MOST_AT_ONCE)
         requests: defaultdict[str, list[Request]] = defaultdict(list)
         for each in found.steps:
             if (request := _request(each, reply_queue(instance))) is not None:

@@ -77,7 +77,7 @@ class RefusedQueueAlerts:
             queue = next(iter(self._accepted))
             details = {_details(queue), self._raised.get(queue, _details(queue))}
             for each in details:
-                await self._parts.store.end_warning(KIND, each, self._sender())
+                await self._parts.store.host.end_warning(KIND, each, self._sender())
             self._raised.pop(queue, None)
             self._accepted.discard(queue)
         for queue, event in list(self._refused.items()):
@@ -87,22 +87,22 @@ class RefusedQueueAlerts:
     async def _look(self) -> None:
         """End what the dead left, expect queues to work that others found refused, raise again what others ended."""
         store = self._parts.store
-        found = [alert for alert in await store.alerts(MOST_ALERTS, open_only=True) if alert.kind == KIND]
+        found = [alert for alert in await store.operators.alerts(MOST_ALERTS, open_only=True) if alert.kind == KIND]
         if not found and not self._refused:
             return
-        instances = await store.instances()
+        instances = await store.operators.instances()
         alive = {each.id for each in instances if each.alive}
         for alert in found:
             about = _about(alert)
             owner = about.instance or (about.queue.removeprefix(REPLIES) if about.queue.startswith(REPLIES) else None)
             if owner is not None and owner not in alive:
-                await store.end_warning(KIND, alert.details, self._sender())
+                await store.host.end_warning(KIND, alert.details, self._sender())
             elif about.instance is None and about.queue not in self._refused:
                 self._parts.transport.expect(about.queue)
                 if self._parts.brokered is not None:
                     self._parts.brokered.expect(about.queue)
         gone = self._raised.keys() & self._refused.keys() - {_about(alert).queue for alert in found}
-        ended = await store.alerts(MOST_ALERTS, open_only=False) if gone else []
+        ended = await store.operators.alerts(MOST_ALERTS, open_only=False) if gone else []
         # One that an operator acknowledged stays so.
         by_others = {each.details for each in ended if each.acknowledged_by in {each.id for each in instances}}
         for queue in gone:
@@ -110,7 +110,7 @@ class RefusedQueueAlerts:
                 await self._raise(self._refused[queue], _details(queue, self._sender()))
 
     async def _raise(self, event: Event, details: bytes) -> None:
-        await self._parts.store.warn(refused_alert(**event.fields, details=details))
+        await self._parts.store.host.warn(refused_alert(**event.fields, details=details))
         self._raised[event.fields["queue"]] = details
 
     def _heard(self, event: Event) -> None:

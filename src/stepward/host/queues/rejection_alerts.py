@@ -43,7 +43,7 @@ class RejectionAlerts:
 
     async def _raise(self, alert: Alert) -> None:
         try:
-            await self._parts.store.warn(alert)
+            await self._parts.store.host.warn(alert)
         except StoreError as error:
             self._parts.observers.tell("store.unavailable", error=str(error))
 

@@ -140,7 +140,7 @@ class EventRelay:
         """Learn who is alive, now and then, and after this process has got a new Scheduler."""
         is_known = any(each.id == self._instance() for each in self._instances)
         if not is_known or now >= self._looked_at + self._parts.settings.lease / LOOKS_PER_LEASE:
-            self._instances = await self._parts.store.instances()
+            self._instances = await self._parts.store.operators.instances()
             self._looked_at = now
 
     def _begin(self, queue: str, outlet: Outlet, way: Way, is_ours: Callable[[str], bool]) -> bool:

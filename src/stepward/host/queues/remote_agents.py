@@ -58,7 +58,9 @@ class RemoteAgents:
     async def _note(self, heard: Mapping[RemoteInstance, AgentHealth]) -> None:
         known = await self._known()
         reports = {known[place].id: Report(health=[health]) for place, health in heard.items() if place in known}
-        alive = await self._parts.store.renew(list(reports), self._parts.settings.lease, reports) if reports else set()
+        alive = (
+            await self._parts.store.host.renew(list(reports), self._parts.settings.lease, reports) if reports else set()
+        )
         is_news = False
         for place, health in heard.items():
             instance = known.get(place)
@@ -73,7 +75,9 @@ class RemoteAgents:
 
     async def _known(self) -> dict[RemoteInstance, Instance]:
         """The first living instance of each."""
-        agents = [each for each in await self._parts.store.instances() if each.alive and each.role is Role.AGENT]
+        agents = [
+            each for each in await self._parts.store.operators.instances() if each.alive and each.role is Role.AGENT
+        ]
         return {(each.host, *each.serves): each for each in sorted(agents, key=lambda each: each.id, reverse=True)}
 
     async def _register(self, source: str, health: AgentHealth) -> None:
@@ -86,4 +90,4 @@ class RemoteAgents:
             capacity=health.capacity,
             health=[health],
         )
-        await self._parts.store.register(record, self._parts.settings.lease)
+        await self._parts.store.host.register(record, self._parts.settings.lease)

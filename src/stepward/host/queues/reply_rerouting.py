@@ -65,6 +65,6 @@ class ReplyRerouting:
         """The reply queues of the dead, and of the living if they are known."""
         if not self._is_shared:
             return [reply_queue(instance) for instance in self._over], None
-        found = [each for each in await self._parts.store.instances() if each.role is Role.SCHEDULER]
+        found = [each for each in await self._parts.store.operators.instances() if each.role is Role.SCHEDULER]
         dead = dict.fromkeys([*self._over, *(each.id for each in found if not each.alive)])
         return [reply_queue(id) for id in dead], [reply_queue(each.id) for each in found if each.alive]

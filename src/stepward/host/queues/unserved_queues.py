@@ -70,7 +70,7 @@ class UnservedQueues:
 
     async def _look(self) -> None:
         store, now = self._parts.store, self._parts.store.now()
-        instances = await store.instances()
+        instances = await store.operators.instances()
         instance = self._instance()
         if instance is None or instance != carrier_of(SHARE, instances, now, self._parts.settings.lease):
             self._times.forget()
@@ -79,10 +79,10 @@ class UnservedQueues:
         unserved = await self._unserved(instances, raised)
         times = self._times.found(unserved, now)
         for queue in raised - unserved.keys():
-            await store.end_warning(KIND, _details(queue), instance)
+            await store.host.end_warning(KIND, _details(queue), instance)
         for queue, patience in unserved.items():
             if queue not in raised and times[queue] >= patience:
-                await store.warn(unserved_alert(queue, times[queue]))
+                await store.host.warn(unserved_alert(queue, times[queue]))
 
     async def _unserved(self, instances: Sequence[Instance], raised: Collection[str]) -> Mapping[str, float]:
         """By queue, for how long that may go on; ``raised`` are queues that an open alert is about."""
@@ -98,7 +98,7 @@ class UnservedQueues:
         return found | {queue: UNREAD_SECONDS for queue, is_read in responses.items() if is_read is False}
 
     async def _raised(self) -> set[str]:
-        alerts = await self._parts.store.alerts(MOST_ALERTS, open_only=True)
+        alerts = await self._parts.store.operators.alerts(MOST_ALERTS, open_only=True)
         return {msgspec.json.decode(alert.details)["queue"] for alert in alerts if alert.kind == KIND}
 
 

@@ -23,13 +23,13 @@ class Hangs:
         store = open_store(self._parts.settings.store, app=self._parts.app, environment=self._parts.environment)
         await store.open()
         try:
-            return await store.count_hang(blamed.task, next(iter(self._instances()), "host"), blamed.at)
+            return await store.host.count_hang(blamed.task, next(iter(self._instances()), "host"), blamed.at)
         finally:
             await store.close()
 
     def break_off(self) -> bool:
         """Let go of a transaction in which the hanging code stands, and whether there was one."""
-        return self._parts.store.break_off()
+        return self._parts.store.host.break_off()
 
     async def leave(self) -> None:
         """Free what this process holds; none of it is counted as failed."""
@@ -37,6 +37,6 @@ class Hangs:
         await store.open()
         try:
             for instance in self._instances():
-                await store.retire(instance, in_order=False)
+                await store.host.retire(instance, in_order=False)
         finally:
             await store.close()

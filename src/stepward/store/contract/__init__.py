@@ -5,11 +5,12 @@ the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was
 nobody can know.
 """
 
-from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally, TaskFilter
+from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally
 from stepward.store.contract.completion import Completion, CompletionStore, Refusal, RefusalReason
 from stepward.store.contract.external import Borrowed, WaitForHook
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
+from stepward.store.contract.operators import OperatorStore, TaskFilter
 from stepward.store.contract.pruning import AuditedAct, OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
 from stepward.store.contract.scheduler import (
@@ -68,6 +69,7 @@ __all__ = [
     "Least",
     "MessageStore",
     "OldRecords",
+    "OperatorStore",
     "Outlived",
     "Post",
     "PruningStore",

@@ -9,6 +9,7 @@ from msgspec import Struct
 from stepward.store.contract.client import ClientStore
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore
+from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.scheduler import SchedulerStore
 from stepward.store.contract.supervisor import SupervisorStore
 
@@ -24,12 +25,41 @@ class Identity(Struct, frozen=True):
     """What tells it from other stores; None until the application first ran on it."""
 
 
-class Store(SchedulerStore, SupervisorStore, ClientStore, HostStore, Protocol):
-    """A whole state store; each actor is given it as the part it may use."""
+class Store(Protocol):
+    """A whole state store: its parts, of which each actor is given its own."""
+
+    @property
+    def scheduler(self) -> SchedulerStore:
+        """For Schedulers."""
+        ...
+
+    @property
+    def supervisor(self) -> SupervisorStore:
+        """For Supervisors."""
+        ...
+
+    @property
+    def client(self) -> ClientStore:
+        """For applications."""
+        ...
+
+    @property
+    def operators(self) -> OperatorStore:
+        """For operators."""
+        ...
+
+    @property
+    def host(self) -> HostStore:
+        """For the host of actors."""
+        ...
 
     @property
     def messages(self) -> MessageStore:
         """The queues in this store."""
+        ...
+
+    def now(self) -> float:
+        """The store's clock."""
         ...
 
     async def open(self) -> None:

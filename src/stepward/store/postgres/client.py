@@ -1,29 +1,31 @@
-"""The listing of tasks on PostgreSQL; all else that applications and operators do is the same on every store."""
+"""Transactions of applications on PostgreSQL; all else that they do is the same on every store."""
 
 from __future__ import annotations
 
-from stepward.model.records import Task
-from stepward.store import rows
-from stepward.store.contract import TaskFilter
-from stepward.store.postgres.connection import Connection
+from contextlib import AbstractAsyncContextManager
+
+from stepward.store.contract import Borrowed, Transaction
+from stepward.store.postgres import transaction
 from stepward.store.postgres.database import Database
 from stepward.store.postgres.engine import verb_engine
-from stepward.store.postgres.listing import listing
+from stepward.store.postgres.external import Home, PostgresBorrowed
 from stepward.store.postgres.notifier import Notifier
 from stepward.store.verbs.client import ClientVerbs
 
 
 class PostgresClient(ClientVerbs):
-    """What applications and operators may do; see ``ClientStore``."""
+    """What applications may do; see ``ClientStore``."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
         super().__init__(verb_engine(database, notifier))
-        self._lane = database.others
+        self._database = database
+        self._notifier = notifier
+        self._home = Home(database)
 
-    async def tasks(self, filter: TaskFilter) -> list[Task]:  # noqa: A002  the contract's name
-        return await self._lane.read(_listed, filter)
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Several may be open at once, each on a connection of its own."""
+        return transaction.opened(self._database, self._notifier)
 
-
-async def _listed(connection: Connection, wanted: TaskFilter) -> list[Task]:
-    sql, values = listing(connection.query("client.tasks"), wanted)
-    return [rows.task(row) for row in await connection.fetched(sql, *values)]
+    def borrowed(self, connection: object) -> Borrowed:
+        database = self._database
+        return PostgresBorrowed(connection, database.schema, database.place.shown, self._home, self._notifier)

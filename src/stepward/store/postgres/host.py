@@ -20,6 +20,7 @@ class PostgresHost(HostVerbs):
     def __init__(self, database: Database, notifier: Notifier) -> None:
         super().__init__(verb_engine(database, notifier))
         self._database = database
+        self._notifier = notifier
 
     async def check_rights(self, roles: Collection[Role]) -> None:
         await self._database.others.read(rights.check, roles, self._database.place.shown)
@@ -33,6 +34,12 @@ class PostgresHost(HostVerbs):
             # Perhaps somebody stands still who has locked the seat, and nobody else is there to notice.
             await end_stalled(self._database.others)
             await super().register(instance, lease)
+
+    def changed(self) -> bool:
+        return self._notifier.changed()
+
+    async def stirred(self, every: float) -> None:
+        await self._notifier.stirred(every)
 
     def break_off(self) -> bool:
         """An open transaction keeps nobody out of the whole database."""

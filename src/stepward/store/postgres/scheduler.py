@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 
 from stepward.errors import Refused
 from stepward.model.complete_by import of_claim
@@ -12,11 +13,11 @@ from stepward.model.messages.status_events import Told
 from stepward.model.records import PRIORITIES, History, InboxRow, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows
-from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
-from stepward.store.postgres import progress, turn, unheld
+from stepward.store.contract import Change, Committed, Least, Transaction, Unheld, WatchedPlace
+from stepward.store.postgres import progress, transaction, turn, unheld
 from stepward.store.postgres.columns import columns_of
 from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.database import Database
+from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS, Database
 from stepward.store.postgres.gap_reader import GapReader
 from stepward.store.postgres.notifier import Notifier
 from stepward.store.postgres.turn_parts import parts_of
@@ -35,12 +36,23 @@ class PostgresScheduler:
     """What a Scheduler may do; see ``SchedulerStore``."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
+        self._database = database
         self._lane = database.turns
         self._others = database.others
         self._clock = database.clock
         self._notifier = notifier
         self._gap_reader = GapReader()
         self._turns: Turns = NO_TURNS
+
+    @property
+    def transactional_steps(self) -> int:
+        return TRANSACTIONS - FOR_OTHERS
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return transaction.opened(self._database, self._notifier)
 
     async def claim(
         self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None

@@ -21,5 +21,11 @@ class SqliteHost(HostVerbs):
     async def check_rights(self, roles: Collection[Role]) -> None:
         """Checks nothing: a process that may open the file may do everything."""
 
+    def changed(self) -> bool:
+        return self._database.changed()
+
+    async def stirred(self, every: float) -> None:
+        await self._database.stirred(every)
+
     def break_off(self) -> bool:
         return self._database.break_off()

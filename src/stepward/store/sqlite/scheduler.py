@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import msgspec
@@ -12,16 +13,17 @@ from stepward.errors import Refused
 from stepward.model.messages.requests import Progress, Reply
 from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store import rows
-from stepward.store.contract import Change, Committed, Least, Unheld, WatchedPlace
+from stepward.store.contract import Change, Committed, Least, Transaction, Unheld, WatchedPlace
 from stepward.store.queries import load_queries
 from stepward.store.rules import verdicts
 from stepward.store.rules.fairness import NO_TURNS, Turns
 from stepward.store.rules.inboxes import Missed
-from stepward.store.sqlite import claiming, progress, turn, unheld
+from stepward.store.sqlite import claiming, progress, transaction, turn, unheld
 from stepward.store.sqlite.clock import StoreClock
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
 from stepward.store.sqlite.engine import driven
+from stepward.store.sqlite.fencing import check_alive
 from stepward.store.sqlite.query_catalogue import load_book
 from stepward.store.sqlite.rows import FRAGMENTS
 from stepward.store.verbs import stray
@@ -41,6 +43,16 @@ class SqliteScheduler:
         self._database = database
         self._clock = clock
         self._turns: Turns = NO_TURNS
+
+    @property
+    def transactional_steps(self) -> int:
+        return 1
+
+    def now(self) -> float:
+        return self._clock.now()
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return transaction.opened(self._database)
 
     async def claim(
         self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
@@ -80,12 +92,6 @@ class SqliteScheduler:
     async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
         """Nobody else changes anything meanwhile."""
         return await self._database.write(progress.note, words, self._clock.now())
-
-
-def check_alive(connection: Connection, instance: str) -> None:
-    """Raise InstanceFenced unless the instance lives."""
-    if connection.row(Q["alive"], (instance,)) is None:
-        raise verdicts.fenced(instance)
 
 
 def _commit_all(

@@ -18,8 +18,8 @@ from stepward.store.contract import Finish, Submitted
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.connection import Connection
 from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.fencing import check_alive
 from stepward.store.sqlite.rows import FRAGMENTS
-from stepward.store.sqlite.scheduler import check_alive
 from stepward.store.sqlite.submission import Q as SUBMISSION
 from stepward.store.sqlite.submission import submit
 

@@ -12,16 +12,11 @@ from stepward.store.rules import completing
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import inbox, journal
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.part import VerbPart
 
 
-class CompletionVerbs:
+class CompletionVerbs(VerbPart):
     """What finishing steps from outside needs; see ``CompletionStore``."""
-
-    def __init__(self, engine: VerbEngine) -> None:
-        self._transactions = engine.others
-        self._clock = engine.clock
-        self._ring = engine.ring
 
     async def completion_key(self, fresh: bytes) -> bytes:
         row = await self._transactions.read(ask.row, "completing.key")

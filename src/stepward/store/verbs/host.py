@@ -14,16 +14,15 @@ from stepward.store.rules import verdicts
 from stepward.store.verbs import agents, inbox, journal, leases, recurring
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.part import VerbPart
 
 
-class HostVerbs:
+class HostVerbs(VerbPart):
     """What the host of actors needs; see ``HostStore``."""
 
     def __init__(self, engine: VerbEngine) -> None:
+        super().__init__(engine)
         self._leases = engine.leases
-        self._transactions = engine.others
-        self._clock = engine.clock
-        self._ring = engine.ring
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         known = await self._transactions.read(_identity)

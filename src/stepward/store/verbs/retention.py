@@ -11,7 +11,8 @@ from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTE
 from stepward.store.rules import verdicts
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import pruning
-from stepward.store.verbs.connection import VerbConnection, VerbRow, VerbTransactions
+from stepward.store.verbs.connection import VerbConnection, VerbRow
+from stepward.store.verbs.part import VerbPart
 
 PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
@@ -21,11 +22,8 @@ PARTS: dict[str, tuple[int, ...]] = {
 """What is deleted of a task beside its row, and its bounds."""
 
 
-class RetentionVerbs:
+class RetentionVerbs(VerbPart):
     """What is read of tasks before they are deleted; see ``RetentionStore``."""
-
-    def __init__(self, transactions: VerbTransactions) -> None:
-        self._transactions = transactions
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         return verdicts.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))

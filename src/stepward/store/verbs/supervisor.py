@@ -31,14 +31,12 @@ LATE_WAKE_SECONDS = 10.0
 DEAD_KEPT_SECONDS = 3600.0
 
 
-class SupervisorVerbs:
+class SupervisorVerbs(retention.RetentionVerbs):
     """What a Supervisor may do; see ``SupervisorStore``."""
 
     def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:
         """``first_expired`` is a place before all steps in the engine's order of their complete-by."""
-        self._transactions = engine.others
-        self._clock = engine.clock
-        self._ring = engine.ring
+        super().__init__(engine)
         self._leadership = Leadership(engine)
         self._grace = Grace(engine, self._leadership)
         self._expiry = Expiry(self._look, first_expired)

@@ -1,0 +1,107 @@
+"""The part of the store that operators have: looking at everything, and acts that are audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from stepward.model.agents import AgentStanding
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
+from stepward.model.states import TaskState
+from stepward.store.contract.pruning import AuditedAct, OldRecords, PruningStore
+from stepward.store.contract.retention import Outlived, Purged, RetentionStore
+
+
+class TaskFilter(Struct, frozen=True, kw_only=True):
+    """Which tasks ``tasks`` lists, newest first."""
+
+    state: TaskState | None = None
+    workflow: str | None = None
+    label: tuple[str, str] | None = None
+    limit: int = 100
+    before: str | None = None
+    """A uid: only older ones (paging)."""
+
+
+class OperatorStore(RetentionStore, PruningStore, Protocol):
+    """What operators may do."""
+
+    def now(self) -> float:
+        """The store's clock."""
+        ...
+
+    async def tasks(self, wanted: TaskFilter) -> list[Task]:
+        """Tasks, newest first, without their payloads."""
+        ...
+
+    async def instances(self) -> list[Instance]:
+        """Instances alive, and those dead for less than an hour."""
+        ...
+
+    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
+        """Alerts, newest first."""
+        ...
+
+    async def acknowledge(self, number: int, actor: str) -> bool:
+        """Mark an alert as seen by ``actor``."""
+        ...
+
+    async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
+        """Delete those of the tasks that stand as they were read, as ``actor``, who asked for all that ended before
+        ``before``."""
+        ...
+
+    async def prune_as(self, records: OldRecords, actor: str) -> int:
+        """The same as ``SupervisorStore.prune``, as ``actor``."""
+        ...
+
+    async def acts(self, after: int) -> list[AuditedAct]:
+        """A page of the audit behind the act of that number, oldest first, with the hashes; an empty one is the end."""
+        ...
+
+    async def audits(self, id: str | None, limit: int) -> list[Audit]:
+        """The audit of a task, or of all, newest first."""
+        ...
+
+    async def schedules(self) -> list[Schedule]:
+        """All recurring tasks, by name."""
+        ...
+
+    async def pause_schedule(self, name: str, actor: str) -> bool:
+        """Fire that recurring task no more; False if there is none of that name, or it is paused already."""
+        ...
+
+    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
+        """Fire that recurring task again, from ``next_at`` on; False if there is none such that is paused."""
+        ...
+
+    async def remove_schedule(self, name: str, actor: str) -> bool:
+        """Forget that recurring task; False if there is none of that name."""
+        ...
+
+    async def standings(self) -> list[AgentStanding]:
+        """How each Agent that was ever served stands, by name."""
+        ...
+
+    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
+        """Have Schedulers give that Agent no room; False if there is none of that name, or it is suspended already."""
+        ...
+
+    async def resume_agent(self, name: str, actor: str) -> bool:
+        """Give it room again, and close its breaker where no live instance of a process of ours could probe; False if
+        there was neither to be done."""
+        ...
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """Messages that nobody could use, newest first."""
+        ...
+
+    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """Put dead letters back into their queues, as new; the numbers of those that were there."""
+        ...
+
+    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
+        """Throw dead letters away; the numbers of those that were there."""
+        ...
