@@ -1,0 +1,50 @@
+"""``docs/life-of-a-task.md`` names what is passed: each path is walked by a real application, and traced."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.life.paths import PATHS
+from tests.life.trace import PACKAGE, Trace
+from tests.scheduler.world import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "life-of-a-task.md"
+HEADINGS = {
+    "submit": "Submit",
+    "step": "A step",
+    "undo": "Undo",
+    "decision": "A Supervisor's decision",
+    "takeover": "A takeover",
+}
+FILE = re.compile(r"`([a-z_/]+\.py)`")
+MOST = {"submit": 60, "step": 61}
+"""Files that these two pass, to be lowered as they get fewer."""
+
+
+def named(path: str) -> list[str]:
+    (section,) = re.findall(rf"^## {HEADINGS[path]}\n(.*?)(?=^## |\Z)", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    return FILE.findall("\n".join(line for line in section.splitlines() if line.startswith("|")))
+
+
+async def walked(world: World, path: str) -> list[str]:
+    trace = Trace()
+    with trace.installed():
+        await PATHS[path](world, trace)
+    return trace.files
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_path_passes_every_file_that_its_table_names(world: World, path: str) -> None:
+    files = named(path)
+    assert len(files) > 10
+    assert [file for file in files if not Path(PACKAGE, file).exists()] == []
+    passed = await walked(world, path)
+    assert [file for file in files if file not in passed] == []
+
+
+@pytest.mark.parametrize("path", MOST)
+async def test_the_paths_that_every_task_takes_pass_no_more_files_than_they_did(world: World, path: str) -> None:
+    assert len(await walked(world, path)) <= MOST[path]
