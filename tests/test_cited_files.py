@@ -1,0 +1,27 @@
+"""The files of code that documents name exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+)
+CITED = re.compile(r"`([\w./-]+\.(?:py|sql))`")
+FOLDERS = ("src", "tests", "torture", "simulation", "mutants", "benchmarks", "showcase", "examples", "servers")
+OF_READERS = {"shop.py", "app.py", "job.py", "orders.py"}
+"""Files of applications that documents write about."""
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_file_of_code_that_a_document_names_exists(document: str) -> None:
+    known = [str(file) for folder in FOLDERS for file in (ROOT / folder).rglob("*.*")]
+    cited = set(CITED.findall((ROOT / document).read_text())) - OF_READERS
+    assert [file for file in sorted(cited) if not any(each.endswith(f"/{file}") for each in known)] == []
