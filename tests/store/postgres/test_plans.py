@@ -33,7 +33,7 @@ BOUNDED = {
     ("scheduler.next_wake", "task_waking"),
     ("supervisor.due", "task_claimable"),
     ("supervisor.unserved", "task_claimable"),
-    ("supervisor.held", "task_held"),
+    ("grace.held", "task_held"),
 }
 """The first of an index, and no more."""
 EXPECTED = {
@@ -71,10 +71,10 @@ EXPECTED = {
     "messages.read": {"message_queue"},
     "messages.standing": {"message_queue"},
     "messages.read_since": {"message_queue"},
-    "supervisor.held": {"task_held"},
-    "supervisor.extend_tasks": {"task_pkey"},
-    "supervisor.extend_steps": {"task_pkey", "step_pkey"},
-    "supervisor.restart_deadlines": {"task_deadline", "task_pkey"},
+    "grace.held": {"task_held"},
+    "grace.extend_tasks": {"task_pkey"},
+    "grace.extend_steps": {"task_pkey", "step_pkey"},
+    "grace.restart_deadlines": {"task_deadline", "task_pkey"},
     "supervisor.free": {"task_held", "task_pkey"},
     "supervisor.expired_steps": {"step_watched", "task_pkey"},
     "supervisor.decide": {"step_pkey"},
