@@ -135,6 +135,27 @@ class Release(Owned):
             assert len(await self.stage.beside.scheduler.read_inbox(self.owner, 0)) == 1
 
 
+class Retirement(Owned):
+    """A Scheduler that retires with a task in memory that only waits, and the signal that it waits for."""
+
+    async def make(self, lease: float = LEASE) -> None:
+        await super().make(lease)
+        waits = move(self.task, TaskState.WAITING)
+        change = Change(task=self.task.uid, move=waits)
+        assert await self.stage.beside.scheduler.commit(self.owner, [change], None) == WELL
+
+    async def left(self) -> None:
+        await self.stage.left.host.retire(self.owner)
+
+    async def right(self) -> bool:
+        return await self.stage.right.client.signal(self.task.id, "paid", b"1", None)
+
+    async def check(self, left: Any, right: Any) -> None:
+        task = await read(self.stage.beside, self.task)
+        assert (task.state, task.locked_by, task.inbox) == (TaskState.WAITING, None, 1)
+        assert task.wake_at is not None
+
+
 class Takeover(Owned):
     """An owner past its lease that commits, and the Supervisor who fences it and frees what it holds."""
 

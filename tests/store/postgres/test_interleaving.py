@@ -14,6 +14,7 @@ from tests.store.postgres.scenes import (
     Deadline,
     Expiry,
     Release,
+    Retirement,
     Seats,
     Stray,
     Takeover,
@@ -24,7 +25,7 @@ from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
 
-SCENES = [Acts, Claims, Completion, Deadline, Expiry, Release, Seats, Stray, Takeover, TakeoverOfRetry]
+SCENES = [Acts, Claims, Completion, Deadline, Expiry, Release, Retirement, Seats, Stray, Takeover, TakeoverOfRetry]
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -46,6 +47,7 @@ GUARDS = [
     (Expiry, "supervisor.decide", "and s.state = 'running'", ""),
     (Release, "turn.move_task", INBOX, ""),
     (Release, "inbox.count", "least(t.wake_at, $4)", "coalesce(t.wake_at, $4 + 9)"),
+    (Retirement, "leases.lock_held", "for update", ""),
     (Seats, "leadership.read_to_lead", "for update", ""),
     (Stray, "inbox.lock", "for update", ""),
     (Takeover, "turn.fence", "and alive for share", ""),

@@ -51,13 +51,17 @@ returning me.id, extract(epoch from clock_timestamp())::float8
 -- Dead by its own wish; $3: in good order. Its role.
 update {schema}.instance set alive = false, dead_at = $2, ended = $3 where id = $1 and alive returning role
 
+-- name: lock_held
+-- Hold what the instance held until the transaction ends: whoever was just putting a row into an inbox has done so.
+select uid from {schema}.task where locked_by = $1 order by uid for update
+
 -- name: give_back
--- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
+-- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on. The tasks are locked
+-- by now: an inbox row that came meanwhile is seen by this statement, and could not be by one that waited for its task.
 update {schema}.task as t
 set locked_by = null, complete_by = case when t.state = 'waiting' then t.complete_by end,
     wake_at = case when t.state <> 'waiting' then null
         when (select i.number from {schema}.inbox as i where i.task = t.uid limit 1) is not null then $2 else t.wake_at end,
     waits_for = case when t.state = 'waiting' then t.waits_for end,
     state = case when t.state in ('undoing', 'suspended', 'waiting') then t.state else 'pending' end
-from (select uid from {schema}.task where locked_by = $1 order by uid for update) as mine
-where t.uid = mine.uid
+where t.locked_by = $1

@@ -48,6 +48,10 @@ returning id, ?2
 -- Dead by its own wish; ?3: in good order. Its role.
 update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1 returning role
 
+-- name: lock_held
+-- What the instance holds; the transaction has the file alone.
+select uid from stepward_task where locked_by = ?1
+
 -- name: give_back
 -- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
 update stepward_task
