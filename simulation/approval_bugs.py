@@ -9,16 +9,16 @@ from msgspec.structs import replace
 
 from simulation.planting import bug, put, reword
 from stepward.scheduler.tasks.loading import TaskLoader
-from stepward.store.rules import completing as rulings
-from stepward.store.sqlite.query_catalogue import load_book
-from stepward.store.verbs import completing
+from stepward.store.rules import completions as rulings
+from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.verbs.readers import completions
 
 
 @bug
 def token_good_twice(stack: ExitStack) -> None:
     """Whoever finishes a step from outside does so whatever became of it."""
     put(stack, rulings, "_found", lambda completion, task, step, now: None)
-    reword(stack, load_book(), "completing.complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+    reword(stack, load_book(), "completions.complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 
 
 @bug
@@ -39,7 +39,7 @@ def finished_and_nobody_told(stack: ExitStack) -> None:
     async def untold(connection: Any, task: Any, completion: Any, now: float) -> None:
         return
 
-    put(stack, completing, "_tell_owner", untold)
+    put(stack, completions, "_tell_owner", untold)
 
 
 @bug

@@ -28,12 +28,12 @@ from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
-from stepward.store.sqlite import claiming as store_claiming
-from stepward.store.sqlite import scheduler as store_scheduler
-from stepward.store.sqlite import telling, turn
-from stepward.store.sqlite.connection import BEGIN_WRITE
-from stepward.store.sqlite.query_catalogue import load_book
-from stepward.store.sqlite.transaction import SqliteTransaction
+from stepward.store.sqlite.engine.connection import BEGIN_WRITE
+from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.hot import claiming as store_claiming
+from stepward.store.sqlite.hot import scheduler as store_scheduler
+from stepward.store.sqlite.hot import status_events, turn
+from stepward.store.sqlite.hot.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.workflow import undo
 from stepward.workflow.decision_log import DecisionLog
@@ -334,7 +334,7 @@ def sequence_used_twice(stack: ExitStack) -> None:
         return original(self, history, now, **more)
 
     put(stack, TaskLoader, "admit", admit)
-    reword(stack, telling.Q, "count", "and events = ?2", "and events >= ?2")
+    reword(stack, status_events.Q, "count", "and events = ?2", "and events >= ?2")
 
 
 @bug

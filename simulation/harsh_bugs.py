@@ -22,7 +22,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.store.rules import repairs, verdicts
-from stepward.store.sqlite.clock import StoreClock
+from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store_transport import StoreTransport
 from stepward.workflow import run, undo
 from stepward.workflow.engine import Execution

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from stepward.store.postgres import schema
+from stepward.store.postgres.schema import versions
 
 VARIABLE = "TORTURE_SCHEMA"
 """Names the file."""
-OURS = tuple(schema.migrations())
+OURS = tuple(versions.migrations())
 NEWEST = len(OURS)
 BEFORE = NEWEST - 1
 """Where a store begins that is to be migrated."""
@@ -43,7 +43,7 @@ class Known:
     @contextmanager
     def here(self) -> Iterator[None]:
         """Within the block this process knows as much."""
-        with patch.object(schema, "migrations", _known(self.file)):
+        with patch.object(versions, "migrations", _known(self.file)):
             yield
 
     def _write(self) -> None:
@@ -55,7 +55,7 @@ class Known:
 def know() -> None:
     """Know what the file says until this process ends, if it was given one."""
     if VARIABLE in os.environ:
-        patch.object(schema, "migrations", _known(Path(os.environ[VARIABLE]))).start()
+        patch.object(versions, "migrations", _known(Path(os.environ[VARIABLE]))).start()
 
 
 def _known(file: Path) -> Callable[[], Sequence[Any]]:

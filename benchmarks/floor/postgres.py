@@ -11,11 +11,11 @@ from benchmarks.floor.loop import Commit, FloorEngine, FloorRow, FloorRows, Stat
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
-from stepward.store.postgres.compact_rows import USUAL
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.connector import PINNED, Connector
-from stepward.store.postgres.query_catalogue import load_book
-from stepward.store.postgres.schema import schema_of
+from stepward.store.postgres.engine.connection import Connection
+from stepward.store.postgres.engine.connector import PINNED, Connector
+from stepward.store.postgres.engine.query_catalogue import load_book
+from stepward.store.postgres.hot.compact_rows import USUAL
+from stepward.store.postgres.schema.versions import schema_of
 
 PLACE = re.compile(r"\$(\d+)")
 NOTHING = (None,) * 6

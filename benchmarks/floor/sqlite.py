@@ -9,8 +9,8 @@ from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import sqlite_path
 from stepward.store.queries import load_queries
-from stepward.store.sqlite.connection import Connection
-from stepward.store.sqlite.rows import FRAGMENTS
+from stepward.store.sqlite.engine.connection import Connection
+from stepward.store.sqlite.engine.parameters import FRAGMENTS
 
 Q = load_queries("stepward.store.sqlite", "turn.sql", FRAGMENTS)
 NOTHING = (None,) * 6

@@ -12,7 +12,7 @@ import pytest
 
 from servers.ports import free_port
 from servers.postgres import versions
-from stepward.store.postgres.schema import newest
+from stepward.store.postgres.schema.versions import newest
 from tests.many.floor import APP, Floor
 from tests.store.postgres.server import WITH_PASSWORD, Server, running
 from tests.store.postgres.worlds import Database

@@ -13,7 +13,7 @@ from stepward.client import session_of
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Committed
-from stepward.store.sqlite.scheduler import SqliteScheduler
+from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from tests.scheduler.world import Service, World, hang, in_state, take, until
 
 

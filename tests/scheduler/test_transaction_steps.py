@@ -12,7 +12,7 @@ import pytest
 from stepward import Backoff, Client, Supervision, TaskFailed, Unrecoverable, current_step, step, workflow
 from stepward.errors import CommitUnknown
 from stepward.store.contract import Transaction
-from stepward.store.sqlite.scheduler import SqliteScheduler
+from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from tests.scheduler.world import World
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from stepward import Backoff, CircuitBreaker, Supervision, current_step, step, workflow
 from stepward.store.contract import Change, Committed, Transaction
-from stepward.store.sqlite.scheduler import SqliteScheduler
+from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from tests.scheduler.world import Service, World, hang
 from tests.virtual import VirtualLoop
 

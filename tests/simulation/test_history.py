@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from simulation.history import Act, Change, OrderRow, triggers, watched
-from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.engine.connection import Connection
 
 
 @pytest.fixture

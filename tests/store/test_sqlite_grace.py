@@ -12,7 +12,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.model.records import Instance, Role
 from stepward.store.sqlite import SqliteStore
-from stepward.store.sqlite.connection import Connection
+from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.verbs import grace
 from tests.store.conformance.world import HandClock
 

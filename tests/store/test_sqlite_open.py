@@ -11,7 +11,7 @@ import pytest
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Store, TaskFilter
 from stepward.store.sqlite import SqliteStore
-from stepward.store.sqlite.schema import migrations
+from stepward.store.sqlite.engine.schema import migrations
 from tests.store.places import environment, execute, opened, sqlite
 
 NOBODY = 65534

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from stepward.store.contract import TaskFilter
-from stepward.store.sqlite.schema import migrations
+from stepward.store.sqlite.engine.schema import migrations
 from tests.store.places import execute, opened
 
 WRITER = """

@@ -18,8 +18,8 @@ from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from stepward.store.sqlite import operators
-from stepward.store.sqlite.query_catalogue import load_book
-from stepward.store.sqlite.schema import migrations
+from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.schema import migrations
 from tests.store.conformance.world import World
 from tests.store.conformance.world import scheduler as registered
 from tests.store.places import execute, opened, sqlite

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from stepward.store import verbs
-from stepward.store.postgres import query_catalogue as postgres
-from stepward.store.sqlite import query_catalogue as sqlite
+from stepward.store.postgres.engine import query_catalogue as postgres
+from stepward.store.sqlite.engine import query_catalogue as sqlite
 
 QUERY = re.compile(r'"([a-z_]+\.[a-z_]+)"')
 AFTER_JUMPS = {"grace.restart_deadlines"}
@@ -20,7 +20,7 @@ AFTER_JUMPS = {"grace.restart_deadlines"}
 def named() -> set[str]:
     assert verbs.__file__ is not None
     return {
-        name for file in Path(verbs.__file__).parent.glob("*.py") for name in QUERY.findall(file.read_text("utf-8"))
+        name for file in Path(verbs.__file__).parent.rglob("*.py") for name in QUERY.findall(file.read_text("utf-8"))
     }
 
 

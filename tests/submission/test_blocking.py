@@ -13,7 +13,7 @@ import pytest
 from stepward import Accepted, App, Message, SyncQueues, workflow
 from stepward.errors import Refused, StoreUnavailable, TransportError
 from stepward.store.contract import Transaction
-from stepward.store.sqlite.messages import SqliteMessages
+from stepward.store.sqlite.hot.messages import SqliteMessages
 
 REPLIES = "replies.shop.web"
 

@@ -13,8 +13,8 @@ from stepward import Accepted, Message
 from stepward.errors import StoreUnusable
 from stepward.events import Event
 from stepward.store.contract import Transaction
-from stepward.store.sqlite.messages import SqliteMessages
-from stepward.store.sqlite.transaction import SqliteTransaction
+from stepward.store.sqlite.hot.messages import SqliteMessages
+from stepward.store.sqlite.hot.transaction import SqliteTransaction
 from stepward.transport.queues.queues import StoreQueues
 from tests.submission.world import LEASE, World, fulfil
 

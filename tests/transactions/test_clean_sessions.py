@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from stepward import App, Client, step, workflow
-from stepward.store.postgres.transaction import PostgresTransaction
+from stepward.store.postgres.hot.transaction import PostgresTransaction
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
 from tests.transactions.application import SETTINGS, application

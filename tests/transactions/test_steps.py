@@ -16,7 +16,7 @@ import pytest
 
 from stepward import App, Backoff, Supervision, TaskFailed, Unrecoverable, current_step, step, workflow
 from stepward.errors import Refused
-from stepward.store.postgres.database import FOR_OTHERS, TRANSACTIONS
+from stepward.store.postgres.engine.database import FOR_OTHERS, TRANSACTIONS
 from tests.store.postgres.worlds import Database
 from tests.transactions.steps_process import booking, steps_app
 

@@ -10,10 +10,10 @@ from stepward.outbox.entry import OutboxRow
 from stepward.outbox.source import OutboxBatch
 from stepward.outbox.tables import QUERIES
 from stepward.store.address import PostgresPlace
-from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.connector import Connector
-from stepward.store.postgres.faults import BROKEN, translated
+from stepward.store.postgres.engine.columns import columns_of
+from stepward.store.postgres.engine.connection import Connection
+from stepward.store.postgres.engine.connector import Connector
+from stepward.store.postgres.engine.faults import BROKEN, translated
 
 Q = QUERIES["postgresql"]
 SECONDS = 15.0

@@ -8,7 +8,7 @@ from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Server, Store
-from stepward.store.sqlite.identity import read_identity, read_missing
+from stepward.store.sqlite.engine.identity import read_identity, read_missing
 from stepward.store.sqlite.store import SqliteStore
 
 
@@ -29,7 +29,7 @@ def identify(address: str) -> Identity:
     """
     if is_postgres(address):
         _check_driver()
-        from stepward.store.postgres.identity import read_identity as read_postgres  # noqa: PLC0415  an extra's
+        from stepward.store.postgres.schema.identity import read_identity as read_postgres  # noqa: PLC0415  an extra's
 
         return read_postgres(postgres_place(address))
     return read_identity(sqlite_path(address))
@@ -43,7 +43,7 @@ def inspect(address: str) -> Server | None:
     if not is_postgres(address):
         return None
     _check_driver()
-    from stepward.store.postgres.identity import read_server  # noqa: PLC0415  an extra's
+    from stepward.store.postgres.schema.identity import read_server  # noqa: PLC0415  an extra's
 
     return read_server(postgres_place(address))
 
@@ -55,7 +55,7 @@ def missing(address: str) -> list[str]:
     """
     if is_postgres(address):
         _check_driver()
-        from stepward.store.postgres.identity import read_missing as read_postgres  # noqa: PLC0415  an extra's
+        from stepward.store.postgres.schema.identity import read_missing as read_postgres  # noqa: PLC0415  an extra's
 
         return read_postgres(postgres_place(address))
     return read_missing(sqlite_path(address))

@@ -7,7 +7,7 @@ module gives, such as the columns of a record.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 NAME = re.compile(r"^-- name: *(\w+) *$", re.MULTILINE)
@@ -18,6 +18,18 @@ def load_queries(package: str, file: str, fragments: Mapping[str, str] | None = 
     """The queries of a file by name, without comments; raises ValueError for one that is written wrongly."""
     text = (files(package) / file).read_text(encoding="utf-8")
     return parse_queries(text, file, fragments or {})
+
+
+def read_catalogue(package: str, folders: Iterable[str], fragments: Mapping[str, str]) -> dict[str, str]:
+    """The queries of every ``.sql`` file in those folders of a package, by file and name: ``turn.finish``."""
+    catalogue: dict[str, str] = {}
+    for folder in folders:
+        for file in (files(package) / folder).iterdir():
+            stem, _, ending = file.name.rpartition(".")
+            if ending == "sql":
+                queries = parse_queries(file.read_text(encoding="utf-8"), file.name, fragments)
+                catalogue |= {f"{stem}.{query}": sql for query, sql in queries.items()}
+    return catalogue
 
 
 def parse_queries(text: str, file: str, fragments: Mapping[str, str]) -> dict[str, str]:

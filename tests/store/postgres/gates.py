@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.engine.connection import Connection
 
 WITHIN = 120.0
 """Seconds for one meeting; a deadlock or a lost wake-up ends the test."""

@@ -8,7 +8,9 @@ from types import MappingProxyType
 
 import pytest
 
-from stepward.store.postgres import PostgresStore, connection, query_catalogue, turn
+from stepward.store.postgres import PostgresStore
+from stepward.store.postgres.engine import connection, query_catalogue
+from stepward.store.postgres.hot import turn
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from tests.store.conformance.world import World
 from tests.store.postgres.gates import Gate, Meeting

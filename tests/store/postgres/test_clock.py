@@ -7,8 +7,9 @@ import pytest
 
 from stepward.model.records import Alert, Audit, InboxKind, Task
 from stepward.store.contract import Post, TaskFilter
-from stepward.store.postgres import PostgresStore, notifier
-from stepward.store.postgres.clock import StoreClock
+from stepward.store.postgres import PostgresStore
+from stepward.store.postgres.engine import notifier
+from stepward.store.postgres.engine.clock import StoreClock
 from tests.store.conformance.world import START, HandClock, scheduler
 from tests.store.postgres.worlds import Database
 

@@ -12,7 +12,7 @@ from stepward import Accepted, Agent, App, Message, Supervision, workflow
 from stepward.events import Event
 from stepward.store.contract import Transaction
 from stepward.store.postgres import store as store_module
-from stepward.store.postgres.clock import StoreClock
+from stepward.store.postgres.engine.clock import StoreClock
 from tests.store.postgres.worlds import Database
 from tests.tiers import sampled
 

@@ -5,9 +5,9 @@ from msgspec.structs import astuple, fields
 
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
-from stepward.store.postgres import compact_rows
-from stepward.store.postgres.columns import columns_of
-from stepward.store.postgres.compact_rows import USUAL
+from stepward.store.postgres.engine.columns import columns_of
+from stepward.store.postgres.hot import compact_rows
+from stepward.store.postgres.hot.compact_rows import USUAL
 
 STEP = Step(task="t", run=1, key="pay/1", number=1, name="pay", kind=StepKind.OPERATION, state=StepState.RUNNING)
 

@@ -14,7 +14,7 @@ from stepward.clock import Environment, no_failpoint
 from stepward.errors import StoreError
 from stepward.model.records import Role
 from stepward.store.postgres import store as store_module
-from stepward.store.postgres.clock import StoreClock
+from stepward.store.postgres.engine.clock import StoreClock
 from tests.store.postgres.pairs import Stage
 from tests.store.postgres.proxy import proxy
 from tests.tiers import sampled

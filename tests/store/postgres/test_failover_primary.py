@@ -9,7 +9,7 @@ import pytest
 from servers.postgres import Server
 from stepward.errors import StoreError, StoreUnavailable
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.connection import Connection
+from stepward.store.postgres.engine.connection import Connection
 from tests.store.conformance.world import World, scheduler
 from tests.store.postgres.pairs import Stage
 from tests.store.postgres.proxy import proxy

@@ -11,9 +11,10 @@ import pytest
 from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 from stepward.model.states import StepState
 from stepward.store.contract import Change, TaskFilter
-from stepward.store.postgres import PostgresStore, pool
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.database import OTHERS
+from stepward.store.postgres import PostgresStore
+from stepward.store.postgres.engine import pool
+from stepward.store.postgres.engine.connection import Connection
+from stepward.store.postgres.engine.database import OTHERS
 from tests.store.conformance.world import (
     SERVED,
     World,

@@ -10,7 +10,7 @@ import pytest
 
 from servers.postgres import running
 from stepward.errors import StoreUnavailable
-from stepward.store.postgres.gap_reader import GapLook, GapReader
+from stepward.store.postgres.hot.gap_reader import GapLook, GapReader
 from tests.store.conformance.world import World, claimed, scheduler
 from tests.store.postgres.worlds import Database
 

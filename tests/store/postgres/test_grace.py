@@ -9,8 +9,8 @@ import pytest
 
 from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.engine import verb_engine
+from stepward.store.postgres.engine.connection import Connection
+from stepward.store.postgres.engine.verb_engine import verb_engine
 from stepward.store.verbs import grace
 from stepward.store.verbs.leadership import Leadership
 from tests.store.conformance.world import World

@@ -10,7 +10,8 @@ import pytest
 
 from stepward.errors import StepwardError, StoreUnavailable
 from stepward.store.opening import missing
-from stepward.store.postgres import PostgresStore, migration, schema
+from stepward.store.postgres import PostgresStore
+from stepward.store.postgres.schema import migration, versions
 from tests.store.conformance.world import World
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
@@ -39,7 +40,7 @@ union all select conname || pg_get_constraintdef(oid) from pg_constraint
 order by 1
 """
 
-newest = schema.newest()
+newest = versions.newest()
 
 
 @pytest.fixture
@@ -52,14 +53,14 @@ class NextVersions:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._patch = patch
-        self._known = list(schema.migrations())
+        self._known = list(versions.migrations())
 
     def are(self, *texts: str) -> None:
         known = [*self._known, *enumerate(texts, newest + 1)]
-        self._patch.setattr(schema, "migrations", lambda: known)
+        self._patch.setattr(versions, "migrations", lambda: known)
 
     def is_only(self, version: int) -> None:
-        self._patch.setattr(schema, "migrations", lambda: self._known[:version])
+        self._patch.setattr(versions, "migrations", lambda: self._known[:version])
 
 
 @asynccontextmanager
@@ -108,7 +109,7 @@ async def test_a_server_that_has_forgotten_how_long_to_wait_holds_nobody_up(
     database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where its clock was set: the wait for a lock ends as late as the step is long, or a minute late."""
-    monkeypatch.setattr(schema.MigrationPart, "bounds", lambda part, seconds: "set local statement_timeout = 0")
+    monkeypatch.setattr(versions.MigrationPart, "bounds", lambda part, seconds: "set local statement_timeout = 0")
     before = await database.opened()
     next_versions.are(ADD)
     async with opening(database.store()) as migration, dump(database):

@@ -10,8 +10,10 @@ from servers.ports import free_port
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity, Store, TaskFilter
 from stepward.store.opening import identify, open_store
-from stepward.store.postgres import PostgresStore, connector, schema
-from stepward.store.postgres.schema import schema_of
+from stepward.store.postgres import PostgresStore
+from stepward.store.postgres.engine import connector
+from stepward.store.postgres.schema import versions
+from stepward.store.postgres.schema.versions import schema_of
 from tests.store.postgres.server import WITH_PASSWORD, Server
 from tests.store.postgres.worlds import Database, environment_of
 
@@ -47,7 +49,7 @@ async def test_many_open_a_new_store_at_once(database: Database) -> None:
     stores = [database.store() for _ in range(8)]
     await asyncio.gather(*[store.open() for store in stores])
     (version,) = await database.rows("select value from stepward_shop.meta where key = 'schema_version'")
-    assert version == (str(schema.newest()),)
+    assert version == (str(versions.newest()),)
 
 
 async def test_applications_share_a_database_and_their_own_tables_stay(database: Database) -> None:
@@ -86,7 +88,7 @@ async def test_a_store_is_told_by_its_address(database: Database) -> None:
     with pytest.raises(StoreUnavailable, match="expected a Stepward store, found none"):
         identify(database.address)
     await database.opened("shop")
-    expected = Identity("shop", schema.newest(), schema.newest())
+    expected = Identity("shop", versions.newest(), versions.newest())
     assert identify(database.address) == expected
     await database.opened("blog")
     with pytest.raises(StoreUnusable, match=r"found stepward_blog, stepward_shop; choose with \?schema=NAME"):

@@ -11,9 +11,9 @@ import pytest
 
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskFilter
-from stepward.store.postgres.connector import PINNED
+from stepward.store.postgres.engine.connector import PINNED
+from stepward.store.postgres.engine.query_catalogue import load_book
 from stepward.store.postgres.listing import CONDITIONS, listing
-from stepward.store.postgres.query_catalogue import load_book
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -49,10 +49,10 @@ EXPECTED = {
     "turn.move_task": {"task_pkey"},
     "turn.take_inbox": {"inbox_pkey"},
     "inbox.count": {"task_pkey"},
-    "completing.step": {"step_pkey"},
-    "completing.complete": {"step_pkey"},
+    "completions.step": {"step_pkey"},
+    "completions.complete": {"step_pkey"},
     "progress.note": {"step_pkey"},
-    "stray.defer": {"step_pkey"},
+    "misrouted_replies.defer": {"step_pkey"},
     "scheduler.open_claim": {"task_waking", "task_pkey"},
     "scheduler.claim": {"task_claimable", "task_pkey"},
     "scheduler.tasks": {"task_pkey"},

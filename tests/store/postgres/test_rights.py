@@ -17,8 +17,8 @@ from stepward.errors import StoreUnusable
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.store.contract import Transaction
-from stepward.store.postgres import schema
-from stepward.store.postgres.rights import PRIVILEGES, RIGHTS
+from stepward.store.postgres.schema import versions
+from stepward.store.postgres.schema.rights import PRIVILEGES, RIGHTS
 from tests.store.postgres import application
 from tests.store.postgres.worlds import Database
 
@@ -146,9 +146,9 @@ async def test_a_process_that_lacks_rights_does_not_start(guided: Database) -> N
 async def test_who_does_not_own_the_tables_is_told_who_migrates(
     guided: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    newest = schema.newest()
-    known = [*schema.migrations(), (newest + 1, "alter table {schema}.task add column later integer;")]
-    monkeypatch.setattr(schema, "migrations", lambda: known)
+    newest = versions.newest()
+    known = [*versions.migrations(), (newest + 1, "alter table {schema}.task add column later integer;")]
+    monkeypatch.setattr(versions, "migrations", lambda: known)
     expected = f"expected schema version {newest + 1}, found {newest}, which the user shop_scheduler may not change"
     with pytest.raises(StoreUnusable, match=f"{expected}; run `stepward migrate` as shop_owner first"):
         await guided.opened(address=_address(guided, "scheduler"))

@@ -9,7 +9,7 @@ import pytest
 from stepward.model.records import Audit
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change
-from stepward.store.postgres import schema
+from stepward.store.postgres.schema import versions
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
 from tests.store.conformance.world import World, add_steps, claimed, finish, scheduler, step
 from tests.store.postgres.worlds import Database
@@ -50,7 +50,7 @@ async def test_a_task_that_ended_says_when_and_no_other_does(database: Database)
 
 
 async def test_migrations_are_numbered_without_gaps() -> None:
-    assert [number for number, _ in schema.migrations()] == list(range(1, schema.newest() + 1))
+    assert [number for number, _ in versions.migrations()] == list(range(1, versions.newest() + 1))
 
 
 async def test_a_step_that_ends_stays_within_its_page(database: Database) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from stepward.store.contract import Bloat, Server
 from stepward.store.opening import inspect
-from stepward.store.postgres import vacuum
+from stepward.store.postgres.server import vacuum
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers

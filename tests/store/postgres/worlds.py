@@ -11,7 +11,7 @@ import asyncpg
 from stepward.clock import Clock, Environment
 from stepward.store.address import postgres_place
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.clock import StoreClock
+from stepward.store.postgres.engine.clock import StoreClock
 from tests.store.conformance.world import HandClock, Place
 from tests.store.postgres.server import Server
 

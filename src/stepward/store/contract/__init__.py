@@ -6,8 +6,6 @@ nobody can know.
 """
 
 from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally
-from stepward.store.contract.completion import Completion, CompletionStore, Refusal, RefusalReason
-from stepward.store.contract.external import Borrowed, WaitForHook
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore, TaskFilter
@@ -23,10 +21,10 @@ from stepward.store.contract.scheduler import (
     UnheldStep,
     WatchedPlace,
 )
-from stepward.store.contract.server import Bloat, Hold, Server, ServerHost, Standby
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
-from stepward.store.contract.turn import (
+from stepward.store.contract.transactions import Borrowed, WaitForHook
+from stepward.store.contract.values.change import (
     OVERTAKEN,
     TRIM_ROWS,
     Change,
@@ -41,6 +39,8 @@ from stepward.store.contract.turn import (
     Trim,
     Watch,
 )
+from stepward.store.contract.values.completion import Completion, CompletionStore, Refusal, RefusalReason
+from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 
 __all__ = [
     "OVERTAKEN",

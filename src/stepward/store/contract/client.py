@@ -12,9 +12,9 @@ from msgspec import Struct
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
-from stepward.store.contract.completion import CompletionStore
-from stepward.store.contract.external import Borrowed
 from stepward.store.contract.scheduler import Submitted, Transaction
+from stepward.store.contract.transactions import Borrowed
+from stepward.store.contract.values.completion import CompletionStore
 
 
 class Doubt(StrEnum):

@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.model.messages.requests import Progress, Reply
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import History, InboxRow, Step, Task
-from stepward.store.contract.turn import Change, Committed, Finish
+from stepward.store.contract.values.change import Change, Committed, Finish
 
 
 class StepTransaction(Protocol):

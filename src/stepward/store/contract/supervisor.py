@@ -11,8 +11,8 @@ from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract.pruning import OldRecords, PruningStore
 from stepward.store.contract.retention import Outlived, Purged, RetentionStore
-from stepward.store.contract.server import Standby
-from stepward.store.contract.turn import Post
+from stepward.store.contract.values.change import Post
+from stepward.store.contract.values.server import Standby
 
 
 class Due(Struct, frozen=True, kw_only=True):

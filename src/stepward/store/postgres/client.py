@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 
 from stepward.store.contract import Borrowed, Transaction
-from stepward.store.postgres import transaction
-from stepward.store.postgres.database import Database
-from stepward.store.postgres.engine import verb_engine
+from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.verb_engine import verb_engine
 from stepward.store.postgres.external import Home, PostgresBorrowed
-from stepward.store.postgres.notifier import Notifier
-from stepward.store.verbs.client import ClientVerbs
+from stepward.store.postgres.hot import transaction
+from stepward.store.verbs.readers.client import ClientVerbs
 
 
 class PostgresClient(ClientVerbs):

@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Instance, Role
-from stepward.store.postgres import rights
-from stepward.store.postgres.database import Database
-from stepward.store.postgres.engine import verb_engine
-from stepward.store.postgres.notifier import Notifier
-from stepward.store.postgres.stalled import end_stalled
-from stepward.store.verbs.host import HostVerbs
+from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.verb_engine import verb_engine
+from stepward.store.postgres.schema import rights
+from stepward.store.postgres.server.stalled_sessions import end_stalled
+from stepward.store.verbs.readers.host import HostVerbs
 
 
 class PostgresHost(HostVerbs):

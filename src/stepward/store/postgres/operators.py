@@ -5,12 +5,12 @@ from __future__ import annotations
 from stepward.model.records import Task
 from stepward.store import rows
 from stepward.store.contract import TaskFilter
-from stepward.store.postgres.connection import Connection
-from stepward.store.postgres.database import Database
-from stepward.store.postgres.engine import verb_engine
+from stepward.store.postgres.engine.connection import Connection
+from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.verb_engine import verb_engine
 from stepward.store.postgres.listing import listing
-from stepward.store.postgres.notifier import Notifier
-from stepward.store.verbs.operators import OperatorVerbs
+from stepward.store.verbs.readers.operators import OperatorVerbs
 
 
 class PostgresOperators(OperatorVerbs):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
-from stepward.store.postgres import schema
 from stepward.store.postgres.client import PostgresClient
-from stepward.store.postgres.clock import StoreClock
-from stepward.store.postgres.database import Database
+from stepward.store.postgres.engine.clock import StoreClock
+from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.host import PostgresHost
-from stepward.store.postgres.messages import PostgresMessages
-from stepward.store.postgres.migration import migrate
-from stepward.store.postgres.notifier import Notifier
+from stepward.store.postgres.hot.messages import PostgresMessages
+from stepward.store.postgres.hot.scheduler import PostgresScheduler
 from stepward.store.postgres.operators import PostgresOperators
-from stepward.store.postgres.scheduler import PostgresScheduler
+from stepward.store.postgres.schema import versions
+from stepward.store.postgres.schema.migration import migrate
 from stepward.store.postgres.supervisor import PostgresSupervisor
 
 
@@ -30,7 +30,7 @@ class PostgresStore:
         self._app = app
         self._place = place
         self._clock = clock or StoreClock(environment.clock)
-        self._database = Database(place, place.schema or schema.schema_of(app), environment, self._clock)
+        self._database = Database(place, place.schema or versions.schema_of(app), environment, self._clock)
         self._notifier = Notifier(self._database)
         self.now = self._clock.now
         self.scheduler = PostgresScheduler(self._database, self._notifier)
@@ -44,7 +44,7 @@ class PostgresStore:
         """Any number of processes may open a new or an older store at once."""
         self._database.open()
         try:
-            if not await self._database.others.read(schema.is_current, self._app, self._place.shown):
+            if not await self._database.others.read(versions.is_current, self._app, self._place.shown):
                 await migrate(self._database, self._app)
             # Only now is it known whether a pooler stands between.
             await self._notifier.open()

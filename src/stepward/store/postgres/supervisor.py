@@ -7,12 +7,12 @@ import contextlib
 from stepward.errors import StoreError, StoreUnavailable
 from stepward.model.records import Instance
 from stepward.store.contract import Standby
-from stepward.store.postgres import replication
-from stepward.store.postgres.database import Database
-from stepward.store.postgres.engine import verb_engine
-from stepward.store.postgres.notifier import Notifier
-from stepward.store.postgres.stalled import end_stalled
-from stepward.store.verbs.supervisor import SupervisorVerbs
+from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.verb_engine import verb_engine
+from stepward.store.postgres.server import replication
+from stepward.store.postgres.server.stalled_sessions import end_stalled
+from stepward.store.verbs.readers.supervisor import SupervisorVerbs
 
 
 class PostgresSupervisor(SupervisorVerbs):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 
 from stepward.store.contract import Borrowed, Transaction
-from stepward.store.sqlite import transaction
-from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.database import Database
-from stepward.store.sqlite.engine import verb_engine
+from stepward.store.sqlite.engine.clock import StoreClock
+from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.verb_engine import verb_engine
 from stepward.store.sqlite.external import refuse_borrowed
-from stepward.store.verbs.client import ClientVerbs
+from stepward.store.sqlite.hot import transaction
+from stepward.store.verbs.readers.client import ClientVerbs
 
 
 class SqliteClient(ClientVerbs):

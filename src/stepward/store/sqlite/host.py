@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stepward.model.records import Role
-from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.database import Database
-from stepward.store.sqlite.engine import verb_engine
-from stepward.store.verbs.host import HostVerbs
+from stepward.store.sqlite.engine.clock import StoreClock
+from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.verb_engine import verb_engine
+from stepward.store.verbs.readers.host import HostVerbs
 
 
 class SqliteHost(HostVerbs):

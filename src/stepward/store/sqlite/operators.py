@@ -8,12 +8,12 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store import rows
 from stepward.store.contract import TaskFilter
-from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.connection import Connection
-from stepward.store.sqlite.database import Database
-from stepward.store.sqlite.engine import verb_engine
-from stepward.store.sqlite.query_catalogue import load_book
-from stepward.store.verbs.operators import OperatorVerbs
+from stepward.store.sqlite.engine.clock import StoreClock
+from stepward.store.sqlite.engine.connection import Connection
+from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.verb_engine import verb_engine
+from stepward.store.verbs.readers.operators import OperatorVerbs
 
 LISTED = (
     " indexed by stepward_task_listed where state <> 'processing' and state <> 'processed' and state <> 'undone'"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from stepward.clock import Environment
-from stepward.store.sqlite import schema
 from stepward.store.sqlite.client import SqliteClient
-from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.connection import Connection
-from stepward.store.sqlite.database import Database
+from stepward.store.sqlite.engine import schema
+from stepward.store.sqlite.engine.clock import StoreClock
+from stepward.store.sqlite.engine.connection import Connection
+from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.host import SqliteHost
-from stepward.store.sqlite.messages import SqliteMessages
+from stepward.store.sqlite.hot.messages import SqliteMessages
+from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from stepward.store.sqlite.operators import SqliteOperators
-from stepward.store.sqlite.scheduler import SqliteScheduler
 from stepward.store.sqlite.supervisor import SqliteSupervisor
 
 

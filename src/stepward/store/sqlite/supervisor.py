@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from stepward.store.contract import Standby
-from stepward.store.sqlite.clock import StoreClock
-from stepward.store.sqlite.database import Database
-from stepward.store.sqlite.engine import verb_engine
-from stepward.store.verbs.supervisor import SupervisorVerbs
+from stepward.store.sqlite.engine.clock import StoreClock
+from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.verb_engine import verb_engine
+from stepward.store.verbs.readers.supervisor import SupervisorVerbs
 
 
 class SqliteSupervisor(SupervisorVerbs):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from stepward.model.records import DeadLetter
 from stepward.store import rows
 from stepward.store.rules import verdicts
-from stepward.store.verbs import journal, telling
+from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
+from stepward.store.verbs.tasks import status_events
 
 FORGET_LIMIT = 5_000
 """Most dead letters, and most messages of each queue, that one transaction looks at."""
@@ -23,7 +24,7 @@ async def put_back(connection: VerbConnection, numbers: Sequence[int], actor: st
     """Put them into their queues again, as new; those that were there."""
     taken = await _taken(connection, numbers)
     for _, queue, body in taken:
-        await connection.change_each("telling.put", [(queue, body)], None)
+        await connection.change_each("status_events.put", [(queue, body)], None)
     return await _audited(connection, "put_back", taken, actor, now)
 
 
@@ -63,7 +64,7 @@ async def bury(
         many = [(token, without_nul(reason)) for token, reason in letters]
         await connection.change_each("messages.bury", many, queue, now)
     if count := await connection.change_each("messages.delete", [(token,) for token, _ in letters], queue):
-        await telling.put(connection, told, now)
+        await status_events.put(connection, told, now)
         await _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
 
 
@@ -79,7 +80,7 @@ async def bury_bodies(
     if not full:
         many = [(body, without_nul(reason), tries) for body, reason, tries in letters]
         await connection.change_each("messages.bury_body", many, queue, now)
-    await telling.put(connection, told, now)
+    await status_events.put(connection, told, now)
     await _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
 
 

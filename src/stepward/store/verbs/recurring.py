@@ -9,8 +9,9 @@ from msgspec.structs import astuple
 from stepward.model.records import Schedule, Task
 from stepward.store import rows
 from stepward.store.rules.verdicts import schedule_audit
-from stepward.store.verbs import journal, submission
+from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.tasks import new_tasks
 
 
 async def register(connection: VerbConnection, schedules: Sequence[Schedule]) -> None:
@@ -34,7 +35,7 @@ async def fire(connection: VerbConnection, schedule: Schedule, tasks: Sequence[T
     fired_at = schedule.next_at if tasks else None
     if not await connection.change("recurring.move_on", schedule.name, schedule.next_at, next_at, fired_at):
         return False
-    await submission.begin(connection, tasks, schedule.workflow, schedule.version)
+    await new_tasks.begin(connection, tasks, schedule.workflow, schedule.version)
     return True
 
 

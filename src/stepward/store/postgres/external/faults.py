@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from stepward.errors import Refused, StepwardError, StoreUnavailable
 from stepward.store.drivers import Dialogue, said, state_of
+from stepward.store.postgres.engine.faults import BY_CLASS, BY_STATE
 from stepward.store.postgres.external.submission import Elsewhere
-from stepward.store.postgres.faults import BY_CLASS, BY_STATE
 
 T = TypeVar("T")
 

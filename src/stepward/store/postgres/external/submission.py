@@ -16,10 +16,10 @@ from stepward.model.plan import Plans, planned_steps
 from stepward.model.records import Step, Task
 from stepward.store.contract import Submitted
 from stepward.store.drivers import Ask, Dialogue
-from stepward.store.postgres.query_catalogue import BOOKS_KEPT, TYPES, quoted
+from stepward.store.postgres.engine.query_catalogue import BOOKS_KEPT, TYPES, quoted
 from stepward.store.queries import load_queries
 from stepward.store.rows import FRAGMENTS
-from stepward.store.verbs.telling import received
+from stepward.store.verbs.tasks.status_events import received
 
 HERE = (
     "(select cast(d.oid as text) || ' ' || cast(extract(epoch from pg_postmaster_start_time()) as text) "

@@ -1,0 +1,1 @@
+"""Values that the parts of the contract take and return."""

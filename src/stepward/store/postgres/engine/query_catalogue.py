@@ -1,0 +1,104 @@
+"""Every query of this store, by file and name: ``turn.finish``; the schema's name is written into each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
+
+import msgspec
+
+from stepward.model.records import Instance, Step, Task
+from stepward.store.postgres.hot.compact_rows import USUAL, Usual
+from stepward.store.queries import read_catalogue
+from stepward.store.rows import FRAGMENTS, columns
+
+Queries = Mapping[str, str]
+
+FOLDERS = ("", "hot", "schema", "server")
+"""Where its ``.sql`` files stand; those of ``external`` are for connections of applications."""
+BOOKS_KEPT = 16
+TYPES = {"str": "text", "int": "integer", "float": "float8", "bool": "boolean", "bytes": "bytea"}
+"""Column types by the types of the records' fields; everything else there is a name, hence a text."""
+
+SUPERVISION = {
+    # The first claimable task of each workflow: leaps along the index, never a walk over the backlog.
+    "first_claimable": """first (uid, workflow, version) as (
+    (select uid, workflow, version from {schema}.task where {claimable}
+        order by workflow, version, priority desc limit 1)
+    union all
+    select n.uid, n.workflow, n.version from first as f cross join lateral (
+        select uid, workflow, version from {schema}.task
+        where {claimable} and (workflow, version) > (f.workflow, f.version)
+        order by workflow, version, priority desc limit 1) as n)""",
+    "served": """exists (select 1 from {schema}.instance as i
+    where i.alive and i.role = 'scheduler' and i.serves::jsonb ? (t.workflow || '@' || t.version))""",
+    # The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
+    "served_since": """exists (select 1 from {schema}.instance as i
+    where (i.alive or i.dead_at > $1) and i.role = 'scheduler'
+        and i.serves::jsonb ? (t.workflow || '@' || t.version))""",
+    "alerted": """exists (select 1 from {schema}.alert as a
+    where a.acknowledged_at is null and a.kind = 'unserved'
+        and convert_from(a.details, 'UTF8')::json ->> 'workflow' = t.workflow
+        and convert_from(a.details, 'UTF8')::json ->> 'version' = t.version)""",
+    "parent_is_over": """coalesce((
+    select p.finished_at is not null and p.state <> 'error' or not exists (
+        select 1 from {schema}.step as b where b.task = p.uid and b.run = t.parent_run and b.kind = 'child')
+    from {schema}.task as p where p.uid = t.parent), true)""",
+}
+"""What several of the Supervisor's queries share, those of retention among them."""
+
+
+@lru_cache(maxsize=BOOKS_KEPT)
+def load_book(schema: str) -> Queries:
+    """The queries for tables in the schema of that name."""
+    own = {**FRAGMENTS, **OWN, "schema": quoted(schema)}
+    fragments = own | {name: condition.format_map(own) for name, condition in SUPERVISION.items()}
+    return MappingProxyType(read_catalogue("stepward.store.postgres", FOLDERS, fragments))
+
+
+def quoted(name: str) -> str:
+    """An identifier as it stands in SQL."""
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def arrays(record: type[msgspec.Struct], names: Sequence[str] | None = None) -> str:
+    """A parameter for each field of a record, or those named: the values of that field, of many records."""
+    chosen = record.__struct_fields__ if names is None else names
+    types = [TYPES.get(_plain(str(record.__annotations__[name])), "text") for name in chosen]
+    return ", ".join(f"${place}::{type_}[]" for place, type_ in enumerate(types, 1))
+
+
+def _plain(annotation: str) -> str:
+    return annotation.removesuffix(" | None")
+
+
+def filled(record: type[msgspec.Struct], key: int) -> str:
+    """The fields of a record after the first ``key`` ones, set to those of ``v``."""
+    return ", ".join(f"{name} = v.{name}" for name in record.__struct_fields__[key:])
+
+
+def usual(word: str, record: type[msgspec.Struct], split: Usual) -> dict[str, str]:
+    """How the columns of a record divide into those that are sent and those that stand in the SQL."""
+    names = [name for name in record.__struct_fields__ if name not in split.others]
+    return {
+        f"{word}_others": ", ".join(split.others),
+        f"{word}_other_arrays": arrays(record, split.others),
+        f"{word}_usual": ", ".join(names),
+        f"{word}_values": ", ".join("null" if value is None else str(value).lower() for value in split.values),
+    }
+
+
+OWN = {
+    # Word for word as in the index of claimable tasks.
+    "key": """(coalesce(fairness_key, '') collate "C")""",
+    **usual("task", Task, USUAL["insert_task"]),
+    **usual("step", Step, USUAL["insert_step"]),
+    "task_arrays": arrays(Task),
+    "step_arrays": arrays(Step),
+    "step_filled": filled(Step, 3),
+    "i_instance": columns(Instance, "i."),
+    "s_bytes": "octet_length(s.input) + coalesce(octet_length(s.output), 0) + coalesce(octet_length(s.error), 0)",
+}
+"""What the ``.sql`` files may name in braces beside what they share with SQLite's."""

@@ -1,0 +1,1 @@
+"""The file, its connections and transactions, and how verbs run on it."""

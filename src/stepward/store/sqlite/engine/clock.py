@@ -1,0 +1,51 @@
+"""The store's clock: the host's boot clock plus an offset kept in the file; wall-clock jumps move nothing."""
+
+from __future__ import annotations
+
+from stepward.clock import Clock
+from stepward.store.queries import load_queries
+from stepward.store.sqlite.engine.connection import Connection
+
+Q = load_queries(__package__, "clock.sql")
+
+
+class StoreClock:
+    """Every process of one start of the host reads the same offset, hence the same time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._offset = 0.0
+
+    def now(self) -> float:
+        """Seconds of the store's clock, near those since 1970."""
+        return self._clock.boot() + self._offset
+
+    def jumped(self) -> float:
+        """A boot clock is never set."""
+        return 0.0
+
+    def read(self) -> float:
+        """Nobody asks for it: ``heard`` needs none."""
+        return 0.0
+
+    def heard(self, server: float, sent: float) -> None:
+        """Does nothing: every process reads the clock itself."""
+
+    def recall(self, connection: Connection) -> bool:
+        """Read this start's offset; False if no process has made it yet."""
+        row = connection.row(Q["read_offset"], (self._clock.boot_id(),))
+        if row is not None:
+            self._offset = float(row[0])
+        return row is not None
+
+    def load(self, connection: Connection) -> None:
+        """Within a transaction: read this start's offset, or make it from the wall clock, never backwards."""
+        boot_id = self._clock.boot_id()
+        row = connection.row(Q["read_offset"], (boot_id,))
+        if row is None:
+            high = connection.row(Q["latest_instant"])
+            now = max(self._clock.wall(), high[0] if high else 0.0)
+            row = (now - self._clock.boot(),)
+            connection.change(Q["write_boot_id"], (boot_id,))
+            connection.change(Q["write_offset"], row)
+        self._offset = float(row[0])

@@ -1,0 +1,235 @@
+"""Transactions on the store's file: retried while another process writes, in one piece while they run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Concatenate, ParamSpec, TypeVar
+
+import apsw
+
+from stepward.clock import Environment
+from stepward.errors import CommitUnknown, StoreUnavailable
+from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection
+from stepward.store.sqlite.engine.faults import BUSY, DATA, detail, refused, translated
+from stepward.store.sqlite.engine.schema import check_owner, use_log
+from stepward.store.sqlite.engine.writer_queue import turn_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.0004
+TURN_WAITS = 6
+"""How many times as long as for a lock of another process a writer waits for its turn in this one: those before it are
+known to be alive, and take turns."""
+LONGEST_PAUSE = 0.002
+"""Seconds between tries while another process writes: its transactions may follow one another closely."""
+
+
+class Database:
+    """The connections of one store object to its file."""
+
+    def __init__(self, path: str, environment: Environment, busy_seconds: float, synchronous: str) -> None:
+        self.path = path
+        self.environment = environment
+        self.connection: Connection | None = None
+        self._busy_seconds = busy_seconds
+        self._synchronous = synchronous
+        self._second: Connection | None = None
+        self._second_used = asyncio.Lock()
+        self._turn: asyncio.Lock | None = None
+        """Whose turn it is to write, among all that write to this file on this event loop."""
+        self._version = 0
+
+    @property
+    def statements(self) -> int:
+        """How many statements this object has executed."""
+        return sum(connection.statements for connection in (self.connection, self._second) if connection)
+
+    async def open(self) -> None:
+        """Connect to a file that is there; refuses what is no database or another program's."""
+        self.close()
+        self._turn = turn_of(self.path)
+        self.connection = await self._retried(self._connect)
+        self._version = self.connection.version()
+
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run work that reads with one statement."""
+        await asyncio.sleep(0)
+        return await self._retried(lambda: work(self._open(), *args, **kwargs))
+
+    async def single(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run work that writes with one statement, which commits by itself."""
+        return await self._in_turn(lambda: work(self._open(), *args, **kwargs))
+
+    async def snapshot(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run work that reads with several statements, all of which see the same state."""
+        await asyncio.sleep(0)
+        return await self._retried(lambda: self._viewed(lambda c: work(c, *args, **kwargs)))
+
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run work in one transaction that commits when it returns; it may run again while others write."""
+        return await self._in_turn(lambda: self._written(lambda c: work(c, *args, **kwargs)))
+
+    @contextlib.asynccontextmanager
+    async def transaction(self, *, is_within: bool = False) -> AsyncIterator[Connection]:
+        """A transaction that stays open across awaits, on a connection of its own; one at a time.
+
+        One that another of this object is open around, which may wait for it, does not wait for ever.
+        """
+        async with (
+            self._held(self._second_used, self._busy_seconds if is_within else None),
+            self._held(self._open_turn(), self._busy_seconds * (1 if is_within else TURN_WAITS)),
+        ):
+            connection = await self._retried(self._begin_second)
+            try:
+                yield connection
+                await self._retried(lambda: self._commit(connection))
+            finally:
+                connection.rollback()
+
+    @contextlib.asynccontextmanager
+    async def _held(self, lock: asyncio.Lock, seconds: float | None) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(seconds):
+                await lock.acquire()
+        except TimeoutError:
+            raise self._too_busy(seconds or self._busy_seconds) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    async def stirred(self, every: float) -> None:
+        """Processes on a file send each other no word."""
+        await asyncio.sleep(every)
+
+    def changed(self) -> bool:
+        """Whether another connection has committed since the last call; nobody knows while the file cannot be read."""
+        try:
+            version = self._open().version()
+        except apsw.Error:
+            return False
+        before, self._version = self._version, version
+        return version != before
+
+    def break_off(self) -> bool:
+        """Only the connection for transactions that stay open can hold the file."""
+        return self._second is not None and self._second.break_off()
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        for connection in (self._second, self.connection):
+            if connection is not None:
+                connection.close()
+        self._second = self.connection = None
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """Run work that writes, when nobody here who came before waits; the loop goes round once at least.
+
+        It is done without a wait in between, so that a cancellation never hides what was committed.
+        """
+        await asyncio.sleep(0)
+        turn = self._open_turn()
+        if not turn.locked():
+            with contextlib.suppress(*BUSY):
+                return self._tried(work)
+        async with self._held(turn, self._busy_seconds * TURN_WAITS):
+            return await self._retried(work)
+
+    async def _retried(self, work: Callable[[], T]) -> T:
+        """Run work, again while other processes hold the lock."""
+        until: float | None = None
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                return self._tried(work)
+            except BUSY:
+                now = self.environment.clock.boot()
+                until = now + self._busy_seconds if until is None else until
+                if now >= until:
+                    raise self._too_busy(self._busy_seconds) from None
+                await asyncio.sleep(self.environment.random.uniform(pause / 2, pause))
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _tried(self, work: Callable[[], T]) -> T:
+        """Run work; what SQLite raises comes out in Stepward's words, but for BUSY."""
+        try:
+            return work()
+        except BUSY:
+            raise
+        except DATA as error:
+            raise refused(error, self.path) from error
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+
+    def _open_turn(self) -> asyncio.Lock:
+        if self._turn is None:
+            raise self._closed()
+        return self._turn
+
+    def _too_busy(self, seconds: float) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"store {self.path}: expected to write within {seconds:g} s, found another "
+            "transaction open all the while; try again, and keep transactions short"
+        )
+
+    def _viewed(self, work: Callable[[Connection], T]) -> T:
+        connection = self._open()
+        connection.begin(BEGIN_READ)
+        try:
+            return work(connection)
+        finally:
+            connection.rollback()
+
+    def _written(self, work: Callable[[Connection], T]) -> T:
+        connection = self._open()
+        connection.begin(BEGIN_WRITE)
+        try:
+            result = work(connection)
+            self._commit(connection)
+        except BaseException:
+            connection.rollback()
+            raise
+        return result
+
+    def _commit(self, connection: Connection) -> None:
+        try:
+            self.environment.failpoint("store.commit.before")
+            connection.commit()
+            self.environment.failpoint("store.commit.after")
+        except apsw.IOError as error:
+            raise CommitUnknown(
+                f"store {self.path}: expected a commit done, found {detail(error)}; read what became of it"
+            ) from error
+
+    def _connect(self) -> Connection:
+        connection = Connection(self.path)
+        try:
+            check_owner(connection, self.path)
+            use_log(connection, self.path)
+            connection.tune(self._synchronous)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _begin_second(self) -> Connection:
+        if self._second is None:
+            self._second = Connection(self.path)
+            self._second.tune(self._synchronous)
+            self._second.keep_transactions_ours()
+        self._second.begin(BEGIN_WRITE)
+        return self._second
+
+    def _open(self) -> Connection:
+        if self.connection is None:
+            raise self._closed()
+        return self.connection
+
+    def _closed(self) -> StoreUnavailable:
+        return StoreUnavailable(
+            f"store {self.path}: expected an open store, found a closed one; use it before its client "
+            "or app.running() ends"
+        )

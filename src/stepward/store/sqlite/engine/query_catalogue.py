@@ -1,0 +1,45 @@
+"""Every query of this store, by file and name: ``turn.finish``."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from stepward.store.queries import read_catalogue
+from stepward.store.sqlite.engine.parameters import FRAGMENTS
+
+FOLDERS = ("", "hot")
+"""Where its ``.sql`` files stand."""
+
+SUPERVISION = {
+    # The first claimable task of each workflow: leaps along the index, never a walk over the backlog.
+    "first_claimable": """first (id) as (
+    select (select rowid from stepward_task where {claimable} order by workflow, version limit 1)
+    union all
+    select coalesce(
+        (select rowid from stepward_task where {claimable} and workflow = t.workflow and version > t.version
+            order by version limit 1),
+        (select rowid from stepward_task where {claimable} and workflow > t.workflow
+            order by workflow, version limit 1))
+    from first cross join stepward_task as t on t.rowid = first.id)""".format_map(FRAGMENTS),
+    "served": """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
+    where i.alive = 1 and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)""",
+    # The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
+    "served_since": """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
+    where (i.alive = 1 or i.dead_at > ?1) and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)""",
+    "alerted": """exists (select 1 from stepward_alert
+    where acknowledged_at is null and kind = 'unserved'
+        and json_extract(cast(details as text), '$.workflow') = t.workflow
+        and json_extract(cast(details as text), '$.version') = t.version)""",
+    "s_bytes": "length(s.input) + coalesce(length(s.output), 0) + coalesce(length(s.error), 0)",
+    "parent_is_over": """(t.parent is null or not exists (
+    select 1 from stepward_task as p where p.uid = t.parent and (p.finished_at is null or p.state = 'error')
+        and exists (
+            select 1 from stepward_step as b where b.task = p.uid and b.run = t.parent_run and b.kind = 'child')))""",
+}
+"""What several of the Supervisor's queries share, those of retention among them."""
+
+
+@cache
+def load_book() -> dict[str, str]:
+    """The queries of all ``.sql`` files of this store."""
+    return read_catalogue("stepward.store.sqlite", FOLDERS, FRAGMENTS | SUPERVISION)

@@ -1,0 +1,138 @@
+"""Whose file it is, and the way from older tables to today's: numbered migrations, forward only."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from stepward.errors import StoreUnavailable, StoreUnusable
+from stepward.store.sqlite.engine.connection import Connection, is_memory
+
+APPLICATION_ID = int.from_bytes(b"Stpd", "big")
+"""Marks the file as Stepward's for tools that look."""
+FILE_MODE = 0o600
+MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
+
+FIND_ANY = "select 1 from sqlite_schema limit 1"
+FIND_META = "select 1 from sqlite_schema where type = 'table' and name = 'stepward_meta'"
+READ_META = "select value from stepward_meta where key = ?"
+WRITE_META = "insert into stepward_meta values (?, ?) on conflict (key) do update set value = excluded.value"
+VERSION_DONE = "update stepward_meta set value = ? where key = 'schema_version'"
+
+
+def prepare_file(path: str) -> None:
+    """Make an empty file that only its owner may read, unless there is one; raises StoreUnavailable."""
+    if is_memory(path):
+        return
+    folder = Path(path).absolute().parent
+    if not folder.is_dir():
+        raise StoreUnavailable(f"store {path}: expected the folder {folder}, found none; create it")
+    try:
+        _check_rights(path, folder, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE))
+    except OSError as error:
+        raise StoreUnavailable(
+            f"store {path}: expected a file that may be written, found: {error.strerror}; look at its path"
+        ) from None
+    if not os.access(folder, os.W_OK, effective_ids=True):
+        raise StoreUnavailable(
+            f"store {path}: expected a folder that may be written, found {folder} read-only; allow writing"
+        )
+
+
+def _check_rights(path: str, folder: Path, file: int) -> None:
+    """Refuse what others could replace or write into. Closes ``file``."""
+    try:
+        found = os.fstat(file)
+    finally:
+        os.close(file)
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreUnusable(f"store {path}: expected a plain file, found a pipe or a device; name another file")
+    if found.st_mode & stat.S_IWOTH:
+        raise StoreUnusable(
+            f"store {path}: expected a file that only its owner and group may write, found one that everybody may; "
+            "run chmod o-w on it"
+        )
+    around = folder.stat()
+    is_sticky = bool(around.st_mode & stat.S_ISVTX)
+    if around.st_mode & stat.S_IWOTH and not (is_sticky and found.st_uid in (os.geteuid(), 0)):
+        raise StoreUnusable(
+            f"store {path}: expected a folder in which only its owner and group may write, found {folder}, where "
+            "everybody may; run chmod o-w on it, or put the store elsewhere"
+        )
+
+
+def check_owner(connection: Connection, path: str) -> None:
+    """Refuse a file that is no database or that another program has marked as its own."""
+    found = connection.raw.pragma("application_id")
+    if found not in (0, APPLICATION_ID):
+        raise StoreUnusable(
+            f"store {path}: expected a new file or a Stepward store, found another program's "
+            f"(application_id {found}); name another file"
+        )
+
+
+def use_log(connection: Connection, path: str) -> None:
+    """Switch to the write-ahead log, in which readers and the writer do not wait for one another."""
+    mode = connection.raw.pragma("journal_mode", "wal")
+    if mode != "wal" and not is_memory(path):
+        raise StoreUnusable(
+            f"store {path}: expected a file system that takes a write-ahead log, found journal mode {mode}; "
+            "put the file on a local disk"
+        )
+
+
+def is_current(connection: Connection, app: str, path: str) -> bool:
+    """Whether no migration is missing; refuses the file of another application or a newer program."""
+    return _check_identity(connection, app, path) == migrations()[-1][0]
+
+
+def migrate(connection: Connection, app: str, path: str) -> bool:
+    """Within a transaction: apply the next missing migration, if any; True if there may be more."""
+    version = _check_identity(connection, app, path)
+    missing = [(number, text) for number, text in migrations() if number > version]
+    if not missing:
+        return False
+    number, text = missing[0]
+    connection.raw.execute(text)
+    connection.raw.pragma("application_id", APPLICATION_ID)
+    connection.change(WRITE_META, ("app", app))
+    connection.change(WRITE_META, ("schema_version", number))
+    return len(missing) > 1
+
+
+@cache
+def migrations() -> list[tuple[int, str]]:
+    """The numbered migrations in order; read once."""
+    folder = files("stepward.store") / "migrations" / "sqlite"
+    found = ((MIGRATION.fullmatch(file.name), file) for file in folder.iterdir())
+    return sorted((int(match[1]), file.read_text(encoding="utf-8")) for match, file in found if match)
+
+
+def script(number: int, text: str) -> str:
+    """The statements of a migration and the note that it is done, for an operator who runs them by hand."""
+    return f"{text}{VERSION_DONE.replace('?', str(number))};\n"
+
+
+def _check_identity(connection: Connection, app: str, path: str) -> int:
+    if connection.row(FIND_META) is None:
+        return 0
+    found = _meta(connection, "app")
+    if found != app:
+        raise StoreUnusable(
+            f"store {path}: expected the app {app!r}, found the store of {found!r}; name another file or app"
+        )
+    version, newest = _meta(connection, "schema_version"), migrations()[-1][0]
+    if not isinstance(version, int) or version > newest:
+        raise StoreUnusable(
+            f"store {path}: expected schema version {newest} or older, found {version}; upgrade this program"
+        )
+    return version
+
+
+def _meta(connection: Connection, key: str) -> object:
+    row = connection.row(READ_META, (key,))
+    return row[0] if row else None

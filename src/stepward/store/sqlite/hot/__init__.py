@@ -1,0 +1,1 @@
+"""What runs with every step, written for SQLite alone: claiming, turns, messages, transactions."""

@@ -1,0 +1,101 @@
+"""Claiming: the highest priority first, within it the fairness keys in turn, within a key the oldest first.
+
+A claim goes round by round. Each takes from the keys whose turn is next as many tasks as there are to take for each,
+so that one round mostly does, and what it costs depends on what is taken and not on what waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import nsmallest
+from itertools import chain, zip_longest
+from typing import Any
+
+import msgspec
+
+from stepward.model.complete_by import of_claim
+from stepward.model.messages.status_events import Told
+from stepward.model.records import Task
+from stepward.store import rows
+from stepward.store.contract import Least
+from stepward.store.queries import load_queries
+from stepward.store.rules.fairness import Turns, gone_on, passed_over
+from stepward.store.sqlite.engine.connection import Connection, Row
+from stepward.store.sqlite.engine.parameters import FRAGMENTS
+from stepward.store.sqlite.engine.verb_engine import driven
+from stepward.store.verbs.tasks import status_events
+
+Q = load_queries(__package__, "claiming.sql", FRAGMENTS)
+
+Served = Sequence[tuple[str, str]]
+"""Workflows by name and version."""
+
+
+def claim(
+    connection: Connection,
+    instance: str,
+    workflows: Served,
+    limit: int,
+    least: Least | None,
+    turns: Turns,
+    now: float,
+) -> tuple[list[Task], Turns]:
+    """The tasks taken, in the order of their turns, and whose turn was last."""
+    claimed: list[Task] = []
+    while len(claimed) < limit:
+        picked = _round(connection, workflows, limit - len(claimed), least, turns)
+        if not picked:
+            break
+        taken = _take(connection, picked, instance, now)
+        turns = gone_on(turns, taken)
+        claimed += taken
+    return claimed, turns
+
+
+def _round(connection: Connection, workflows: Served, limit: int, least: Least | None, turns: Turns) -> list[Row]:
+    """Rowid and uid of up to ``limit`` tasks of one priority."""
+    tops = connection.rows(Q["tops"], (_json(workflows), least.priority if least else 0))
+    priority = max((top[2] for top in tops if top[2] is not None), default=None)
+    if priority is None:
+        return []
+    served = [top[:2] for top in tops if top[2] == priority]
+    keys = _ring(connection, served, priority, limit, turns.get(priority, ""), passed_over(least, priority))
+    each = max(1, limit // max(1, len(keys)))
+    lines = [_line(connection, served, priority, key, each) for key in keys]
+    return [row for turn in zip_longest(*lines) for row in turn if row is not None]
+
+
+def _ring(connection: Connection, served: Served, priority: int, limit: int, last: str, but: set[str]) -> list[str]:
+    """The keys whose turn is next: those behind the last one, then from the first on."""
+    asked = limit + len(but) + 1
+    ahead = connection.rows(Q["ring"], (_json(served), priority, last, asked))
+    ring = [key for (key,) in ahead if key != last]
+    if len(ahead) < asked:
+        ring += [key for (key,) in connection.rows(Q["ring"], (_json(served), priority, "", asked)) if key <= last]
+    return [key for key in ring if key not in but][:limit]
+
+
+def _line(connection: Connection, served: Served, priority: int, key: str, limit: int) -> list[Row]:
+    parts = [connection.rows(Q["line"], (*workflow, priority, key, limit)) for workflow in served]
+    return parts[0] if len(parts) == 1 else nsmallest(limit, chain.from_iterable(parts), key=_age)
+
+
+def _age(row: Row) -> str:
+    uid: str = row[1]
+    return uid
+
+
+def _take(connection: Connection, picked: list[Row], instance: str, now: float) -> list[Task]:
+    wanted = _json([rowid for rowid, _ in picked])
+    unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (wanted,))}
+    found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now, of_claim(now)))}
+    taken = [found[uid] for _, uid in picked]
+    for task in taken:
+        if task.uid in unstarted and task.reply_to is not None:
+            driven(connection, status_events.tell, task, Told.STARTED, now)
+    return taken
+
+
+def _json(values: Sequence[Any]) -> str:
+    """An array as SQLite's json_each takes it: bytes would be read as its binary form."""
+    return msgspec.json.encode(values).decode()

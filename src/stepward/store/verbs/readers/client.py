@@ -1,0 +1,97 @@
+"""The verbs of applications: submit, read, signal, direct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.records import InboxKind, Step, Task, WorkflowRecord
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.store import rows
+from stepward.store.contract import (
+    Directive,
+    Post,
+    Submitted,
+    Tally,
+)
+from stepward.store.rules import inbox_limits, verdicts
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.readers.completions import CompletionVerbs
+from stepward.store.verbs.tasks import directives, inbox
+
+
+class ClientVerbs(CompletionVerbs):
+    """What applications may do; see ``ClientStore``."""
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        submitted = await self._transactions.write(_submit, tasks, plans)
+        self._ring()
+        return submitted
+
+    async def task(self, id: str) -> Task | None:
+        row = await self._transactions.read(ask.row, "client.task", id)
+        return rows.task(row) if row else None
+
+    async def steps(self, id: str) -> list[Step]:
+        return [rows.step(row) for row in await self._transactions.read(ask.rows, "client.steps", id)]
+
+    async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
+        found = await self._transactions.read(ask.rows, "client.tallies", list(uids), list(stages))
+        return [rows.tally(row) for row in found]
+
+    async def ended(self, uids: Sequence[str]) -> list[Task]:
+        return [rows.task(row) for row in await self._transactions.read(ask.rows, "client.ended", list(uids))]
+
+    async def direct(self, id: str, directive: Directive) -> TaskState:
+        after = await self._transactions.write(_direct, id, directive, self._clock.now())
+        self._ring()
+        return after
+
+    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
+        """Delivers a signal; raises TaskNotFound, or IllegalTransition once the task has ended."""
+        post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
+        is_new = await self._transactions.write(_signal, post, signal_id, actor, self._clock.now())
+        self._ring()
+        return is_new
+
+    async def workflow(self, name: str) -> list[WorkflowRecord]:
+        return [rows.workflow(row) for row in await self._transactions.read(ask.rows, "client.workflow", name)]
+
+    async def workflows(self) -> list[WorkflowRecord]:
+        return [rows.workflow(row) for row in await self._transactions.read(ask.rows, "client.workflows")]
+
+
+async def _submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+    return await connection.submit(tasks, plans)
+
+
+async def _locked(connection: VerbConnection, id: str) -> Task:
+    row = await connection.row("client.lock_task", id)
+    if row is None:
+        raise verdicts.not_found(id)
+    return rows.task(row)
+
+
+async def _direct(connection: VerbConnection, id: str, directive: Directive, now: float) -> TaskState:
+    return await directives.direct(connection, await _locked(connection, id), directive, now)
+
+
+async def _signal(connection: VerbConnection, post: Post, signal_id: str | None, actor: str | None, now: float) -> bool:
+    task = await _locked(connection, post.task)
+    if signal_id is not None and not await connection.change(
+        "client.see_signal", task.uid, post.name, signal_id, task.run
+    ):
+        return False
+    if task.state in TASK_ENDS:
+        raise verdicts.signal_too_late(task, post.name)
+    if task.inbox >= inbox_limits.UNCOUNTED:
+        waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
+        inbox_limits.check_signals(task, waiting + 1, size + len(post.body), post.name)
+    await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
+    if actor is not None:
+        await journal.write_audits(connection, [verdicts.signal_audit(task, post, actor)], now)
+    return True

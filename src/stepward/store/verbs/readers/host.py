@@ -1,0 +1,121 @@
+"""The host's verbs: what it registers, and how its instances stay alive."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+
+from msgspec.structs import astuple
+
+from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.messages.seal import StoreIdentity
+from stepward.model.records import Alert, InboxKind, Instance, Schedule, WorkflowRecord
+from stepward.store.contract import Post
+from stepward.store.rules import verdicts
+from stepward.store.verbs import agents, journal, leases, recurring
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.part import VerbPart
+from stepward.store.verbs.tasks import inbox
+
+
+class HostVerbs(VerbPart):
+    """What the host of actors needs; see ``HostStore``."""
+
+    def __init__(self, engine: VerbEngine) -> None:
+        super().__init__(engine)
+        self._leases = engine.leases
+
+    async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
+        known = await self._transactions.read(_identity)
+        return known if known is not None else await self._transactions.write(_keep_identity, fresh)
+
+    async def register(self, instance: Instance, lease: float) -> None:
+        await self._transactions.write(leases.register, instance, lease, self._clock.now())
+        self._ring()
+
+    async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
+        await self._transactions.write(_register_workflows, workflows, self._clock.now())
+
+    async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
+        await self._transactions.write(recurring.register, schedules)
+
+    async def renew(
+        self,
+        instances: Sequence[str],
+        lease: float,
+        reports: Mapping[str, Report] = NO_REPORTS,
+        ahead: float | None = None,
+    ) -> set[str]:
+        jumped = self._clock.jumped()
+        alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, ahead)
+        if self._clock.jumped() != jumped:
+            # By the clock as it is now these leases have ended already, or would go on for much longer than a lease.
+            # What was told of the host's clock was told by the store's as it was.
+            alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, None)
+        return alive
+
+    async def retire(self, instance: str, *, in_order: bool = True) -> None:
+        await self._transactions.write(leases.retire, instance, self._clock.now(), in_order=in_order)
+        self._ring()
+
+    async def count_hang(self, task: str, sender: str, where: str) -> int | None:
+        hangs = await self._transactions.write(_count_hang, task, sender, where, self._clock.now())
+        self._ring()
+        return hangs
+
+    async def warn(self, alert: Alert) -> None:
+        await self._transactions.write(journal.write_alerts, [alert], self._clock.now())
+
+    async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
+        await self._transactions.write(_end_warning, kind, details, sender, self._clock.now())
+
+    async def standings(self) -> list[AgentStanding]:
+        return await self._transactions.read(agents.standings)
+
+    async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
+        return await self._rung(
+            self._transactions.single(agents.open_breaker, agent, instance, seconds, self._clock.now())
+        )
+
+    async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
+        return await self._rung(
+            self._transactions.single(agents.grant_probe, agent, instance, seconds, self._clock.now())
+        )
+
+    async def close_breaker(self, agent: str, instance: str) -> bool:
+        return await self._rung(self._transactions.single(agents.close_breaker, agent, instance))
+
+    async def _rung(self, doing: Awaitable[bool]) -> bool:
+        if changed := await doing:
+            self._ring()
+        return changed
+
+
+async def _register_workflows(connection: VerbConnection, workflows: Sequence[WorkflowRecord], now: float) -> None:
+    for workflow in sorted(workflows, key=lambda workflow: (workflow.name, workflow.version)):
+        await connection.change("host.register_workflow", *astuple(workflow), now)
+
+
+async def _identity(connection: VerbConnection) -> StoreIdentity | None:
+    ((store, key),) = await connection.rows("host.identity")
+    return StoreIdentity(store, bytes.fromhex(key)) if store and key else None
+
+
+async def _keep_identity(connection: VerbConnection, fresh: StoreIdentity) -> StoreIdentity:
+    await connection.change("host.keep_identity", fresh.store, fresh.key.hex())
+    return await _identity(connection) or fresh
+
+
+async def _count_hang(connection: VerbConnection, task: str, sender: str, where: str, now: float) -> int | None:
+    await inbox.lock(connection, inbox.concerned([Post(task=task, kind=InboxKind.FAIL)]))
+    row = await connection.row("host.count_hang", task)
+    if row is None:
+        return None
+    await inbox.post_all(connection, verdicts.hung(task, row[0], sender, where), now)
+    await journal.write_audits(connection, [verdicts.hang_audit(task, row[0], sender, where)], now)
+    return int(row[0])
+
+
+async def _end_warning(connection: VerbConnection, kind: str, details: bytes, sender: str, now: float) -> None:
+    found = await connection.rows("host.end_warning", kind, details, now, sender)
+    await journal.acknowledged(connection, found, sender, now)

@@ -1,0 +1,102 @@
+"""The verbs of operators: looking at everything, and acts that are audited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepward.model.agents import AgentStanding
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.store import rows
+from stepward.store.contract import (
+    AuditedAct,
+    OldRecords,
+    Outlived,
+    Purged,
+)
+from stepward.store.rules import verdicts
+from stepward.store.verbs import agents, dead_letters, journal, pruning, recurring
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.readers import retention
+
+DEAD_SHOWN_SECONDS = 3600.0
+
+
+class OperatorVerbs(retention.RetentionVerbs):
+    """What operators may do; see ``OperatorStore``."""
+
+    async def standings(self) -> list[AgentStanding]:
+        return await self._transactions.read(agents.standings)
+
+    async def instances(self) -> list[Instance]:
+        since = self._clock.now() - DEAD_SHOWN_SECONDS
+        return [rows.instance(row) for row in await self._transactions.read(ask.rows, "client.instances", since)]
+
+    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
+        query = "client.open_alerts" if open_only else "client.alerts"
+        return [rows.alert(row) for row in await self._transactions.read(ask.rows, query, limit)]
+
+    async def acknowledge(self, number: int, actor: str) -> bool:
+        return await self._transactions.write(_acknowledge, number, actor, self._clock.now())
+
+    async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
+        return await self._transactions.write(_purge_ended, batch, before, actor, self._clock.now())
+
+    async def audits(self, id: str | None, limit: int) -> list[Audit]:
+        query, values = ("audits", (limit,)) if id is None else ("task_audits", (limit, id))
+        return [rows.audit(row) for row in await self._transactions.read(ask.rows, f"client.{query}", *values)]
+
+    async def prune_as(self, records: OldRecords, actor: str) -> int:
+        return await self._transactions.write(pruning.prune, records, actor, self._clock.now())
+
+    async def acts(self, after: int) -> list[AuditedAct]:
+        return await self._transactions.read(pruning.acts, after)
+
+    async def schedules(self) -> list[Schedule]:
+        return await self._transactions.read(recurring.listed)
+
+    async def pause_schedule(self, name: str, actor: str) -> bool:
+        return await self._transactions.write(recurring.pause_schedule, name, actor, self._clock.now())
+
+    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
+        return await self._transactions.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
+
+    async def remove_schedule(self, name: str, actor: str) -> bool:
+        return await self._transactions.write(recurring.remove_schedule, name, actor, self._clock.now())
+
+    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
+        is_new = await self._transactions.write(agents.suspend, name, note, actor, self._clock.now())
+        self._ring()
+        return is_new
+
+    async def resume_agent(self, name: str, actor: str) -> bool:
+        was_suspended = await self._transactions.write(agents.resume, name, actor, self._clock.now())
+        self._ring()
+        return was_suspended
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        return await self._transactions.read(dead_letters.listed, limit)
+
+    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
+        back = await self._transactions.write(dead_letters.put_back, numbers, actor, self._clock.now())
+        self._ring()
+        return back
+
+    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
+        return await self._transactions.write(dead_letters.discard, numbers, actor, self._clock.now())
+
+
+async def _acknowledge(connection: VerbConnection, number: int, actor: str, now: float) -> bool:
+    if not await connection.change("client.acknowledge", number, now, actor):
+        return False
+    await journal.write_audits(connection, [verdicts.acknowledged(number, actor)], now)
+    return True
+
+
+async def _purge_ended(
+    connection: VerbConnection, batch: Sequence[Outlived], before: float, actor: str, now: float
+) -> Purged:
+    purged = await retention.purge(connection, batch)
+    if purged.tasks:
+        await journal.write_audits(connection, [verdicts.purge_audit(actor, purged.tasks, before)], now)
+    return purged

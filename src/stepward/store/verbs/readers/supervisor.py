@@ -1,0 +1,239 @@
+"""The Supervisor's verbs: every changing one proves that its term still leads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Concatenate, ParamSpec, TypeVar
+
+from stepward.model.records import Alert, Audit, Instance, Schedule, Task
+from stepward.store import rows
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged
+from stepward.store.rules import verdicts
+from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs import journal, pruning, recurring
+from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
+from stepward.store.verbs.dead_letters import forget_expired
+from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.grace import Grace
+from stepward.store.verbs.leadership import Leadership
+from stepward.store.verbs.readers import retention
+from stepward.store.verbs.tasks import inbox
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+COUNT_LIMIT = 1_000
+FREE_LIMIT = 5_000
+WAKE_LIMIT = 1_000
+NOTHING_PURGED = Purged(tasks=0, more=False)
+LATE_WAKE_SECONDS = 10.0
+"""A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
+DEAD_KEPT_SECONDS = 3600.0
+
+
+class SupervisorVerbs(retention.RetentionVerbs):
+    """What a Supervisor may do; see ``SupervisorStore``."""
+
+    def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:
+        """``first_expired`` is a place before all steps in the engine's order of their complete-by."""
+        super().__init__(engine)
+        self._leadership = Leadership(engine)
+        self._grace = Grace(engine, self._leadership)
+        self._expiry = Expiry(self._look, first_expired)
+        self._forgiven = self._clock.jumped()
+        """The jumps of the clock for which grace was given, or who led then has seen to it."""
+
+    async def lead(self, instance: str, lease: float) -> int | None:
+        return await self._leadership.lead(instance, lease)
+
+    async def due(self) -> Due:
+        """Counts what is due, each up to 1,000."""
+        return await self._transactions.read(_due, self._clock)
+
+    async def forgive(self, term: int, seconds: float) -> bool:
+        jumped = self._clock.jumped()
+        forgave = await self._grace.begin(term, seconds, jumped=jumped != self._forgiven)
+        self._forgiven = jumped
+        return forgave
+
+    async def go_on_forgiving(self, term: int) -> int:
+        return await self._grace.go_on(term)
+
+    async def fence(self, term: int) -> list[Instance]:
+        """Fences lost instances, and forgets those dead for an hour that hold nothing."""
+        return await self._judged(term, [], _fence, self._clock.now())
+
+    async def free(self, term: int, recovery_limit: int) -> int:
+        freed = await self._judged(term, 0, _free, recovery_limit, self._clock.now())
+        self._ring()
+        return freed
+
+    async def expired_steps(self, limit: int) -> list[ExpiredStep]:
+        return await self._expiry.steps(self._clock.now(), limit)
+
+    async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
+        if not decisions:
+            return 0
+        applied = await self._judged(term, 0, _decide, decisions, self._clock.now())
+        self._ring()
+        return applied
+
+    async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
+        found = await self._transactions.read(ask.rows, "supervisor.expired_tasks", self._clock.now(), limit)
+        return [verdicts.expired_task(row) for row in found]
+
+    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
+        expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
+        self._ring()
+        return expired
+
+    async def due_schedules(self, limit: int) -> list[Schedule]:
+        return await self._transactions.read(recurring.due, self._clock.now(), limit)
+
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+        fired = await self._judged(term, False, recurring.fire, schedule, tasks, next_at)
+        self._ring()
+        return fired
+
+    async def unserved(self, term: int, after: float) -> int:
+        """Takes the wait of the task that is next to be claimed for the wait of all."""
+        return await self._judged(term, 0, _unserved, after, self._clock.now())
+
+    async def undelivered_alerts(self, limit: int) -> list[Alert]:
+        found = await self._transactions.read(ask.rows, "supervisor.undelivered_alerts", self._clock.now(), limit)
+        return [rows.alert(row) for row in found]
+
+    async def alert_delivered(self, number: int) -> None:
+        await self._transactions.single(ask.change, "supervisor.alert_delivered", number, self._clock.now())
+
+    async def alert_refused(self, number: int, next_try: float) -> None:
+        await self._transactions.single(ask.change, "supervisor.alert_refused", number, next_try)
+
+    async def schedulers(self) -> list[Instance]:
+        return [rows.instance(row) for row in await self._transactions.read(ask.rows, "supervisor.schedulers")]
+
+    async def raise_alert(self, term: int, alert: Alert) -> bool:
+        return await self._judged(term, False, _raise_alert, alert, self._clock.now())
+
+    async def settle_alert(self, term: int, kind: str) -> bool:
+        return await self._judged(term, False, _settle_alert, kind, self._clock.now())
+
+    async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
+        return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
+
+    async def prune(self, term: int, records: OldRecords) -> int:
+        return await self._judged(term, 0, pruning.prune, records, verdicts.ACTOR, self._clock.now())
+
+    async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:
+        found = await self._transactions.read(ask.rows, "supervisor.expired_steps", now, *place, limit)
+        split = len(place)
+        return [(tuple(row[:split]), _expired_step(row[split:])) for row in found]
+
+    async def _judged(
+        self,
+        term: int,
+        otherwise: T,
+        work: Callable[Concatenate[VerbConnection, P], Awaitable[T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run work in a transaction that first proves the term and the clock; ``otherwise`` where one is another."""
+
+        async def proven(connection: VerbConnection) -> T:
+            if not await self._leadership.may_judge(connection, term):
+                return otherwise
+            return await work(connection, *args, **kwargs)
+
+        return await self._transactions.write(proven)
+
+
+def _expired_step(row: VerbRow) -> ExpiredStep | None:
+    """None where no live instance owns the task: then the row has no id of it."""
+    return None if row[1] is None else verdicts.expired_step(row)
+
+
+async def _due(connection: VerbConnection, clock: VerbClock) -> Due:
+    now, sent = clock.now(), clock.read()
+    ((*counts, shown),) = await connection.rows("supervisor.due", now, COUNT_LIMIT, now - LATE_WAKE_SECONDS)
+    clock.heard(shown, sent)
+    return Due(**dict(zip(Due.__struct_fields__, counts, strict=True)))
+
+
+async def _fence(connection: VerbConnection, now: float) -> list[Instance]:
+    dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
+    dead.sort(key=lambda instance: instance.id)
+    await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
+    await journal.write_audits(connection, [verdicts.fence_audit(instance) for instance in dead], now)
+    return dead
+
+
+async def _free(connection: VerbConnection, recovery_limit: int, now: float) -> int:
+    freed = await connection.rows("supervisor.free", FREE_LIMIT)
+    posts = [verdicts.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
+    await inbox.post_all(connection, posts, now)
+    return len(freed)
+
+
+async def _decide(connection: VerbConnection, decisions: Sequence[Decision], now: float) -> int:
+    posts = [post for decision in decisions for post in verdicts.told(decision)]
+    await inbox.lock(connection, inbox.concerned(posts) | {decision.task for decision in decisions})
+    places = await connection.applied("supervisor.decide", [_values(decision) for decision in decisions], now)
+    applied = [decisions[place] for place in places]
+    counts = sorted(Counter(decision.task for decision in applied).items())
+    await connection.change_each("supervisor.count_failures", counts)
+    await inbox.post_all(connection, [post for decision in applied for post in verdicts.told(decision)], now)
+    await journal.write_audits(connection, [decision.audit for decision in applied], now)
+    return len(applied)
+
+
+def _values(decision: Decision) -> tuple[object, ...]:
+    return (
+        decision.task,
+        decision.run,
+        decision.key,
+        decision.attempt,
+        decision.state,
+        decision.repeat_at,
+        decision.error,
+        decision.in_doubt,
+    )
+
+
+async def _expire_task(
+    connection: VerbConnection, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
+) -> bool:
+    task, deadline = expired
+    await inbox.lock(connection, inbox.concerned([post]) | {task})
+    if not await connection.change("supervisor.clear_deadline", task, now, deadline):
+        return False
+    await inbox.post_all(connection, [post], now)
+    await journal.write_audits(connection, [audit], now)
+    return True
+
+
+async def _unserved(connection: VerbConnection, after: float, now: float) -> int:
+    await connection.change("scheduler.wake", now, WAKE_LIMIT)
+    found = await connection.rows("supervisor.unserved", now - after)
+    alerts = [verdicts.unserved_alert(workflow, version) for workflow, version in found]
+    await journal.write_alerts(connection, alerts, now)
+    return len(found)
+
+
+async def _raise_alert(connection: VerbConnection, alert: Alert, now: float) -> bool:
+    if await connection.row("supervisor.is_told", alert.kind) is not None:
+        return False
+    await journal.write_alerts(connection, [alert], now)
+    return True
+
+
+async def _settle_alert(connection: VerbConnection, kind: str, now: float) -> bool:
+    found = await connection.rows("supervisor.settle_alert", kind, now, verdicts.ACTOR)
+    await journal.acknowledged(connection, found, verdicts.ACTOR, now)
+    return bool(found)
+
+
+async def _purge(connection: VerbConnection, batch: Sequence[Outlived], now: float) -> Purged:
+    await forget_expired(connection, now)
+    return await retention.purge(connection, batch)

@@ -1,0 +1,1 @@
+"""Verbs on the rows of tasks: inboxes, directives, replies and status events."""

@@ -1,0 +1,55 @@
+"""Directives on the rows: judged by the rules of the model, audited, in force when they return."""
+
+from __future__ import annotations
+
+from msgspec.structs import astuple
+
+from stepward.model.directives import DirectiveVerb, judge
+from stepward.model.records import InboxKind, Task
+from stepward.model.states import TaskState
+from stepward.store import rows
+from stepward.store.contract import Directive, Post
+from stepward.store.rules import repairs, rewinding, verdicts
+from stepward.store.rules.repairs import Repair
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.tasks import inbox, new_tasks
+
+REPAIRS = frozenset({DirectiveVerb.RESUBMIT, DirectiveVerb.MARK_DONE})
+
+
+async def direct(connection: VerbConnection, task: Task, directive: Directive, now: float) -> TaskState:
+    """Carry out a directive on a locked task, or leave it to the task's owner; the state after."""
+    verdict = judge(directive.verb, task)
+    has_rows = directive.verb in REPAIRS or task.state is TaskState.ERROR
+    repair = await _repair(connection, task, directive, now) if has_rows else Repair()
+    if verdict.by_owner:
+        post = Post(task=task.uid, kind=InboxKind(directive.verb), sender=directive.actor)
+        await inbox.insert(connection, [post], now)
+    else:
+        await inbox.move_free(connection, task, verdict, now)
+    audit = verdicts.audited(task, directive, repair.step, verdict.after, repair.details)
+    await journal.write_audits(connection, [audit], now)
+    return verdict.after
+
+
+async def _repair(connection: VerbConnection, task: Task, directive: Directive, now: float) -> Repair:
+    steps = [rows.step(row) for row in await connection.rows("directives.steps", task.uid)]
+    if directive.verb == DirectiveVerb.MARK_DONE:
+        repair = repairs.marking(task, steps, directive, now)
+    elif directive.verb == DirectiveVerb.RESUBMIT:
+        children = await inbox.lock(connection, rewinding.concerned_children(steps))
+        repair = repairs.resubmission(task, steps, directive, children, now)
+    else:
+        repair = repairs.undoing(task, steps, directive, now)
+    await connection.change_each("directives.delete_step", [(task.uid, run, key) for run, key in repair.gone])
+    await connection.change_each("turn.insert_step", [astuple(step) for step in repair.inserted])
+    for child in repair.begun:
+        await new_tasks.begin(connection, [child], child.workflow, child.version)
+    for child in repair.resubmitted:
+        again = Directive(verb=DirectiveVerb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
+        await direct(connection, child, again, now)
+    if directive.deadline is not None:
+        await connection.change("directives.set_deadline", task.uid, directive.deadline)
+    await inbox.insert(connection, repair.posts, now)
+    return repair

@@ -1,0 +1,63 @@
+"""Replies that reached a Scheduler which does not hold their task: handed on, recorded, or told as late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple
+
+from stepward.model.messages.requests import Outcome, Reply
+from stepward.model.records import Alert, Audit, Task
+from stepward.store import rows
+from stepward.store.rules import verdicts
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.tasks import inbox
+
+
+async def settle(connection: VerbConnection, replies: Sequence[Reply], now: float) -> None:
+    """Implements ``SchedulerStore.stray``."""
+    tasks = await inbox.lock(connection, (reply.task for reply in replies))
+    handed = inbox.PostRound(connection, tasks, now)
+    audits: list[Audit] = []
+    alerts: list[Alert] = []
+    for reply in replies:
+        task = tasks.get(reply.task)
+        if task is not None and task.locked_by is not None:
+            handed.hand_on(verdicts.handed_on(reply))
+        elif reply.outcome is Outcome.DEFERRED:
+            # It says nothing of an outcome: one that comes too late is no loss.
+            await connection.change("misrouted_replies.defer", reply.task, reply.run, reply.key, reply.attempt, now)
+        else:
+            await _settle_free(connection, task, reply, now, audits, alerts)
+    await handed.deliver()
+    await journal.write_alerts(connection, alerts, now)
+    await journal.write_audits(connection, audits, now)
+
+
+async def _settle_free(
+    connection: VerbConnection, task: Task | None, reply: Reply, now: float, audits: list[Audit], alerts: list[Alert]
+) -> None:
+    is_success = reply.outcome is Outcome.COMPLETED
+    is_unheard = is_success and await _is_so(connection, "misrouted_replies.undo_began", reply)
+    is_denied = is_success and await _is_so(connection, "misrouted_replies.denied", reply)
+    if task is None or not await _record(connection, reply, now):
+        audits.append(verdicts.late_reply(reply))
+    if task is not None and is_unheard:
+        alerts.append(verdicts.late_effect(task, reply))
+    if task is not None and is_denied:
+        alerts.append(verdicts.denied_effect(task, reply))
+
+
+async def _record(connection: VerbConnection, reply: Reply, now: float) -> bool:
+    row = await connection.row("completions.step", reply.task, reply.run, reply.key)
+    finish = verdicts.recorded(reply, rows.step(row) if row else None, now)
+    if finish is None or not await connection.change_each("turn.finish", [astuple(finish)]):
+        return False
+    await connection.change("misrouted_replies.wake", reply.task, now)
+    return True
+
+
+async def _is_so(connection: VerbConnection, question: str, reply: Reply) -> bool:
+    row = await connection.row(question, reply.task, reply.run, reply.key, reply.attempt)
+    return row is not None and bool(row[0])
