@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepward.cli.commands.steps import STEP_COLUMNS, step_row
+from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
 from stepward.client.handle import actor
 from stepward.client.status import StepRecord
 from stepward.model.records import Alert, Role

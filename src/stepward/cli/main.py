@@ -7,21 +7,21 @@ from typing import Any, NoReturn
 
 import click
 
-from stepward.cli.commands.agents import agents
-from stepward.cli.commands.alerts import alerts
-from stepward.cli.commands.check import check
-from stepward.cli.commands.complete import complete, fail
-from stepward.cli.commands.dead_letters import dead_letters
-from stepward.cli.commands.directives import cancel, mark_done, resubmit, resume, suspend, undo
-from stepward.cli.commands.queues import events, post
-from stepward.cli.commands.reports import audit, instances
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
-from stepward.cli.commands.schedules import schedules
-from stepward.cli.commands.show import show
-from stepward.cli.commands.steps import steps
-from stepward.cli.commands.submit import signal, submit
-from stepward.cli.commands.tasks import tasks
-from stepward.cli.commands.upkeep import migrate, purge, version
+from stepward.cli.commands.system.agents import agents
+from stepward.cli.commands.system.alerts import alerts
+from stepward.cli.commands.system.check import check
+from stepward.cli.commands.system.dead_letters import dead_letters
+from stepward.cli.commands.system.queues import events, post
+from stepward.cli.commands.system.reports import audit, instances
+from stepward.cli.commands.system.schedules import schedules
+from stepward.cli.commands.system.upkeep import migrate, purge, version
+from stepward.cli.commands.tasks.complete import complete, fail
+from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, resume, suspend, undo
+from stepward.cli.commands.tasks.show import show
+from stepward.cli.commands.tasks.steps import steps
+from stepward.cli.commands.tasks.submit import signal, submit
+from stepward.cli.commands.tasks.task_list import tasks
 from stepward.cli.failures import DONE, exit_code
 from stepward.cli.input.passwords import warning
 from stepward.cli.processes.exit import bound_end

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.cli.commands.agents import state_of
+from stepward.cli.commands.system.agents import state_of
 from stepward.cli.findings import standstill
 from stepward.cli.input.operator_store import command_line
 from stepward.client import Client, session_of

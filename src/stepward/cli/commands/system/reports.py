@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from stepward.cli.commands.verify import verified
+from stepward.cli.commands.system.audit_verification import verified
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell

@@ -12,8 +12,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from stepward.cli.commands.alerts import ALERT_COLUMNS, alert_row
-from stepward.cli.commands.steps import STEP_COLUMNS, step_row
+from stepward.cli.commands.system.alerts import ALERT_COLUMNS, alert_row
+from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, screen, state_cell

@@ -1,0 +1,1 @@
+"""Commands about the system: settings, store, instances, Agents, queues, alerts, schedules, audit."""

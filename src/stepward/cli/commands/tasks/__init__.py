@@ -1,0 +1,1 @@
+"""Commands about tasks: submit, list, show, complete and direct them."""
