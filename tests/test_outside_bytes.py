@@ -23,7 +23,8 @@ from stepward.payload import DEPTH, check_size
 from stepward.transport.queues.response_log import unpacked
 from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
-from stepward.transport.wire.wire import MOST_APART, Wire, decode_revocation
+from stepward.transport.wire.wire import MOST_APART, Wire
+from stepward.transport.wire.wire_events import decode_revocation
 from tests.transport.messages import SEAL
 
 SIZE = 1024 * 1024

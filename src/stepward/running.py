@@ -20,8 +20,9 @@ from stepward.transport.broker.dead_letters import burying
 from stepward.transport.contract import Transport
 from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.opening import broker_queues, is_broker, open_broker
-from stepward.transport.queues.over_broker import BrokerQueues
-from stepward.transport.queues.queues import AppQueues, StoreQueues
+from stepward.transport.queues.broker_queues import BrokerQueues
+from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.store_queues import StoreQueues
 from stepward.transport.store_transport import StoreTransport
 
 CLOSE_SECONDS = 5.0

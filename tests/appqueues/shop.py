@@ -14,7 +14,7 @@ from stepward.events import Event
 from stepward.model.records import DeadLetter
 from stepward.running import Running
 from stepward.store.contract import Transaction
-from stepward.transport.queues.queues import AppQueues
+from stepward.transport.queues.contract import AppQueues
 from tests.transport.brokers import Heard, new_app
 
 QUEUE = "orders"

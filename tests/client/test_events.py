@@ -19,7 +19,7 @@ from stepward.errors import Refused, StoreUnusable, TransportError
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Task
 from stepward.store.sqlite import SqliteStore
-from stepward.transport.queues.queues import StoreQueues
+from stepward.transport.queues.store_queues import StoreQueues
 from tests.scheduler.world import VirtualClock
 from tests.transport.small_store import SmallStore
 from tests.virtual import START, settle

@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.queues.over_broker import BrokerQueues, Posted, ResponseQueue, WorkQueue
-from stepward.transport.queues.queues import QueuedMessage
+from stepward.transport.queues.broker_backend import Posted, ResponseQueue, WorkQueue
+from stepward.transport.queues.broker_queues import BrokerQueues
+from stepward.transport.queues.contract import QueuedMessage
 
 REPLIES = "replies.shop.web"
 

@@ -9,7 +9,8 @@ from stepward.model.messages.requests import Outcome, Reply, traceparent
 from stepward.model.messages.seal import Seal, StoreIdentity
 from stepward.transport.broker.rejections import RejectionReason
 from stepward.transport.contract import AgentMessage
-from stepward.transport.wire.wire import MOST_APART, Wire, decode_revocation, encode_revocation, join
+from stepward.transport.wire.wire import MOST_APART, Wire, join
+from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
 from tests.transport.messages import IDENTITY, SEAL, reply, request
 from tests.virtual import START
 

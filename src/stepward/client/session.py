@@ -30,7 +30,7 @@ from stepward.store.contract import Directive, Store, Submitted
 from stepward.store.opening import open_store
 from stepward.store.rules.rewinding import named_step
 from stepward.store.rules.verdicts import check_same
-from stepward.transport.queues.queues import AppQueues
+from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 

@@ -17,8 +17,8 @@ from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import SubmissionQueue
 from stepward.transport.contract import Transport
-from stepward.transport.queues.over_broker import BrokerQueues
-from stepward.transport.queues.queues import AppQueues
+from stepward.transport.queues.broker_queues import BrokerQueues
+from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.registry import Registry
 
 

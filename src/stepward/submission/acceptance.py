@@ -18,7 +18,7 @@ from stepward.store.contract import Transaction
 from stepward.submission.accept_calls import AcceptCalls
 from stepward.submission.declaration import Accepted, Message, SubmissionQueue
 from stepward.submission.message_ends import MOST_TRIES, Verdicts, is_worn_out
-from stepward.transport.queues.queues import Stored
+from stepward.transport.queues.contract import Stored
 
 TRANSACTION_SECONDS = 1.0
 """After that a transaction takes no more messages: the store's other writers wait for it."""

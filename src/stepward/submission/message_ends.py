@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.policies import grown
-from stepward.transport.queues.queues import Stored
+from stepward.transport.queues.contract import Stored
 
 MOST_TRIES = 5
 FIRST_DELAY, LONGEST_DELAY = 1.0, 60.0

@@ -15,7 +15,7 @@ from stepward.errors import StoreUnusable, TransportError
 from stepward.events import Observers
 from stepward.submission.acceptance import Acceptance
 from stepward.submission.message_ends import Verdicts
-from stepward.transport.queues.queues import AppQueues, Stored
+from stepward.transport.queues.contract import AppQueues, Stored
 
 BATCH = 500
 """Messages of one transaction."""

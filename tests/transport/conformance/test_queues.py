@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stepward.errors import TransportError
-from stepward.transport.queues.queues import AppQueues, Stored
+from stepward.transport.queues.contract import AppQueues, Stored
 from tests.tiers import nightly, served
 from tests.transport.conformance import yards
 from tests.transport.conformance.pace import LEAPING, REAL, Pace, be_real

@@ -10,8 +10,8 @@ import pytest
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.opening import broker_queues
-from stepward.transport.queues.over_broker import BrokerQueues
-from stepward.transport.queues.queues import Stored
+from stepward.transport.queues.broker_queues import BrokerQueues
+from stepward.transport.queues.contract import Stored
 from tests.faults.mischief import AT_ONCE, Mischief
 from tests.faults.nats_wire import NatsWire
 

@@ -10,7 +10,8 @@ from stepward.model.messages.status_events import Told, ended_with, status_event
 from stepward.model.records import Task
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.losses import encode_loss
-from stepward.transport.wire.wire import Wire, encode_revocation, join
+from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.wire_events import encode_revocation
 from tests.transport.messages import SEAL, progress, reply, request
 from tests.virtual import START
 

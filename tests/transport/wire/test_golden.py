@@ -17,7 +17,8 @@ from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.transport.broker.rejections import RejectionReason
 from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
-from stepward.transport.wire.wire import Wire, decode_revocation
+from stepward.transport.wire.wire import Wire
+from stepward.transport.wire.wire_events import decode_revocation
 from tests.transport.messages import SEAL
 from tests.transport.wire.described import Described, Tapped
 from tests.transport.wire.messages import BATCHES, ONE, SOURCE, written

@@ -14,7 +14,7 @@ from msgspec import Struct
 from stepward.client.queues.seen import EventsSeen
 from stepward.errors import InvalidPayload, TransportError
 from stepward.model.messages.cloudevents import data_of, decode_event
-from stepward.transport.queues.queues import AppQueues, Stored
+from stepward.transport.queues.contract import AppQueues, Stored
 
 BATCH = 250
 LONGEST_SEQUENCE = 20

@@ -11,7 +11,8 @@ from stepward.store.contract import Store
 from stepward.store.opening import open_store
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.opening import broker_queues, is_broker
-from stepward.transport.queues.queues import AppQueues, StoreQueues
+from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.store_queues import StoreQueues
 
 POLL = 1.0
 

@@ -19,7 +19,8 @@ from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal
 from stepward.model.records import Instance, Role
 from stepward.transport.broker.dead_letters import bury_sealed, dead_letters_queue
-from stepward.transport.queues.over_broker import RESPONSES, BrokerQueues
+from stepward.transport.queues.broker_backend import RESPONSES
+from stepward.transport.queues.broker_queues import BrokerQueues
 
 MOST_QUEUES = 1000
 """Queues that are looked at in one round."""

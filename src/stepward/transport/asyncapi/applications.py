@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
 from stepward.model.messages.status_events import Told
 from stepward.transport.asyncapi.schemas import Schema, refer, schemas
-from stepward.transport.wire.wire import Instant
+from stepward.transport.wire.wire_events import Instant
 
 NonEmptyText = Annotated[str, Meta(min_length=1)]
 Attribute = Annotated[str, Meta(min_length=1, max_length=LONGEST_ATTRIBUTE)]

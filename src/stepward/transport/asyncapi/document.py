@@ -14,7 +14,7 @@ from stepward.transport.asyncapi.channels import channels, operations, servers
 from stepward.transport.asyncapi.schemas import PLACE, Schema, refer, schemas
 from stepward.transport.wire.capacity import Capacity
 from stepward.transport.wire.losses import Loss
-from stepward.transport.wire.wire import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
+from stepward.transport.wire.wire_events import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
 
 VERSION = "2.0.0"
 """Of the wire: the first number changes when who speaks an older one is not understood any more."""

@@ -17,7 +17,8 @@ from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnounce
 from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
 from stepward.transport.wire.revocations import OwnRevocations, Revocations
-from stepward.transport.wire.wire import Wire, decode_revocation, encode_revocation
+from stepward.transport.wire.wire import Wire
+from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
 
 TOLD = "told"
 """What word to all processes is called among the queues."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from stepward.transport.queues.queues import QueuedMessage
+from stepward.transport.queues.contract import QueuedMessage
 
 Handle = TypeVar("Handle")
 """What a broker is told by what becomes of a message."""

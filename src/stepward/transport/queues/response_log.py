@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from stepward.transport.queues.queues import QueuedMessage
+from stepward.transport.queues.contract import QueuedMessage
 
 Handle = TypeVar("Handle")
 """What a broker is told by that a message is dealt with."""

@@ -23,7 +23,7 @@ from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
 from stepward.transport.rabbitmq.requests.queues import RequestQueues, is_there
 from stepward.transport.rabbitmq.requests.source import RabbitHandle, RabbitSource
 from stepward.transport.wire.losses import encode_loss
-from stepward.transport.wire.wire import SINGLE
+from stepward.transport.wire.wire_events import SINGLE
 
 OWN: dict[str, FieldValue] = {"x-expires": 3_600_000, "x-max-length": 1_000}
 """It outlives a lost connection, for an hour."""

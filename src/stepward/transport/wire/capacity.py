@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from stepward.model.agents import AgentHealth
 from stepward.model.messages.requests import request_queue
-from stepward.transport.wire.wire import FOREIGN, Text
+from stepward.transport.wire.wire_events import FOREIGN, Text
 
 OF_AGENT = request_queue("")
 MOST_CAPACITY = 100_000

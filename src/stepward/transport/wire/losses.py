@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from stepward.transport.wire.wire import FOREIGN
+from stepward.transport.wire.wire_events import FOREIGN
 
 
 class Loss(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="stepward.loss"):

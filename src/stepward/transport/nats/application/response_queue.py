@@ -13,7 +13,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.requests.puller import Patience, Puller
-from stepward.transport.queues.queues import QueuedMessage
+from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog
 
 BATCH = 64

@@ -15,7 +15,7 @@ from stepward.errors import PayloadTooLarge, QueueRefused, TransportError
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refusals import TOO_LARGE
-from stepward.transport.queues.over_broker import Posted
+from stepward.transport.queues.broker_backend import Posted
 
 DOUBLES_SECONDS = 120.0
 """How long the server knows the id of a message, so that one whose confirmation was lost does not come twice."""

@@ -16,8 +16,8 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.requests.puller import NANOSECONDS, Patience, Puller
+from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
-from stepward.transport.queues.queues import QueuedMessage
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3

@@ -8,7 +8,7 @@ from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMessage, AbstractQueue, FieldValue
 
 from stepward.transport.broker.names import BrokerNames
-from stepward.transport.queues.over_broker import RESPONSES
+from stepward.transport.queues.broker_backend import RESPONSES
 from stepward.transport.rabbitmq.connection import RabbitConnection
 
 DAY = 86_400.0

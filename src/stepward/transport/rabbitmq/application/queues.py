@@ -15,13 +15,13 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.broker.names import BrokerNames
-from stepward.transport.queues.over_broker import RESPONSES, Posted
+from stepward.transport.queues.broker_backend import RESPONSES, Posted
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, EXPIRES, Declarations
 from stepward.transport.rabbitmq.application.response_queue import RabbitReading
 from stepward.transport.rabbitmq.application.work_queue import RabbitTaking
 from stepward.transport.rabbitmq.channels import open_channel, own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.wire.wire import BATCH, SINGLE
+from stepward.transport.wire.wire_events import BATCH, SINGLE
 
 CONTENT_TYPES = {"submissions": SINGLE, "replies": BATCH}
 LIMIT = 15 * 1024 * 1024

@@ -14,8 +14,8 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from stepward.errors import TransportError
 from stepward.transport.broker.cancellation import heed_cancellation
+from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
-from stepward.transport.queues.queues import QueuedMessage
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, Declarations, is_served
 from stepward.transport.rabbitmq.channels import close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels

@@ -17,7 +17,7 @@ from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.names import BrokerNames
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.wire.wire import BATCH
+from stepward.transport.wire.wire_events import BATCH
 
 DAY = 86_400.0
 MOST_AGE = 7 * DAY
