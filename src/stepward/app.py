@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
-import reprlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from stepward.agent.declaration import Agent
+from stepward.app_arguments import checked_name, checked_redact, operations_of, several
 from stepward.client import Client, ClientSession, Endings, client_on
 from stepward.client.submitting.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
@@ -18,7 +17,6 @@ from stepward.durations import Duration
 from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
-from stepward.model.action import Action
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
 from stepward.observers.logs import LogObserver
@@ -34,9 +32,6 @@ from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
-
-T = TypeVar("T")
-NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class App:
@@ -59,15 +54,13 @@ class App:
         redact: Redact | None = None,
         **settings: Any,
     ) -> None:
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise DeclarationError(f"App: expected a name of 1 to 100 of A-Z a-z 0-9 _ -, found {name!r}")
-        self.name = name
-        self.agents: Sequence[Agent] = tuple(_several(agents, "agents"))
-        self.registry = Registry(_several(workflows, "workflows"), _operations(self.agents))
+        self.name = checked_name(name)
+        self.agents: Sequence[Agent] = tuple(several(agents, "agents"))
+        self.registry = Registry(several(workflows, "workflows"), operations_of(self.agents))
         given = {"store": store, "transport": transport, **settings}
         overrides = {key: value for key, value in given.items() if value is not None}
         self.settings = Settings.load(overrides, os.environ, Path.cwd())
-        self._failures = FailureConverter(traceback_bytes=self.settings.traceback_bytes, redact=_checked_redact(redact))
+        self._failures = FailureConverter(traceback_bytes=self.settings.traceback_bytes, redact=checked_redact(redact))
         self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
         self.observers = Observers(LogObserver())
         self._submissions: dict[str, SubmissionQueue] = {}
@@ -276,30 +269,3 @@ class App:
             unknown = ", ".join(sorted(chosen - known))
             raise DeclarationError(f"agents: expected some of {', '.join(sorted(known))}, found {unknown}")
         return chosen
-
-
-def _several(given: Iterable[T], what: str) -> Iterable[T]:
-    if not isinstance(given, Iterable):
-        raise DeclarationError(f"{what}: expected a list, found {reprlib.repr(given)}; write [ ] around it")
-    return given
-
-
-def _checked_redact(redact: Redact | None) -> Redact | None:
-    if redact is not None and not callable(redact):
-        raise DeclarationError(
-            f"App.redact: expected a function of a text that returns a text, found {reprlib.repr(redact)}"
-        )
-    return redact
-
-
-def _operations(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
-    for agent in agents:
-        if not isinstance(agent, Agent):
-            raise DeclarationError(
-                f"agents: expected Agents, found {reprlib.repr(agent)}; give the Agent that declares the operations"
-            )
-    names = [agent.name for agent in agents]
-    for name in names:
-        if names.count(name) > 1:
-            raise DeclarationError(f"Agent {name!r}: expected one declaration, found {names.count(name)}")
-    return [operation for agent in agents for operation in agent.operations.values()]

@@ -36,7 +36,7 @@ async def test_hundreds_of_dead_schedulers_cost_a_statement_at_each_look(tmp_pat
     async with app.running():
         running = app._running
         assert isinstance(running, Running)
-        adoption, store = running.host._adoption, running.store
+        adoption, store = running.host._rerouting, running.store
         assert isinstance(store, SqliteStore)
         before = store.statements
         assert await adoption.adopt()

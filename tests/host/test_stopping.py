@@ -9,7 +9,7 @@ import pytest
 
 from stepward import App, running
 from stepward.events import Event
-from stepward.host import host
+from stepward.host import running_actors
 from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.transport.memory.memory_transport import MemoryTransport
 
@@ -48,7 +48,7 @@ async def test_an_actor_whose_client_swallows_a_cancellation_is_cancelled_again(
                 continue
 
     monkeypatch.setattr(ReplyRerouting, "keep", swallows_one)
-    monkeypatch.setattr(host, "CANCEL_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr(running_actors, "CANCEL_AGAIN_SECONDS", 0.05)
     told: list[Event] = []
     await stopped(app_of(tmp_path, told))
     assert not [event for event in told if event.name == "process.stop_stuck"]
