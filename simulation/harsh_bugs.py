@@ -21,7 +21,8 @@ from stepward.scheduler.tasks import child_tasks, inbox
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.undo import TaskUndo
-from stepward.store.rules import repairs, verdicts
+from stepward.store.rules import supervision
+from stepward.store.rules.directives import repair_rows
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store_transport import StoreTransport
 from stepward.workflow import run, undo
@@ -95,7 +96,7 @@ def result_of_child_lost(stack: ExitStack) -> None:
 @bug
 def doubt_erased_by_a_repair(stack: ExitStack) -> None:
     """A step with an edited input takes the place of an attempt in doubt."""
-    put(stack, repairs, "doubtful", lambda steps, step: [])
+    put(stack, repair_rows, "doubtful", lambda steps, step: [])
 
 
 def _meet_anything(record: Recordings, number: int, kind: Any, key: str, place: Any) -> Any:
@@ -248,7 +249,7 @@ def replies_recorded_unread(stack: ExitStack) -> None:
 @bug
 def hangs_not_counted(stack: ExitStack) -> None:
     """A task whose code hangs is given to one process after the other."""
-    put(stack, verdicts, "MOST_HANGS", 1_000)
+    put(stack, supervision, "MOST_HANGS", 1_000)
 
 
 OF_HARSH_WORLDS = (

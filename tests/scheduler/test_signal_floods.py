@@ -11,7 +11,7 @@ from stepward import wait_for, workflow
 from stepward.errors import InboxFull
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, Committed
-from stepward.store.rules import inbox_limits
+from stepward.store.rules import inbox_rules
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from tests.scheduler.world import World, in_state
 
@@ -60,7 +60,7 @@ async def test_signals_sent_without_a_pause_are_all_taken(world: World) -> None:
 
 
 async def test_a_signal_to_a_full_inbox_is_refused_in_one_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox_limits, "MOST_SIGNALS", 100)
+    monkeypatch.setattr(inbox_rules, "MOST_SIGNALS", 100)
     client = await world.start([order])
     handle = await client.submit(order, id="t")
     await in_state(handle, TaskState.WAITING)
@@ -71,13 +71,13 @@ async def test_a_signal_to_a_full_inbox_is_refused_in_one_line(world: World, mon
     ) as refused:
         await handle.signal("other")
     assert "\n" not in str(refused.value)
-    monkeypatch.setattr(inbox_limits, "MOST_SIGNALS", 1000)
+    monkeypatch.setattr(inbox_rules, "MOST_SIGNALS", 1000)
     await handle.signal("go", "now")
     assert await handle.result(timeout=60) == "now"
 
 
 async def test_signals_are_bounded_in_bytes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox_limits, "SIGNAL_BYTES", 100_000)
+    monkeypatch.setattr(inbox_rules, "SIGNAL_BYTES", 100_000)
     client = await world.start([order])
     handle = await client.submit(order, id="t")
     await in_state(handle, TaskState.WAITING)

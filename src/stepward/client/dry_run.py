@@ -10,8 +10,9 @@ from stepward.model.effects import child_id, key_of
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.store.contract import ClientStore, Directive
-from stepward.store.rules.repairs import Repair, marking, resubmission
-from stepward.store.rules.rewinding import concerned_children
+from stepward.store.rules.directives.repair_rows import Repair
+from stepward.store.rules.directives.repairs import marking, resubmission
+from stepward.store.rules.directives.rewinding import concerned_children
 from stepward.workflow.undo import Barred, plan
 
 UNDOING = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL})

@@ -12,7 +12,7 @@ from stepward.model.effects import needs_undo
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.store.contract import Directive
-from stepward.store.rules.rewinding import doubtful, has_effect, later_steps, named_step
+from stepward.store.rules.directives.rewinding import doubtful, has_effect, later_steps, named_step
 
 
 class RepairPreview(Struct, frozen=True, kw_only=True):

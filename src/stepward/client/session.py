@@ -28,8 +28,8 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted
 from stepward.store.opening import open_store
-from stepward.store.rules.rewinding import named_step
-from stepward.store.rules.verdicts import check_same
+from stepward.store.rules.directives.rewinding import named_step
+from stepward.store.rules.refusals import check_same
 from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

@@ -6,7 +6,7 @@ from stepward.errors import IllegalTransition, InboxFull, TaskNotFound
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import OVERTAKEN, Change, Post, Store
-from stepward.store.rules import inbox_limits
+from stepward.store.rules import inbox_rules
 from tests.store.conformance.world import SERVED, World, claimed, end, ids, move, read, scheduler
 
 
@@ -193,7 +193,7 @@ async def test_a_move_from_another_state_is_no_overtaking(world: World, store: S
 async def test_an_inbox_takes_so_many_signals_and_more_once_some_are_taken(
     world: World, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inbox_limits, "MOST_SIGNALS", 70)
+    monkeypatch.setattr(inbox_rules, "MOST_SIGNALS", 70)
     task = await claimed(world, store)
     for _ in range(70):
         await store.client.signal(task.id, "a", b"1", None)

@@ -16,7 +16,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.stopped_tasks import is_stopped
 from stepward.store.contract import Directive, Doubt, Later
-from stepward.store.rules import verdicts
+from stepward.store.rules.directives import checks
 
 SIGNAL = "signal "
 UNREADABLE = "InvalidPayload"
@@ -75,7 +75,7 @@ def variants(record: Task, choice: Choice, now: float) -> Iterator[list[Choice]]
     if asked is None or asked.verb not in ("resubmit", "mark_done"):
         yield [choice]
         return
-    deadline = now + 3600.0 if verdicts.is_past_deadline(record, now) else None
+    deadline = now + 3600.0 if checks.is_past_deadline(record, now) else None
     for doubts in SETTLED if asked.verb == "resubmit" else SETTLED[:1]:
         for laters in KEPT:
             yield [_worded(choice, asked, doubt, later, deadline) for doubt in doubts for later in laters]
@@ -112,7 +112,7 @@ def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
         return [undo]
     if error.get("type") == UNREADABLE:
         return [*_of_unreadable(record, str(error.get("message") or ""), steps), undo]
-    step = _named(verdicts.blamed(record), steps)
+    step = _named(checks.blamed(record), steps)
     if step is None or step.state is not StepState.FAILED:
         return [*_of_caught(record, steps), *_of_step(record, None), undo]
     return [*_of_step(record, step), undo]

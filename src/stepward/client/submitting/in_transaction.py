@@ -9,7 +9,7 @@ from stepward.client.submitting.preparation import KnownWorkflow
 from stepward.model.plan import Plans
 from stepward.model.records import Task
 from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, WaitForHook
-from stepward.store.rules.verdicts import check_same
+from stepward.store.rules.refusals import check_same
 
 REMEMBERED = 1000
 

@@ -5,30 +5,26 @@ the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was
 nobody can know.
 """
 
-from stepward.store.contract.client import ClientStore, Directive, Doubt, Later, Tally
+from stepward.store.contract.client import ClientStore, CompletionStore, Tally
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore, TaskFilter
-from stepward.store.contract.pruning import AuditedAct, OldRecords, PruningStore
-from stepward.store.contract.retention import Outlived, Purged, RetentionStore, SignalSeen
-from stepward.store.contract.scheduler import (
-    Least,
-    SchedulerStore,
-    StepTransaction,
-    Submitted,
-    Transaction,
-    Unheld,
-    UnheldStep,
-    WatchedPlace,
+from stepward.store.contract.retention import (
+    AuditedAct,
+    OldRecords,
+    Outlived,
+    PruningStore,
+    Purged,
+    RetentionStore,
+    SignalSeen,
 )
+from stepward.store.contract.scheduler import Least, SchedulerStore, Unheld, UnheldStep, WatchedPlace
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
-from stepward.store.contract.transactions import Borrowed, WaitForHook
-from stepward.store.contract.values.change import (
-    OVERTAKEN,
+from stepward.store.contract.transactions import Borrowed, StepTransaction, Submitted, Transaction, WaitForHook
+from stepward.store.contract.values.change import OVERTAKEN, Change, Committed
+from stepward.store.contract.values.change_rows import (
     TRIM_ROWS,
-    Change,
-    Committed,
     Deliver,
     Dispatch,
     Finish,
@@ -39,7 +35,8 @@ from stepward.store.contract.values.change import (
     Trim,
     Watch,
 )
-from stepward.store.contract.values.completion import Completion, CompletionStore, Refusal, RefusalReason
+from stepward.store.contract.values.completion import Completion, Refusal, RefusalReason
+from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 
 __all__ = [

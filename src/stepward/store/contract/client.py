@@ -1,10 +1,9 @@
-"""The part of the store that applications and operators have."""
+"""The applications' part of the store: submit, read, signal, direct, and finish steps from outside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
@@ -12,46 +11,9 @@ from msgspec import Struct
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
-from stepward.store.contract.scheduler import Submitted, Transaction
-from stepward.store.contract.transactions import Borrowed
-from stepward.store.contract.values.completion import CompletionStore
-
-
-class Doubt(StrEnum):
-    """An operator's word on attempts of which nobody knows whether they acted."""
-
-    UNDO = "undo"
-    """Undo them first, with None for the result that nobody knows."""
-    DID_NOT_HAPPEN = "did_not_happen"
-    """The operator has looked: they did nothing."""
-
-
-class Later(StrEnum):
-    """An operator's word on what a repair sets aside."""
-
-    UNDO = "undo"
-    """Undo what can be undone first; the rest is kept."""
-    KEEP = "keep"
-    """What it did stands, until the whole task is undone."""
-
-
-class Directive(Struct, frozen=True, kw_only=True):
-    """What an operator or application asks of a task: undo, cancel, suspend, resume, resubmit, mark_done."""
-
-    verb: str
-    actor: str
-    step: str | None = None
-    """resubmit, mark_done: the key of the step; None: the one that the task's error names."""
-    input: bytes | None = None
-    """resubmit: the edited argument array."""
-    result: bytes | None = None
-    """mark_done: the result to record."""
-    doubt: Doubt | None = None
-    """resubmit: what is to become of attempts in doubt; None refuses an edited input while there are any."""
-    later: Later | None = None
-    """resubmit, mark_done: what is to become of what was done after the step's outcome was delivered."""
-    deadline: float | None = None
-    """resubmit, mark_done: by when the whole task is to end from now on; None leaves it, unless it is past."""
+from stepward.store.contract.transactions import Borrowed, Submitted, Transaction
+from stepward.store.contract.values.completion import Completion, Refusal
+from stepward.store.contract.values.directives import Directive
 
 
 class Tally(Struct, frozen=True):
@@ -66,6 +28,30 @@ class Tally(Struct, frozen=True):
     """Of the keys that were asked for, those that are completed."""
     completed: int = 0
     """Keys that are completed."""
+
+
+class CompletionStore(Protocol):
+    """What finishing steps from outside needs of the store."""
+
+    async def completion_key(self, fresh: bytes) -> bytes:
+        """The key with which this store's completion tokens are signed; ``fresh`` is it if there was none."""
+        ...
+
+    async def completed_step(self, task: str, run: int, key: str) -> Step | None:
+        """The step that a completion is about, as it stands; None if there is none such."""
+        ...
+
+    async def complete(self, completion: Completion) -> Refusal | None:
+        """End the attempt with that outcome if it still runs, before its complete-by; None says so.
+
+        The outcome is recorded and not delivered, and the task's owner is told by a row in its inbox. Whatever comes of
+        it is audited.
+        """
+        ...
+
+    async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
+        """Audit a try that changes nothing else: a token that this store did not sign, a result that does not fit."""
+        ...
 
 
 class ClientStore(CompletionStore, Protocol):

@@ -10,8 +10,7 @@ from msgspec import Struct
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
-from stepward.store.contract.pruning import AuditedAct, OldRecords, PruningStore
-from stepward.store.contract.retention import Outlived, Purged, RetentionStore
+from stepward.store.contract.retention import AuditedAct, OldRecords, Outlived, PruningStore, Purged, RetentionStore
 
 
 class TaskFilter(Struct, frozen=True, kw_only=True):

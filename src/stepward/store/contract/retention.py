@@ -1,4 +1,4 @@
-"""What retention reads of tasks before they are deleted: in pages, each bounded in rows and bytes."""
+"""Retention, for Supervisors and operators: old tasks, acts and alerts are read in bounded pages, then deleted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.records import InboxRow, Step, Task
+from stepward.model.records import Alert, Audit, InboxRow, Step, Task
 
 PAGE_ROWS = 1_000
 PAGE_BYTES = 4 * 1024 * 1024
@@ -66,4 +66,26 @@ class RetentionStore(Protocol):
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         """Whether all of them still stand as they were read: what was read of them meanwhile is whole then."""
+        ...
+
+
+class AuditedAct(Struct, frozen=True):
+    """An act of the audit with its hash, which follows from the act before it."""
+
+    audit: Audit
+    hash: bytes
+
+
+class OldRecords(Struct, frozen=True):
+    """What one transaction prunes: acts from the beginning of the audit without a gap, and acknowledged alerts."""
+
+    acts: Sequence[AuditedAct]
+    alerts: Sequence[Alert]
+
+
+class PruningStore(Protocol):
+    """What is read before the audit and the alerts are pruned; bounded in rows and bytes."""
+
+    async def old_records(self, before: float) -> OldRecords:
+        """The acts at the beginning of the audit, and the alerts acknowledged, before ``before``; oldest first."""
         ...

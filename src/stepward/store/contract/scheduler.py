@@ -1,25 +1,17 @@
-"""The Scheduler's part of the store: claim, load, commit, and transactions in which a step's outcome commits too."""
+"""The Scheduler's part of the store: claim, load, commit."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
 from stepward.model.messages.requests import Progress, Reply
-from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import History, InboxRow, Step, Task
-from stepward.store.contract.values.change import Change, Committed, Finish
-
-
-class StepTransaction(Protocol):
-    """The connection that a transactional step is given; its rows and the step's outcome commit together."""
-
-    async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
-        ...
+from stepward.store.contract.transactions import Transaction
+from stepward.store.contract.values.change import Change, Committed
 
 
 class SchedulerStore(Protocol):
@@ -117,33 +109,3 @@ class Least(Struct, frozen=True):
 
     priority: int
     but: frozenset[str | None] = frozenset()
-
-
-class Transaction(StepTransaction, Protocol):
-    """An open transaction in which application rows and Stepward's own commit together."""
-
-    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """As ``ClientStore.submit``, within this transaction."""
-        ...
-
-    async def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that a task has."""
-        ...
-
-    def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """A part that is rolled back by itself when an exception leaves it."""
-        ...
-
-    async def finish(self, instance: str, finish: Finish) -> bool:
-        """Record a step's outcome (ordinal None); False, with nothing changed, if the attempt is no longer it, or the
-        task's undo has begun."""
-        ...
-
-
-class Submitted(Struct, frozen=True):
-    """``created`` is False when a task of that id was there already; ``same`` whether its submission was equal."""
-
-    uid: str
-    id: str
-    created: bool
-    same: bool

@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract.pruning import OldRecords, PruningStore
-from stepward.store.contract.retention import Outlived, Purged, RetentionStore
-from stepward.store.contract.values.change import Post
+from stepward.store.contract.retention import OldRecords, Outlived, PruningStore, Purged, RetentionStore
+from stepward.store.contract.values.change_rows import Post
 from stepward.store.contract.values.server import Standby
 
 

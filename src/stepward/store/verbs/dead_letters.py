@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.model.records import DeadLetter
 from stepward.store import rows
-from stepward.store.rules import verdicts
+from stepward.store.rules import audits, queues
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 from stepward.store.verbs.tasks import status_events
@@ -40,14 +40,14 @@ async def _taken(connection: VerbConnection, numbers: Sequence[int]) -> list[Ver
 
 
 async def _audited(connection: VerbConnection, act: str, taken: Sequence[VerbRow], actor: str, now: float) -> list[int]:
-    audits = [verdicts.dead_letter_audit(actor, act, number, queue) for number, queue, _ in taken]
-    await journal.write_audits(connection, audits, now)
+    acts = [audits.dead_letter_audit(actor, act, number, queue) for number, queue, _ in taken]
+    await journal.write_audits(connection, acts, now)
     return [row[0] for row in taken]
 
 
 async def forget_expired(connection: VerbConnection, now: float) -> None:
     """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
-    await connection.change("messages.forget_letters", now - verdicts.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
+    await connection.change("messages.forget_letters", now - queues.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
     await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
 
@@ -86,11 +86,11 @@ async def bury_bodies(
 
 async def _is_full(connection: VerbConnection, queue: str) -> bool:
     ((letters, letter_bytes),) = await connection.rows("messages.letters_of", queue)
-    return verdicts.is_full(letters, letter_bytes)
+    return queues.is_full(letters, letter_bytes)
 
 
 async def _tell(connection: VerbConnection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
     known = await connection.row("messages.open_alert", queue)
     before = b"{}" if known is None else known[1]
-    alert = verdicts.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    alert = queues.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
     await journal.count_on(connection, known, alert, now)

@@ -1,13 +1,10 @@
-"""Steps that are finished from outside, by whoever holds their completion token."""
+"""Completions: outcomes of steps that are finished from outside, by the holder of their token."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Protocol
 
 from msgspec import Struct
-
-from stepward.model.records import Step
 
 
 class Completion(Struct, frozen=True, kw_only=True):
@@ -50,27 +47,3 @@ class Refusal(Struct, frozen=True):
 
     reason: RefusalReason
     message: str
-
-
-class CompletionStore(Protocol):
-    """What finishing steps from outside needs of the store."""
-
-    async def completion_key(self, fresh: bytes) -> bytes:
-        """The key with which this store's completion tokens are signed; ``fresh`` is it if there was none."""
-        ...
-
-    async def completed_step(self, task: str, run: int, key: str) -> Step | None:
-        """The step that a completion is about, as it stands; None if there is none such."""
-        ...
-
-    async def complete(self, completion: Completion) -> Refusal | None:
-        """End the attempt with that outcome if it still runs, before its complete-by; None says so.
-
-        The outcome is recorded and not delivered, and the task's owner is told by a row in its inbox. Whatever comes of
-        it is audited.
-        """
-        ...
-
-    async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
-        """Audit a try that changes nothing else: a token that this store did not sign, a result that does not fit."""
-        ...

@@ -22,7 +22,7 @@ from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.external.faults import told
 from stepward.store.postgres.external.origin import Home
 from stepward.store.postgres.external.submission import Elsewhere, submission
-from stepward.store.rules.verdicts import check_same
+from stepward.store.rules.refusals import check_same
 
 ACCEPTED = (
     "client.transaction(), or an open connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on PostgreSQL"

@@ -12,7 +12,7 @@ from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.hot.gap_reader import GapReader
 from stepward.store.postgres.hot.queue_watermarks import Floors
-from stepward.store.rules import verdicts
+from stepward.store.rules import queues
 from stepward.store.verbs import dead_letters
 
 
@@ -63,7 +63,7 @@ class PostgresMessages:
         return [token for token in tokens if token not in there]
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
-        values = (queue, *verdicts.among_asked(beginning), beginning, part)
+        values = (queue, *queues.request_range(beginning), beginning, part)
         found = await self._lane.single(Connection.rows, "messages.withdraw", *values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
@@ -104,7 +104,7 @@ class PostgresMessages:
         return {queue for (queue,) in found}
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
-        values = (prefix, verdicts.behind(prefix), limit)
+        values = (prefix, queues.end_of_prefix(prefix), limit)
         return [queue for (queue,) in await self._lane.read(Connection.rows, "messages.standing", *values)]
 
     async def adopt(self, queue: str, heir: str) -> int:

@@ -21,9 +21,9 @@ from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.hot import progress, transaction, turn, unowned_steps
 from stepward.store.postgres.hot.gap_reader import GapReader
 from stepward.store.postgres.hot.turn_parts import parts_of
+from stepward.store.rules.changes import Missed
 from stepward.store.rules.fairness import NO_TURNS, Turns, gone_on, passed_over
-from stepward.store.rules.inbox_limits import Missed
-from stepward.store.rules.verdicts import fenced
+from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.tasks import misrouted_replies, status_events
 
 WAKE_LIMIT = 1_000

@@ -13,8 +13,8 @@ from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import DATA, MISSED, detail
 from stepward.store.postgres.engine.query_catalogue import load_book, quoted
 from stepward.store.postgres.hot.turn_parts import TurnPart, overlap, parts_of
-from stepward.store.rules.inbox_limits import Missed, why_missed
-from stepward.store.rules.verdicts import fenced
+from stepward.store.rules.changes import Missed, why_missed
+from stepward.store.rules.refusals import fenced
 from stepward.store.verbs import journal
 from stepward.store.verbs.tasks import inbox
 

@@ -13,8 +13,7 @@ from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove, Telling
 from stepward.store.postgres.engine.columns import columns_of, event_columns
 from stepward.store.postgres.hot.compact_rows import USUAL
-from stepward.store.rules.inbox_limits import NOT_AS_READ, Missed
-from stepward.store.rules.verdicts import is_owners
+from stepward.store.rules.changes import NOT_AS_READ, Missed, is_owners
 from stepward.store.verbs.journal import alert_rows
 
 ColumnValues = tuple[Any, ...]

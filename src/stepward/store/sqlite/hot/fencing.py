@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.store.rules import verdicts
+from stepward.store.rules import refusals
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.query_catalogue import load_book
 
@@ -10,4 +10,4 @@ from stepward.store.sqlite.engine.query_catalogue import load_book
 def check_alive(connection: Connection, instance: str) -> None:
     """Raise InstanceFenced unless the instance lives."""
     if connection.row(load_book()["scheduler.alive"], (instance,)) is None:
-        raise verdicts.fenced(instance)
+        raise refusals.fenced(instance)

@@ -8,7 +8,7 @@ import msgspec
 
 from stepward.store.contract import StoredMessage
 from stepward.store.queries import load_queries
-from stepward.store.rules.verdicts import among_asked, behind
+from stepward.store.rules.queues import end_of_prefix, request_range
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection, Row
 from stepward.store.sqlite.engine.database import Database
@@ -48,7 +48,7 @@ class SqliteMessages:
         return await self._database.write(_extend, queue, tokens, self._clock.now() + lease)
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
-        values = (queue, *among_asked(beginning), beginning, part)
+        values = (queue, *request_range(beginning), beginning, part)
         found = await self._database.write(Connection.rows, Q["withdraw"], values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
@@ -74,7 +74,7 @@ class SqliteMessages:
         return {queue for (queue,) in await self._database.read(Connection.rows, Q["filled"], values)}
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
-        values = (prefix, behind(prefix), limit)
+        values = (prefix, end_of_prefix(prefix), limit)
         return [queue for (queue,) in await self._database.read(Connection.rows, Q["standing"], values)]
 
     async def adopt(self, queue: str, heir: str) -> int:

@@ -15,9 +15,9 @@ from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store import rows
 from stepward.store.contract import Change, Committed, Least, Transaction, Unheld, WatchedPlace
 from stepward.store.queries import load_queries
-from stepward.store.rules import verdicts
+from stepward.store.rules import refusals
+from stepward.store.rules.changes import Missed
 from stepward.store.rules.fairness import NO_TURNS, Turns
-from stepward.store.rules.inbox_limits import Missed
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
@@ -116,7 +116,7 @@ def _prove(connection: Connection, instance: str, renew: float | None, now: floa
     if renew is None:
         check_alive(connection, instance)
     elif not connection.rows(load_book()["leases.renew"], (_json([instance]), now, renew, *NOTHING_SAID)):
-        raise verdicts.fenced(instance)
+        raise refusals.fenced(instance)
 
 
 def _claim(

@@ -13,8 +13,7 @@ from stepward.model.records import Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
-from stepward.store.rules.inbox_limits import NOT_AS_READ, Missed, why_missed
-from stepward.store.rules.verdicts import is_owners
+from stepward.store.rules.changes import NOT_AS_READ, Missed, is_owners, why_missed
 from stepward.store.sqlite.engine.connection import Connection, Values
 from stepward.store.sqlite.engine.faults import DATA, detail
 from stepward.store.sqlite.engine.parameters import FRAGMENTS

@@ -16,7 +16,7 @@ from stepward.store.contract import (
     Submitted,
     Tally,
 )
-from stepward.store.rules import inbox_limits, verdicts
+from stepward.store.rules import audits, inbox_rules, refusals
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
@@ -72,7 +72,7 @@ async def _submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plan
 async def _locked(connection: VerbConnection, id: str) -> Task:
     row = await connection.row("client.lock_task", id)
     if row is None:
-        raise verdicts.not_found(id)
+        raise refusals.not_found(id)
     return rows.task(row)
 
 
@@ -87,11 +87,11 @@ async def _signal(connection: VerbConnection, post: Post, signal_id: str | None,
     ):
         return False
     if task.state in TASK_ENDS:
-        raise verdicts.signal_too_late(task, post.name)
-    if task.inbox >= inbox_limits.UNCOUNTED:
+        raise refusals.signal_too_late(task, post.name)
+    if task.inbox >= inbox_rules.UNCOUNTED:
         waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
-        inbox_limits.check_signals(task, waiting + 1, size + len(post.body), post.name)
+        inbox_rules.check_signals(task, waiting + 1, size + len(post.body), post.name)
     await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
     if actor is not None:
-        await journal.write_audits(connection, [verdicts.signal_audit(task, post, actor)], now)
+        await journal.write_audits(connection, [audits.signal_audit(task, post, actor)], now)
     return True

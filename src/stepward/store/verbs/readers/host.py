@@ -10,7 +10,7 @@ from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.messages.seal import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Schedule, WorkflowRecord
 from stepward.store.contract import Post
-from stepward.store.rules import verdicts
+from stepward.store.rules import audits, supervision
 from stepward.store.verbs import agents, journal, leases, recurring
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine
@@ -111,8 +111,8 @@ async def _count_hang(connection: VerbConnection, task: str, sender: str, where:
     row = await connection.row("host.count_hang", task)
     if row is None:
         return None
-    await inbox.post_all(connection, verdicts.hung(task, row[0], sender, where), now)
-    await journal.write_audits(connection, [verdicts.hang_audit(task, row[0], sender, where)], now)
+    await inbox.post_all(connection, supervision.hang_posts(task, row[0], sender, where), now)
+    await journal.write_audits(connection, [audits.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
 
 

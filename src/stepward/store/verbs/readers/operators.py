@@ -13,7 +13,7 @@ from stepward.store.contract import (
     Outlived,
     Purged,
 )
-from stepward.store.rules import verdicts
+from stepward.store.rules import audits
 from stepward.store.verbs import agents, dead_letters, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
@@ -89,7 +89,7 @@ class OperatorVerbs(retention.RetentionVerbs):
 async def _acknowledge(connection: VerbConnection, number: int, actor: str, now: float) -> bool:
     if not await connection.change("client.acknowledge", number, now, actor):
         return False
-    await journal.write_audits(connection, [verdicts.acknowledged(number, actor)], now)
+    await journal.write_audits(connection, [audits.acknowledge_audit(number, actor)], now)
     return True
 
 
@@ -98,5 +98,5 @@ async def _purge_ended(
 ) -> Purged:
     purged = await retention.purge(connection, batch)
     if purged.tasks:
-        await journal.write_audits(connection, [verdicts.purge_audit(actor, purged.tasks, before)], now)
+        await journal.write_audits(connection, [audits.purge_audit(actor, purged.tasks, before)], now)
     return purged

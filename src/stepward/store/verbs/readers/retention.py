@@ -8,7 +8,7 @@ from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows
 from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
-from stepward.store.rules import verdicts
+from stepward.store.rules import retention
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import pruning
 from stepward.store.verbs.connection import VerbConnection, VerbRow
@@ -26,7 +26,7 @@ class RetentionVerbs(VerbPart):
     """What is read of tasks before they are deleted; see ``RetentionStore``."""
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
-        return verdicts.batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
+        return retention.purge_batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
         found = await self._rows("retention.tasks", list(uids), after, PAGE_ROWS, PAGE_BYTES)

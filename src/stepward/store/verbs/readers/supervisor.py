@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged
-from stepward.store.rules import verdicts
+from stepward.store.rules import audits, supervision
 from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal, pruning, recurring
@@ -82,7 +82,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
 
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
         found = await self._transactions.read(ask.rows, "supervisor.expired_tasks", self._clock.now(), limit)
-        return [verdicts.expired_task(row) for row in found]
+        return [supervision.expired_task(row) for row in found]
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
         expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
@@ -124,7 +124,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
 
     async def prune(self, term: int, records: OldRecords) -> int:
-        return await self._judged(term, 0, pruning.prune, records, verdicts.ACTOR, self._clock.now())
+        return await self._judged(term, 0, pruning.prune, records, supervision.ACTOR, self._clock.now())
 
     async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:
         found = await self._transactions.read(ask.rows, "supervisor.expired_steps", now, *place, limit)
@@ -151,7 +151,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
 
 def _expired_step(row: VerbRow) -> ExpiredStep | None:
     """None where no live instance owns the task: then the row has no id of it."""
-    return None if row[1] is None else verdicts.expired_step(row)
+    return None if row[1] is None else supervision.expired_step(row)
 
 
 async def _due(connection: VerbConnection, clock: VerbClock) -> Due:
@@ -165,25 +165,31 @@ async def _fence(connection: VerbConnection, now: float) -> list[Instance]:
     dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
     dead.sort(key=lambda instance: instance.id)
     await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
-    await journal.write_audits(connection, [verdicts.fence_audit(instance) for instance in dead], now)
+    await journal.write_audits(connection, [audits.fence_audit(instance) for instance in dead], now)
     return dead
 
 
 async def _free(connection: VerbConnection, recovery_limit: int, now: float) -> int:
     freed = await connection.rows("supervisor.free", FREE_LIMIT)
-    posts = [verdicts.give_up(uid, count) for uid, count in sorted(map(tuple, freed)) if count > recovery_limit]
+    posts = [
+        supervision.recovery_limit_post(uid, count)
+        for uid, count in sorted(map(tuple, freed))
+        if count > recovery_limit
+    ]
     await inbox.post_all(connection, posts, now)
     return len(freed)
 
 
 async def _decide(connection: VerbConnection, decisions: Sequence[Decision], now: float) -> int:
-    posts = [post for decision in decisions for post in verdicts.told(decision)]
+    posts = [post for decision in decisions for post in supervision.decision_posts(decision)]
     await inbox.lock(connection, inbox.concerned(posts) | {decision.task for decision in decisions})
     places = await connection.applied("supervisor.decide", [_values(decision) for decision in decisions], now)
     applied = [decisions[place] for place in places]
     counts = sorted(Counter(decision.task for decision in applied).items())
     await connection.change_each("supervisor.count_failures", counts)
-    await inbox.post_all(connection, [post for decision in applied for post in verdicts.told(decision)], now)
+    await inbox.post_all(
+        connection, [post for decision in applied for post in supervision.decision_posts(decision)], now
+    )
     await journal.write_audits(connection, [decision.audit for decision in applied], now)
     return len(applied)
 
@@ -216,7 +222,7 @@ async def _expire_task(
 async def _unserved(connection: VerbConnection, after: float, now: float) -> int:
     await connection.change("scheduler.wake", now, WAKE_LIMIT)
     found = await connection.rows("supervisor.unserved", now - after)
-    alerts = [verdicts.unserved_alert(workflow, version) for workflow, version in found]
+    alerts = [supervision.unserved_alert(workflow, version) for workflow, version in found]
     await journal.write_alerts(connection, alerts, now)
     return len(found)
 
@@ -229,8 +235,8 @@ async def _raise_alert(connection: VerbConnection, alert: Alert, now: float) -> 
 
 
 async def _settle_alert(connection: VerbConnection, kind: str, now: float) -> bool:
-    found = await connection.rows("supervisor.settle_alert", kind, now, verdicts.ACTOR)
-    await journal.acknowledged(connection, found, verdicts.ACTOR, now)
+    found = await connection.rows("supervisor.settle_alert", kind, now, supervision.ACTOR)
+    await journal.acknowledged(connection, found, supervision.ACTOR, now)
     return bool(found)
 
 

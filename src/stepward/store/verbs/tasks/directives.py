@@ -9,8 +9,9 @@ from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
 from stepward.store import rows
 from stepward.store.contract import Directive, Post
-from stepward.store.rules import repairs, rewinding, verdicts
-from stepward.store.rules.repairs import Repair
+from stepward.store.rules import audits
+from stepward.store.rules.directives import repairs, rewinding
+from stepward.store.rules.directives.repair_rows import Repair
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox, new_tasks
@@ -28,7 +29,7 @@ async def direct(connection: VerbConnection, task: Task, directive: Directive, n
         await inbox.insert(connection, [post], now)
     else:
         await inbox.move_free(connection, task, verdict, now)
-    audit = verdicts.audited(task, directive, repair.step, verdict.after, repair.details)
+    audit = audits.directive_audit(task, directive, repair.step, verdict.after, repair.details)
     await journal.write_audits(connection, [audit], now)
     return verdict.after
 

@@ -15,7 +15,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import place_of
 from stepward.store.contract import Post
 from stepward.store.rows import task as task_of
-from stepward.store.rules import verdicts
+from stepward.store.rules import audits, inbox_rules
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.tasks import status_events
@@ -33,8 +33,8 @@ def concerned(posts: Iterable[Post]) -> set[str]:
     wanted = set()
     for post in posts:
         wanted.add(post.task)
-        if post.kind in verdicts.DIRECTIVES and "/" in post.task:
-            wanted.add(verdicts.parent_of(post.task)[0])
+        if post.kind in inbox_rules.DIRECTIVES and "/" in post.task:
+            wanted.add(inbox_rules.parent_of(post.task)[0])
     return wanted
 
 
@@ -68,9 +68,9 @@ async def move_free(
     if verdict.after is task.state:
         return
     if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
-        if not verdicts.is_tried_again(task, verdict.after):
+        if not audits.is_tried_again(task, verdict.after):
             await status_events.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
-        if verdicts.is_mended(task, verdict.after):
+        if audits.is_mended(task, verdict.after):
             await _mend(connection, task, now)
         place = place_of(task)
         if place is not None and verdict.after is not TaskState.PENDING:
@@ -80,8 +80,8 @@ async def move_free(
 
 
 async def _mend(connection: VerbConnection, task: Task, now: float) -> None:
-    found = await connection.rows("inbox.mend", task.uid, now, verdicts.MENDED, list(verdicts.BY_HAND))
-    await journal.acknowledged(connection, found, verdicts.MENDED, now)
+    found = await connection.rows("inbox.mend", task.uid, now, audits.MENDED, list(audits.BY_HAND))
+    await journal.acknowledged(connection, found, audits.MENDED, now)
 
 
 class PostRound:
@@ -98,9 +98,9 @@ class PostRound:
         task = self._tasks.get(post.task)
         if task is None:
             self._tell_gone(post)
-        elif task.locked_by is None and post.kind in verdicts.DIRECTIVES:
+        elif task.locked_by is None and post.kind in inbox_rules.DIRECTIVES:
             await self._direct(task, post)
-        elif task.state not in (verdicts.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
+        elif task.state not in (inbox_rules.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
             self._rows.append(post)
 
     def hand_on(self, post: Post) -> None:
@@ -113,8 +113,8 @@ class PostRound:
         await insert(self._connection, rows, self._now)
 
     def _tell_gone(self, post: Post) -> None:
-        if post.kind in verdicts.DIRECTIVES:
-            self._add(verdicts.told_gone(self._tasks.get(verdicts.parent_of(post.task)[0]), post))
+        if post.kind in inbox_rules.DIRECTIVES:
+            self._add(inbox_rules.missing_child_post(self._tasks.get(inbox_rules.parent_of(post.task)[0]), post))
 
     async def _direct(self, task: Task, post: Post) -> None:
         try:
@@ -122,10 +122,10 @@ class PostRound:
         except IllegalTransition:
             verdict = DirectiveVerdict(task.state)
         if verdict.after is task.state and task.state in TASK_ENDS and task.parent is not None:
-            self._add(verdicts.told_again(task, self._tasks.get(task.parent), post))
+            self._add(inbox_rules.repeated_end_post(task, self._tasks.get(task.parent), post))
         if verdict.after is not task.state:
             await self.deliver()
-            cause = post.body if post.body not in verdicts.NOTHING else None
+            cause = post.body if post.body not in inbox_rules.NOTHING else None
             await move_free(self._connection, task, verdict, self._now, cause)
             self._tasks |= await lock(self._connection, [task.uid])
 

@@ -9,7 +9,8 @@ from msgspec.structs import astuple
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
 from stepward.store import rows
-from stepward.store.rules import verdicts
+from stepward.store.rules import late_replies
+from stepward.store.rules.audits import late_reply_audit
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
@@ -24,7 +25,7 @@ async def settle(connection: VerbConnection, replies: Sequence[Reply], now: floa
     for reply in replies:
         task = tasks.get(reply.task)
         if task is not None and task.locked_by is not None:
-            handed.hand_on(verdicts.handed_on(reply))
+            handed.hand_on(late_replies.reply_post(reply))
         elif reply.outcome is Outcome.DEFERRED:
             # It says nothing of an outcome: one that comes too late is no loss.
             await connection.change("misrouted_replies.defer", reply.task, reply.run, reply.key, reply.attempt, now)
@@ -42,16 +43,16 @@ async def _settle_free(
     is_unheard = is_success and await _is_so(connection, "misrouted_replies.undo_began", reply)
     is_denied = is_success and await _is_so(connection, "misrouted_replies.denied", reply)
     if task is None or not await _record(connection, reply, now):
-        audits.append(verdicts.late_reply(reply))
+        audits.append(late_reply_audit(reply))
     if task is not None and is_unheard:
-        alerts.append(verdicts.late_effect(task, reply))
+        alerts.append(late_replies.late_effect_alert(task, reply))
     if task is not None and is_denied:
-        alerts.append(verdicts.denied_effect(task, reply))
+        alerts.append(late_replies.denied_effect_alert(task, reply))
 
 
 async def _record(connection: VerbConnection, reply: Reply, now: float) -> bool:
     row = await connection.row("completions.step", reply.task, reply.run, reply.key)
-    finish = verdicts.recorded(reply, rows.step(row) if row else None, now)
+    finish = late_replies.finish_of(reply, rows.step(row) if row else None, now)
     if finish is None or not await connection.change_each("turn.finish", [astuple(finish)]):
         return False
     await connection.change("misrouted_replies.wake", reply.task, now)

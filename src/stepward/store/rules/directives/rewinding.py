@@ -8,7 +8,7 @@ from stepward.model.effects import asked_as, is_in_doubt, key_of, may_have_acted
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Directive
-from stepward.store.rules import verdicts
+from stepward.store.rules.directives import checks
 
 BESIDE = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
 OWN = frozenset({StepKind.TIMER, StepKind.SIGNAL})
@@ -23,9 +23,9 @@ def concerned_children(steps: Iterable[Step]) -> list[str]:
 
 def named_step(task: Task, steps: Iterable[Step], directive: Directive) -> Step | None:
     """The step that a directive means: the one of its key in the latest run that has it, else the one to blame."""
-    key = directive.step or verdicts.blamed(task)
+    key = directive.step or checks.blamed(task)
     found = [step for step in steps if step.key == key]
-    return verdicts.chosen_step(task, directive, max(found, key=lambda step: step.run, default=None))
+    return checks.chosen_step(task, directive, max(found, key=lambda step: step.run, default=None))
 
 
 def later_steps(task: Task, steps: Iterable[Step], step: Step) -> list[Step]:

@@ -1,9 +1,4 @@
-"""What directives make of a task's rows: pure rules, the same in every store.
-
-A step whose failure the workflow caught cannot be repeated while the record goes on behind that failure: the record is
-rewound to it. What was asked for after its outcome was delivered is set aside: the row stays, under another key, and
-what it did is undone first or kept, as the operator says. A step whose attempt is in doubt is settled in the same way.
-"""
+"""The rows that a repair writes: what is set aside, repeated, undone first or taken back."""
 
 from __future__ import annotations
 
@@ -28,17 +23,9 @@ from stepward.model.plan import NO_INPUT
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Directive, Doubt, Later, Post
-from stepward.store.rules import verdicts
-from stepward.store.rules.rewinding import (
-    doubtful,
-    has_effect,
-    is_repeated_with_it,
-    is_replayed,
-    later_steps,
-    named_step,
-    replayed,
-    was_told_later,
-)
+from stepward.store.rules import inbox_rules
+from stepward.store.rules.directives import checks
+from stepward.store.rules.directives.rewinding import doubtful, has_effect, is_replayed, later_steps, replayed
 
 AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT, StepState.NOT_STARTED})
 SIGNAL_KEY = "signal:"
@@ -72,67 +59,7 @@ class Repair(Struct):
         self.details.setdefault(what, []).append(key)
 
 
-def resubmission(
-    task: Task, steps: Sequence[Step], directive: Directive, children: Mapping[str, Task], now: float
-) -> Repair:
-    """What a resubmission does. Raises IllegalTransition, with the choices, for what needs an operator's word."""
-    if task.state is not TaskState.ERROR:
-        # Its code does not fit its record: it is tried again, and no step that has an outcome is repeated.
-        verdicts.check_retry(task, directive)
-        return Repair()
-    verdicts.check_deadline(task, directive, now)
-    step = named_step(task, steps, directive)
-    verdicts.check_resubmit(task, directive, step)
-    work = _Work(task, steps, directive, children, now)
-    if step is not None and step.state is StepState.FAILED:
-        settled = work.settle_doubt(step)
-        work.rewind(step)
-        work.repeat(step, anew=settled)
-    elif step is not None and verdicts.is_taken_signal(step):
-        work.rewind(step)
-        work.drop(step)
-    for other in steps:
-        if is_repeated_with_it(task, other) and (other.run, other.key) not in work.repair.rows:
-            work.repeat_too(other)
-    work.repair.step = step.key if step else None
-    return work.repair
-
-
-def marking(task: Task, steps: Sequence[Step], directive: Directive, now: float) -> Repair:
-    """What mark_done does. Raises IllegalTransition for a step that cannot be marked."""
-    verdicts.check_deadline(task, directive, now)
-    named = named_step(task, steps, directive)
-    is_last = named is not None and not any(was_told_later(step, named) for step in steps)
-    step = verdicts.check_mark(task, named, is_last=is_last)
-    work = _Work(task, steps, directive, {}, now)
-    work.rewind(step)
-    done = replace(
-        step,
-        state=StepState.COMPLETED,
-        output=directive.result if directive.result is not None else b"null",
-        error=None,
-        ordinal=None,
-        asked=None,
-        in_doubt=False,
-        watched=False,
-        repeat_at=None,
-        finished_at=now,
-    )
-    work.write(step, done)
-    work.repair.step = step.key
-    return work.repair
-
-
-def undoing(task: Task, steps: Sequence[Step], directive: Directive, now: float) -> Repair:
-    """What undo and cancel do to the rows of a task in error: an undo that failed is repeated."""
-    work = _Work(task, steps, directive, {}, now)
-    for step in steps:
-        if step.kind is StepKind.UNDO and step.state is StepState.FAILED:
-            work.repeat_too(step)
-    return work.repair
-
-
-class _Work:
+class RepairWork:
     """One repair in the making."""
 
     def __init__(
@@ -160,7 +87,7 @@ class _Work:
         found = doubtful(self._steps, step)
         if not found or (directive.input is None and directive.doubt is None):
             return False
-        verdicts.check_doubt(self._task, directive, step, found)
+        checks.check_doubt(self._task, directive, step, found)
         for generation in found:
             self._settle(step, generation)
         return step in found
@@ -169,7 +96,7 @@ class _Work:
         """Set aside what came after the step's outcome; what it only answered later is delivered again."""
         later = later_steps(self._task, self._steps, step)
         acted = [s for s in later if has_effect(s)]
-        verdicts.check_later(self._task, self._directive, step, acted)
+        checks.check_later(self._task, self._directive, step, acted)
         for s in later:
             self._set_aside(s)
         for s in sorted(later, key=lambda s: s.ordinal or 0):
@@ -268,7 +195,7 @@ class _Work:
 
         Once the task's undo has begun, its steps stand, and a child goes on with nothing but an undo of its own.
         """
-        child = verdicts.check_child(self._task, step, self._directive, self._children.get(key_of(step)))
+        child = checks.check_child(self._task, step, self._directive, self._children.get(key_of(step)))
         if self._task.undo_to is not None:
             if child.state is TaskState.ERROR and child.undo_to is not None:
                 self.repair.resubmitted.append(child)
@@ -286,7 +213,7 @@ class _Work:
             finished_at=None,
             output=None,
         )
-        if child.state in verdicts.UNDONE:
+        if child.state in checks.UNDONE:
             waiting = replace(waiting, generation=self._next_generation(step))
             former = replace(self._copy_aside(step), state=StepState.UNDONE, in_doubt=False)
             self.write(step, former, waiting)
@@ -296,7 +223,7 @@ class _Work:
         if child.state is TaskState.ERROR:
             self.repair.resubmitted.append(child)
         elif child.state is TaskState.PROCESSED:
-            self.repair.posts.append(verdicts.child_told(child, step))
+            self.repair.posts.append(inbox_rules.mended_child_post(child, step))
 
     def _put_back(self, step: Step) -> None:
         """A signal that was taken is given again to whoever waits for it."""

@@ -1,0 +1,113 @@
+"""Acts of the audit, one for each verb that writes one, and when alerts are acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from stepward.model import stopped_tasks
+from stepward.model.messages.requests import Reply
+from stepward.model.records import Audit, Instance, Task
+from stepward.model.states import TaskState
+from stepward.store.contract import (
+    Directive,
+    Post,
+)
+from stepward.store.rules.supervision import ACTOR
+
+MENDED = "stepward"
+"""Who has seen to the alerts of a task that is mended, for the audit."""
+BY_HAND = ("in_doubt", "late_effect", "late_effect_after_undo", "unserved")
+"""Alerts on what is not over when their task goes on: somebody must look outside, or serve what is not served."""
+
+
+def signal_audit(task: Task, post: Post, actor: str) -> Audit:
+    """An operator gave the task a signal."""
+    details = {"signal": post.name} | ({"id": post.sender} if post.sender else {})
+    return Audit(actor=actor, act="signal", task=task.uid, before=task.state, details=msgspec.json.encode(details))
+
+
+def directive_audit(
+    task: Task,
+    directive: Directive,
+    step: str | None,
+    after: TaskState,
+    more: Mapping[str, Any] | None = None,
+) -> Audit:
+    """The act of an operator."""
+    given = {"input": directive.input, "result": directive.result}
+    details: dict[str, Any] = {name: msgspec.Raw(data) for name, data in given.items() if data is not None}
+    said = {"doubt": directive.doubt, "later": directive.later}
+    details |= {name: word for name, word in said.items() if word is not None} | dict(more or {})
+    return Audit(
+        actor=directive.actor,
+        act=directive.verb,
+        task=task.uid,
+        step=step,
+        before=task.state,
+        after=after,
+        details=msgspec.json.encode(details),
+    )
+
+
+def late_reply_audit(reply: Reply) -> Audit:
+    """A reply that fits nothing any more."""
+    return Audit(actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
+
+
+def fence_audit(instance: Instance) -> Audit:
+    """The Supervisor declares an instance dead."""
+    details = msgspec.json.encode({"instance": instance.id})
+    return Audit(actor=ACTOR, act="fence", before="alive", after="dead", details=details)
+
+
+def hang_audit(task: str, hangs: int, sender: str, where: str) -> Audit:
+    """Code of a task held up an event loop."""
+    return Audit(actor=sender, act="hang", task=task, details=msgspec.json.encode({"hangs": hangs, "at": where}))
+
+
+def is_tried_again(task: Task, after: TaskState) -> bool:
+    """Whether a task whose code did not fit is tried again at once: it waits on as far as anybody is told."""
+    return task.state is TaskState.WAITING and after is TaskState.PENDING
+
+
+def is_mended(task: Task, after: TaskState) -> bool:
+    """Whether the task leaves ``error``: what was told of it is seen to."""
+    return task.state is TaskState.ERROR and after is not TaskState.ERROR
+
+
+def settle_parameters(details: bytes, now: float) -> tuple[Any, ...]:
+    """What tells whether the alert of a place where code did not fit is over: the parameters of ``settle``."""
+    place = msgspec.json.decode(details)
+    until = now + stopped_tasks.LONGEST_RETRY
+    values = (place["workflow"], place["version"], place["place"])
+    return (now, MENDED, details, stopped_tasks.WAITS_FOR, until, *values)
+
+
+def acknowledge_audit(number: int, actor: str) -> Audit:
+    """Somebody has seen to an alert."""
+    return Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)
+
+
+def dead_letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
+    """What an operator did with a dead letter."""
+    details = msgspec.json.encode({"dead_letter": number, "queue": queue})
+    return Audit(actor=actor, act=act, details=details)
+
+
+def schedule_audit(actor: str, act: str, name: str) -> Audit:
+    """What an operator did with a recurring task."""
+    return Audit(actor=actor, act=act, details=msgspec.json.encode({"schedule": name}))
+
+
+def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
+    """What an operator did with an Agent."""
+    details = {"agent": name} if note is None else {"agent": name, "note": note}
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
+
+
+def purge_audit(actor: str, tasks: int, before: float) -> Audit:
+    """An operator deleted tasks that had ended."""
+    return Audit(actor=actor, act="purge", details=msgspec.json.encode({"tasks": tasks, "ended_before": before}))

@@ -1,0 +1,42 @@
+"""Rules for the changes of a turn: who may make one, and why one does not apply."""
+
+from __future__ import annotations
+
+from stepward.model.records import Task
+from stepward.store.contract import (
+    OVERTAKEN,
+    Change,
+)
+
+NOT_AS_READ = "the task is not as read"
+
+
+def is_owners(change: Change) -> bool:
+    """Whether the change is one that only the task's owner may make; anybody may post."""
+    return bool(
+        change.inserts
+        or change.fills
+        or change.finishes
+        or change.move
+        or change.dispatches
+        or change.watches
+        or change.delivers
+        or change.step_moves
+        or change.taken
+        or change.children
+        or change.telling
+        or change.complete_by
+    )
+
+
+class Missed(Exception):
+    """A change does not apply; the message says why."""
+
+
+def why_missed(change: Change, task: Task | None, instance: str, reason: str) -> str:
+    """The reason why a change missed whose move did not fit: a task as read but for its inbox was overtaken."""
+    move = change.move
+    if not reason.startswith(NOT_AS_READ) or move is None or task is None:
+        return reason
+    is_held = task.locked_by == instance and task.state is move.before
+    return OVERTAKEN if is_held and move.inbox is not None and task.inbox != move.inbox else reason

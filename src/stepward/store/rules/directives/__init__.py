@@ -1,0 +1,1 @@
+"""What directives and repairs make of the rows of a task: pure."""

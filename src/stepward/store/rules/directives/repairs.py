@@ -1,0 +1,79 @@
+"""What directives make of a task's rows: pure rules, the same in every store.
+
+A step whose failure the workflow caught cannot be repeated while the record goes on behind that failure: the record is
+rewound to it. What was asked for after its outcome was delivered is set aside: the row stays, under another key, and
+what it did is undone first or kept, as the operator says. A step whose attempt is in doubt is settled in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from stepward.model.records import Step, Task
+from stepward.model.states import StepKind, StepState, TaskState
+from stepward.store.contract import Directive
+from stepward.store.rules.directives import checks
+from stepward.store.rules.directives.repair_rows import Repair, RepairWork
+from stepward.store.rules.directives.rewinding import is_repeated_with_it, named_step, was_told_later
+
+
+def resubmission(
+    task: Task, steps: Sequence[Step], directive: Directive, children: Mapping[str, Task], now: float
+) -> Repair:
+    """What a resubmission does. Raises IllegalTransition, with the choices, for what needs an operator's word."""
+    if task.state is not TaskState.ERROR:
+        # Its code does not fit its record: it is tried again, and no step that has an outcome is repeated.
+        checks.check_retry(task, directive)
+        return Repair()
+    checks.check_deadline(task, directive, now)
+    step = named_step(task, steps, directive)
+    checks.check_resubmit(task, directive, step)
+    work = RepairWork(task, steps, directive, children, now)
+    if step is not None and step.state is StepState.FAILED:
+        settled = work.settle_doubt(step)
+        work.rewind(step)
+        work.repeat(step, anew=settled)
+    elif step is not None and checks.is_taken_signal(step):
+        work.rewind(step)
+        work.drop(step)
+    for other in steps:
+        if is_repeated_with_it(task, other) and (other.run, other.key) not in work.repair.rows:
+            work.repeat_too(other)
+    work.repair.step = step.key if step else None
+    return work.repair
+
+
+def marking(task: Task, steps: Sequence[Step], directive: Directive, now: float) -> Repair:
+    """What mark_done does. Raises IllegalTransition for a step that cannot be marked."""
+    checks.check_deadline(task, directive, now)
+    named = named_step(task, steps, directive)
+    is_last = named is not None and not any(was_told_later(step, named) for step in steps)
+    step = checks.check_mark(task, named, is_last=is_last)
+    work = RepairWork(task, steps, directive, {}, now)
+    work.rewind(step)
+    done = replace(
+        step,
+        state=StepState.COMPLETED,
+        output=directive.result if directive.result is not None else b"null",
+        error=None,
+        ordinal=None,
+        asked=None,
+        in_doubt=False,
+        watched=False,
+        repeat_at=None,
+        finished_at=now,
+    )
+    work.write(step, done)
+    work.repair.step = step.key
+    return work.repair
+
+
+def undoing(task: Task, steps: Sequence[Step], directive: Directive, now: float) -> Repair:
+    """What undo and cancel do to the rows of a task in error: an undo that failed is repeated."""
+    work = RepairWork(task, steps, directive, {}, now)
+    for step in steps:
+        if step.kind is StepKind.UNDO and step.state is StepState.FAILED:
+            work.repeat_too(step)
+    return work.repair

@@ -1,0 +1,42 @@
+"""Errors that every store raises alike for what it cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepward.errors import IllegalTransition, InstanceFenced, TaskConflict, TaskNotFound
+from stepward.model.records import Task
+from stepward.store.contract import (
+    Submitted,
+)
+
+
+def fenced(instance: str) -> InstanceFenced:
+    """The instance may write no more."""
+    return InstanceFenced(
+        f"instance {instance}: expected it alive, found it dead or never registered; register a new one"
+    )
+
+
+def not_found(id: str) -> TaskNotFound:
+    """There is no task of that id."""
+    return TaskNotFound(
+        f"task {id if id.isprintable() else repr(id)}: expected a task of that id, found none; look at the id"
+    )
+
+
+def check_same(submitted: Sequence[Submitted]) -> None:
+    """Raises TaskConflict if one of the ids is that of a task with another workflow or other arguments."""
+    for each in submitted:
+        if not each.same:
+            raise TaskConflict(
+                f"id {each.id!r}: expected a new id, or the same workflow and arguments, found a task with others; "
+                "choose another id"
+            )
+
+
+def signal_too_late(task: Task, name: str) -> IllegalTransition:
+    """A signal for a task that has ended."""
+    return IllegalTransition(
+        f"signal {name} to task {task.id}: expected one that has not ended, found it {task.state}; look at the id"
+    )
