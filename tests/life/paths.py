@@ -9,7 +9,7 @@ from stepward import Supervision, workflow
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from tests.life.trace import Trace
-from tests.scheduler.world import Service, World, hang, in_state, refuse, until
+from tests.scheduler.world import Service, World, hang, in_state, refuse, take, until
 
 Walk = Callable[[World, Trace], Awaitable[None]]
 
@@ -34,7 +34,10 @@ async def submit(world: World, trace: Trace) -> None:
 
 
 async def step(world: World, trace: Trace) -> None:
-    """From a step's call until workflow code has its result and the commit that records it has been made."""
+    """From a step's call until the commit that records its outcome, which the request for the next step follows.
+
+    It is the second step, half a second after the start: nothing runs for the first time, and nothing else is at work.
+    """
     service = Service()
 
     @workflow
@@ -47,6 +50,7 @@ async def step(world: World, trace: Trace) -> None:
     async def asked() -> None:
         trace.end()
 
+    service.plan("do before", take(0.5))
     service.plan("do after", asked)
     app = world.app([fulfil], [service.agent])
     await world.run(app, supervisor=False)

@@ -1,4 +1,4 @@
-"""Which files of Stepward run, in the order in which they are first entered."""
+"""Which files of Stepward execute lines, in the order of the first line of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ PACKAGE = f"{Path(stepward.__file__).parent}/"
 
 
 class Trace:
-    """``files``: what was entered while it was on, relative to the package."""
+    """``files``: those of which a line was executed while the trace was on, relative to the package.
+
+    A coroutine that only awaits another one executes no line when that one is resumed, and does not count.
+    """
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -24,28 +27,33 @@ class Trace:
         self._is_on = False
 
     def begin(self) -> None:
-        """Look from here on."""
+        """Record from here on."""
         self._is_on = True
 
     def end(self) -> None:
-        """Look no more."""
+        """Record nothing more."""
         self._is_on = False
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Hear of every call in this thread and in those that start."""
-        threading.setprofile(self._heard)
-        sys.setprofile(self._heard)
+        """Follow this thread and those that start meanwhile."""
+        before = sys.gettrace()
+        threading.settrace(self._entered)
+        sys.settrace(self._entered)
         try:
             yield
         finally:
-            sys.setprofile(None)
-            threading.setprofile(None)
+            sys.settrace(before)
+            threading.settrace(None)  # type: ignore[arg-type]  # as its documentation says
 
-    def _heard(self, frame: FrameType, event: str, _: Any) -> None:
-        if not self._is_on or event != "call":
-            return
+    def _entered(self, frame: FrameType, _event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
-        if name.startswith(PACKAGE) and name not in self._seen:
-            self._seen.add(name)
-            self.files.append(name.removeprefix(PACKAGE))
+        return self._executed if name.startswith(PACKAGE) and name not in self._seen else None
+
+    def _executed(self, frame: FrameType, event: str, _: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not self._is_on or event != "line" or name in self._seen:
+            return self._executed
+        self._seen.add(name)
+        self.files.append(name.removeprefix(PACKAGE))
+        return None
