@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from stepward.agent.protection.breaker import RetryBudget
 from stepward.agent.protection.rate_limit import RateLimit, TokenBucket
-from stepward.agent.protection.retry_budget import RetryBudget
 
 FOREVER = float("inf")
 

@@ -5,23 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stepward.agent.call import Call
-from stepward.agent.deadlines import Deadlines
+from stepward.agent.call import Call, Slots
+from stepward.agent.deadlines import Deadlines, RequestLeases, overrun
 from stepward.agent.declaration import Agent
 from stepward.agent.execution import CallExecution
 from stepward.agent.heartbeats import Heartbeats
-from stepward.agent.leases import RequestLeases
 from stepward.agent.protection.gate import Gate
 from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.reply_sender import ReplySender
-from stepward.agent.slots import Slots
 from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.errors import StepwardError, named
 from stepward.events import Observers
 from stepward.model.containment import failure_of
 from stepward.model.current import CURRENT, CurrentStep
-from stepward.model.failures import FailureConverter, stands_at
+from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, Request, request_queue
 from stepward.model.messages.tokens import Sign
 from stepward.threads import Threads
@@ -57,14 +55,13 @@ class Calls:
         self._failures = failures
         self._now = now
         self._observers = observers
-        self._lease_until = lease_until
         self._threads = Threads(agent.concurrency, f"agent-{agent.name}") if threads else None
-        self._deadlines = Deadlines(now=now, deadline=self._deadline, passed=self._overran)
+        self._deadlines = Deadlines(now=now, lease_until=lease_until, passed=self._overran)
         self._leases = RequestLeases(
             transport, queue, self.slots, now=now, seconds=request_lease, observers=observers, revoked=self._revoke
         )
         self._heartbeats = Heartbeats(
-            transport, self.slots, now=now, observers=observers, deadline=self._deadline, extend=self._leases.extend
+            transport, self.slots, now=now, observers=observers, deadline=self._deadlines.of, extend=self._leases.extend
         )
         self._sign = sign
         self._outbox = ReplySender(
@@ -73,7 +70,7 @@ class Calls:
         self._performance = CallExecution(
             agent,
             now=now,
-            is_late=self._is_late,
+            is_late=self._deadlines.is_late,
             environment=environment,
             observers=observers,
             standing=standing,
@@ -85,6 +82,10 @@ class Calls:
     def gate(self) -> Gate:
         """What stands between the calls and the service."""
         return self._performance.gate
+
+    def open(self) -> None:
+        """Take heartbeats from now on, on the loop that runs."""
+        self._heartbeats.open()
 
     def let_go_unbegun(self) -> list[Delivery]:
         """Work no more on what was taken and has not begun; the deliveries are the caller's to settle."""
@@ -106,7 +107,6 @@ class Calls:
                 self._outbox.settle(delivery)
                 self._observers.tell("agent.not_a_request", agent=self._agent.name, task_uid=delivery.message.task)
         self._leases.keep()
-        self._heartbeats.open()
 
     def revoke(self, task: str, run: int, key: str) -> None:
         """Stop working on that step, and tell when nothing of it runs any more: its undo waits for that."""
@@ -182,7 +182,7 @@ class Calls:
     def _end(self, call: Call, reply: Reply | None) -> None:
         call.ended = True
         self._deadlines.forget()
-        if not call.dropped and self._is_late(call):
+        if not call.dropped and self._deadlines.is_late(call):
             # Past its lease another instance has the request: what came of it here, perhaps long ago, is thrown away.
             self._tell_overrun(call)
             self._disown(call, settle=self._now() >= call.request.complete_by)
@@ -195,7 +195,7 @@ class Calls:
 
     def _is_still_heard(self, call: Call, reply: Reply) -> bool:
         """Whether a call that would not be cancelled has brought what the undo of its step is to know."""
-        return call.revoked and reply.outcome is Outcome.COMPLETED and not self._is_late(call)
+        return call.revoked and reply.outcome is Outcome.COMPLETED and not self._deadlines.is_late(call)
 
     def _let_go(self, call: Call) -> None:
         if call.thread is None or call.thread.done():
@@ -212,25 +212,14 @@ class Calls:
         else:
             self.slots.release(call)
 
-    def _deadline(self, call: Call) -> float:
-        return min(call.request.complete_by, call.leased_until, self._lease_until())
-
-    def _is_late(self, call: Call) -> bool:
-        """Whether its deadline has come."""
-        now = self._now()
-        return now >= call.leased_until or now >= call.request.complete_by or now >= self._lease_until()
-
     def _overran(self, call: Call) -> None:
         self._tell_overrun(call)
         self._drop(call, settle=self._now() >= call.request.complete_by)
 
     def _tell_overrun(self, call: Call) -> None:
-        is_over = self._now() >= call.request.complete_by
-        # A thread's place is not known here; of a coroutine it is where the application's own code waits.
-        place = None if call.task is None else stands_at(call.task.get_coro())
-        at = {} if place is None else {"at": call.failures.text(place)}
-        self._tell("agent.overran", call, calls=call.calls, deadline="complete_by" if is_over else "lease", **at)
-        if is_over and call.calls:
+        now = self._now()
+        self._tell("agent.overran", call, **overrun(call, now))
+        if now >= call.request.complete_by and call.calls:
             self._performance.gate.failed()
 
     def _drop(self, call: Call, *, settle: bool) -> None:

@@ -128,6 +128,7 @@ class AgentRunner:
         """Take and perform requests until cancelled or drained."""
         if self._draining:
             return
+        self._calls.open()
         stop_listening = self._transport.on_revoke(self._queue, self.revoke)
         self._taker = asyncio.create_task(self._take(), name=f"agent-{self.agent.name}")
         try:

@@ -1,10 +1,18 @@
-"""The circuit breaker of an Agent instance: a pure state machine, with times as arguments."""
+"""The circuit breaker and the retry budget of an Agent instance: pure, times are arguments."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 from stepward.policies import CircuitBreaker
+
+PER_SUCCESS = 0.1
+"""Retries that a success earns."""
+MOST = 100.0
+"""Most retries that are saved up."""
+FLOOR = 10.0
+"""Retries that are allowed whatever was earned, and how many of them come back each second."""
+FLOOR_PER_SECOND = 1.0
 
 
 class BreakerState(StrEnum):
@@ -76,3 +84,30 @@ class Breaker:
         """Everything passes."""
         self.state = BreakerState.CLOSED
         self._failures = 0
+
+
+class RetryBudget:
+    """Retries at most a tenth of the successes, plus ten in ten seconds that are always allowed."""
+
+    def __init__(self) -> None:
+        self._earned = 0.0
+        self._floor = FLOOR
+        self._refilled_at = float("-inf")
+
+    def succeeded(self) -> None:
+        """A call succeeded, which earns a tenth of a retry."""
+        if self._earned < MOST:
+            self._earned += PER_SUCCESS
+
+    def spend(self, now: float) -> bool:
+        """Take one retry, if there is one."""
+        refill = max(0.0, now - self._refilled_at) * FLOOR_PER_SECOND
+        self._floor = min(FLOOR, self._floor + refill)
+        self._refilled_at = now
+        if self._earned >= 1.0:
+            self._earned -= 1.0
+        elif self._floor >= 1.0:
+            self._floor -= 1.0
+        else:
+            return False
+        return True

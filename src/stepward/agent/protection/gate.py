@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
-from stepward.agent.protection.breaker import Breaker, BreakerState
+from stepward.agent.protection.breaker import Breaker, BreakerState, RetryBudget
 from stepward.agent.protection.rate_limit import TokenBucket
-from stepward.agent.protection.retry_budget import RetryBudget
 from stepward.agent.protection.shared_state import SharedState
 from stepward.errors import StepwardError
 from stepward.events import Observers
