@@ -44,7 +44,7 @@ class Trace:
             yield
         finally:
             sys.settrace(before)
-            threading.settrace(None)  # type: ignore[arg-type]  # as its documentation says
+            threading.settrace(None)
 
     def _entered(self, frame: FrameType, _event: str, _: Any) -> Any:
         name = frame.f_code.co_filename
