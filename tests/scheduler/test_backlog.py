@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepward.scheduler.admission.backlog import Backlog, BacklogKey, Key
+from stepward.scheduler.admission.windows import Backlog, BacklogKey, Key
 
 KEYS = [None, "a", "b", "c"]
 ACTS = st.lists(

@@ -8,7 +8,7 @@ import pytest
 
 from stepward.model.records import Task
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.idle_tasks import IdleTasks
+from stepward.scheduler.tasks.active_tasks import IdleTasks
 from stepward.scheduler.tasks.phases import BY_RECORD, LEAVING, PHASE_MOVES, Phase
 from stepward.settings import Settings
 

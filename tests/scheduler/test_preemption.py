@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepward.scheduler.admission.backlog import Key
+from stepward.scheduler.admission.windows import Key
 from stepward.scheduler.preemption import AT_ONCE, overtakers
 from stepward.store.contract import Least
 

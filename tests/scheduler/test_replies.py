@@ -16,7 +16,7 @@ from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies, ReplyReceiver
-from stepward.scheduler.wakeup import Wakeup
+from stepward.scheduler.scheduler import Wakeup
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -50,8 +50,8 @@ class Desk:
             failures=FailureConverter(),
         )
         wakeup = Wakeup()
-        self.replies = Replies(wakeup)
-        self.receiver = ReplyReceiver(context, wakeup, self.replies, lambda: None, lambda _: None)
+        self.replies = Replies(wakeup.stir)
+        self.receiver = ReplyReceiver(context, wakeup.stir, self.replies, lambda: None, lambda _: None)
 
     async def __aenter__(self) -> Desk:
         self._pump = asyncio.create_task(self.receiver.pump())

@@ -8,8 +8,8 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.starting import StepStarts
 
 NOW = 10.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.scheduler.tasks.active_tasks import TaskTimers
 
 
 def test_a_task_is_due_once_at_its_earliest_instant() -> None:

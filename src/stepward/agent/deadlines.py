@@ -13,6 +13,8 @@ from stepward.model.failures import stands_at
 from stepward.transport.contract import Transport
 
 SPARE = 64
+"""Obsolete entries that the heap may hold beyond as many as are valid."""
+EXTENSIONS_PER_LEASE = 3
 
 
 class Deadlines:
@@ -90,9 +92,6 @@ class Deadlines:
             self._arm(self._heap[0][0])
 
 
-PARTS = 3
-
-
 def overrun(call: Call, now: float) -> dict[str, object]:
     """The fields of ``agent.overran``: which deadline passed, and at which line a coroutine of the application waits.
 
@@ -133,7 +132,7 @@ class RequestLeases:
     def keep(self) -> None:
         """Keep the leases on what is held."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self.seconds / PARTS, self._renew)
+            self._timer = asyncio.get_running_loop().call_later(self.seconds / EXTENSIONS_PER_LEASE, self._renew)
 
     def close(self) -> None:
         """Let all leases lapse."""

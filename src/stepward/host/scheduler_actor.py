@@ -13,7 +13,7 @@ from stepward.host.supervisor_pace import SupervisorPace
 from stepward.host.workflow_digests import digests_of
 from stepward.model.records import Role
 from stepward.scheduler.assembly import assemble
-from stepward.scheduler.conclusions import Listeners
+from stepward.scheduler.commits import Listeners
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.scheduler import Scheduler
 

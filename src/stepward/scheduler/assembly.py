@@ -8,19 +8,17 @@ from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.rooms import LOCAL_ROOM, Rooms
 from stepward.scheduler.admission.windows import LOCAL, TRANSACTIONS, Windows
 from stepward.scheduler.claiming import Claiming
-from stepward.scheduler.commits import Commits, Misses
-from stepward.scheduler.conclusions import Conclusions, Listeners
+from stepward.scheduler.commits import Commits, Conclusions, Listeners
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.dispatch.dispatcher import Dispatcher, RequestFates
+from stepward.scheduler.dispatch.dispatcher import Dispatcher, RequestFates, StepStarts
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.dispatch.publisher import Publisher
-from stepward.scheduler.intake import Intake
-from stepward.scheduler.local_submissions import LocalSubmissions
+from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import Replies, ReplyReceiver
-from stepward.scheduler.scheduler import Scheduler
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.scheduler import Scheduler, Wakeup
+from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.closing import Closing
 from stepward.scheduler.tasks.former_runs import FormerRuns
@@ -28,12 +26,9 @@ from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.scheduler.tasks.replay_check import ReplayCheck
-from stepward.scheduler.tasks.starting import StepStarts
-from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, WorkAhead
-from stepward.scheduler.wakeup import Wakeup
 from stepward.threads import Threads
 
 
@@ -41,32 +36,32 @@ def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Li
     """The Scheduler of an instance, to which Agents give so much room at first; ``threads`` for plain local steps."""
     store, settings, observers, now = context.store, context.settings, context.observers, context.store.now
     transport, registry, environment, queue = context.transport, context.registry, context.environment, context.reply_to
-    wakeup, timers, submissions, misses = Wakeup(), TaskTimers(), LocalSubmissions(), Misses()
+    wakeup, submissions, misses = Wakeup(), LocalSubmissions(), Misses()
     rooms = {**rooms, LOCAL: LOCAL_ROOM, TRANSACTIONS: Room(store.transactional_steps)}
     windows = Windows(rooms)
-    room = Rooms(windows, rooms, wakeup)
+    room = Rooms(windows, rooms, wakeup.stir)
 
     check, runs = ReplayCheck(registry, observers, enabled=settings.replay_check), FormerRuns(registry)
-    tasks, starts = ActiveTasks(windows, timers, check, settings), StepStarts(windows)
+    tasks, starts = ActiveTasks(windows, check, settings), StepStarts(windows)
     ends = Transitions(windows, settings)
     forward = Advance(registry, windows, settings, ends, starts, context.failures)
     undo = TaskUndo(registry, windows, ends, starts)
-    inbox = Inbox(forward, undo, ends, windows, registry, settings, observers)
-    incoming = Incoming(tasks, forward, undo, ends, inbox, windows, timers, starts)
-    closing = Closing(tasks, forward, undo, ends, runs, check, timers)
+    incoming = Incoming(tasks, forward, undo, ends, windows, starts, observers)
+    inbox = Inbox(tasks, forward, undo, ends, incoming, registry, settings)
+    closing = Closing(tasks, forward, undo, ends, runs, check)
 
-    replies, progress = Replies(wakeup), ProgressUpdates(store, observers)
+    replies, progress = Replies(wakeup.stir), ProgressUpdates(store, observers)
     ahead = WorkAhead(replies, incoming, now)
-    receiver = ReplyReceiver(context, wakeup, replies, ahead.answer, progress.add)
+    receiver = ReplyReceiver(context, wakeup.stir, replies, ahead.answer, progress.add)
 
     local = LocalSteps(context, replies.add, Threads(LOCAL_ROOM.requests, "local-step") if threads else None)
-    fates = RequestFates(tasks, timers, now)
+    fates = RequestFates(tasks, now)
     publisher = Publisher(transport, environment, observers, over=fates.left, fate=fates.of, changed=room.set_unreached)
-    dispatcher = Dispatcher(publisher, local, fates, tasks, timers, queue, now)
+    dispatcher = Dispatcher(publisher, local, fates, tasks, queue, now)
     lost = LostMessages(transport, publisher, tasks, starts, queue, now, observers)
-    loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, timers, starts, local, lost, settings)
+    loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, starts, local, lost, settings)
     claiming = Claiming(context, tasks, loader, ends, windows)
-    intake = Intake(context, tasks, loader, incoming, claiming, submissions, misses)
+    intake = Intake(context, tasks, loader, inbox, claiming, submissions, misses)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
     commits = Commits(context)
     turn = Turn(
@@ -76,7 +71,6 @@ def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Li
         receiver,
         ahead,
         tasks,
-        timers,
         incoming,
         closing,
         starts,

@@ -38,30 +38,31 @@ class Claiming:
         self._instance = context.instance
         self._settings = context.settings
         self._served = list(context.registry.workflows)
-        self._free_at: float | None = None
-        """When the next free task is due, as far as is known; None: none that is served here."""
+        self.free_at: float | None = None
+        """When the next free task is due, as far as is known; None: there is nothing to claim."""
         self._overtakes_at: float | None = None
         """When a full Scheduler looks for what deserves its room more; None: not before something changes."""
         self._overtook_at = 0.0
         self._is_over = False
         self.is_behind = False
-        """Whether free tasks wait for room here: then whoever is new waits behind them."""
+        """Whether free tasks wait for room here: new ones wait behind them."""
 
     async def look(self) -> None:
         """Checks whether there are free tasks."""
         free_at = None if self._is_over else await self._store.next_wake()
         # Meanwhile it may have been told to stop.
-        self._free_at = None if self._is_over else free_at
+        self.free_at = None if self._is_over else free_at
+        self.is_behind &= self.free_at is not None
         self._overtakes_at = self._overtook_at + OVERTAKE_EVERY
 
     def stop(self) -> None:
         """Claim nothing more."""
         self._is_over = True
-        self._free_at = None
+        self.free_at, self.is_behind = None, False
 
     async def claim(self, room: int, now: float) -> None:
         """Take up what is free and due, if there is any."""
-        self.is_behind = self._free_at is not None and self._free_at <= now
+        self.is_behind = self.free_at is not None and self.free_at <= now
         if not self.is_behind:
             return
         if room > 0:
@@ -71,16 +72,16 @@ class Claiming:
 
     def next_look(self, room: int) -> float | None:
         """When there is something to be done here without anything else happening."""
-        if self._free_at is None or room > 0:
-            return self._free_at
-        return None if self._overtakes_at is None else max(self._free_at, self._overtakes_at)
+        if self.free_at is None or room > 0:
+            return self.free_at
+        return None if self._overtakes_at is None else max(self.free_at, self._overtakes_at)
 
     async def _fill(self, limit: int, now: float) -> None:
         histories = await self._claim(limit, None)
         for history in histories:
             self._loader.admit(history, now)
         if len(histories) < limit:
-            self._free_at = None
+            self.free_at = None
             self.is_behind = False
             # A task that nobody here serves stays free; the poll, not this turn, looks again.
 

@@ -1,25 +1,31 @@
-"""Committing a turn: in bounded transactions, again and again while the store is away, never assuming an outcome."""
+"""A turn's commit, again and again while the store is away, and what follows from it in this process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from stepward.clock import no_failpoint
 from stepward.errors import StoreUnavailable
+from stepward.events import Observers
+from stepward.model.failures import brief
+from stepward.model.records import Task
+from stepward.model.states import TASK_ENDS, TaskState
 from stepward.policies import grown
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.failpoints import crash_points
+from stepward.scheduler.intake import UNAVAILABLE, Intake, LocalSubmissions
+from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.store.contract import Change
+from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
+from stepward.scheduler.tasks.closing import Closing
+from stepward.scheduler.tasks.phases import Phase
+from stepward.store.contract import OVERTAKEN, Change
 
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 1.0
 RENEWALS_PER_LEASE = 3
-MOST = 3
-"""Changes that may miss in a row."""
-UNAVAILABLE = "the store is unavailable: "
-"""How the reason starts for a submission that could not be written."""
 
 
 class Commits:
@@ -35,7 +41,7 @@ class Commits:
         self._renew_at = context.store.now()
 
     async def commit(self, touched: list[ActiveTask]) -> dict[str, str]:
-        """Commit the changes of all these residents; uids that missed, with the reason.
+        """Commit the changes of all these tasks; the uids of those that missed, with the reason.
 
         Raises InstanceFenced or CommitUnknown: then nothing of this memory may be used any more.
         """
@@ -64,7 +70,7 @@ class Commits:
                 committed = await self._store.commit(self._instance, changes, renew)
             except StoreUnavailable as error:
                 failures += 1
-                # Whoever submits is there to be told; what is under way waits for the store.
+                # A client that submits is told; tasks under way wait for the store.
                 refused |= {change.task: UNAVAILABLE + str(error) for change in changes if change.born}
                 changes = [change for change in changes if change.born is None]
                 self._observers.tell("store.unavailable", error=str(error), tries=failures)
@@ -93,27 +99,91 @@ class Commits:
             yield batch
 
 
-class Misses:
-    """Counts changes that missed in a row: a task that never fits is brought to an operator instead of spinning.
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Callbacks into the rest of the process, made after a commit."""
 
-    A task that was overtaken by its inbox is none of these: it fits once nothing comes in, and an inbox that is full
-    takes nothing.
-    """
+    ended: Callable[[Task], None]
+    """A task has ended."""
+    told: Callable[[], None]
+    """Status events stand in their queues."""
+    gave_up: Callable[[], None]
+    """A step waits for the Supervisor's decision."""
 
-    def __init__(self) -> None:
-        self._counts: dict[str, tuple[int, str]] = {}
 
-    def count(self, task: str, reason: str) -> None:
-        """The task's change missed once more."""
-        self._counts[task] = (self._counts.get(task, (0, ""))[0] + 1, reason)
+class Conclusions:
+    """Does what follows from a commit: a change is durable, or it missed and its task is read anew."""
 
-    def forget(self, tasks: Iterable[str]) -> None:
-        """The changes of these tasks were committed."""
-        if self._counts:
-            for task in tasks:
-                self._counts.pop(task, None)
+    def __init__(
+        self,
+        closing: Closing,
+        active_tasks: ActiveTasks,
+        replies: Replies,
+        local_submissions: LocalSubmissions,
+        misses: Misses,
+        intake: Intake,
+        listeners: Listeners,
+        observers: Observers,
+    ) -> None:
+        self._closing = closing
+        self._active_tasks = active_tasks
+        self._replies = replies
+        self._local_submissions = local_submissions
+        self._misses = misses
+        self._intake = intake
+        self._listeners = listeners
+        self._observers = observers
 
-    def exhausted(self, task: str) -> str | None:
-        """The last reason, once the task has missed too often."""
-        count, reason = self._counts.get(task, (0, ""))
-        return reason if count >= MOST else None
+    def draw(self, touched: Sequence[ActiveTask], missed: Mapping[str, str]) -> None:
+        """The changes of these tasks are durable but for those that ``missed``, by uid, with the reason."""
+        has_told = False
+        for active in touched:
+            reason = missed.get(active.task.uid)
+            if reason is None:
+                has_told |= active.change is not None and active.change.telling is not None
+                self._conclude(active)
+            else:
+                self._miss(active, reason)
+        self._misses.forget(active.task.uid for active in touched if active.task.uid not in missed)
+        if has_told:
+            self._listeners.told()
+
+    def _conclude(self, active: ActiveTask) -> None:
+        if active.change is not None:
+            self._note(active.change, active.task)
+        if active.unheard:
+            self._replies.again(active.unheard)
+        if active.overflow and not active.leaving:
+            self._active_tasks.touched[active.task.uid] = active
+        self._closing.committed(active)
+        if active.leaving:
+            self._active_tasks.forget(active)
+            if active.task.state in TASK_ENDS:
+                self._tell_end(active.task)
+
+    def _note(self, change: Change, task: Task) -> None:
+        """What a change that is durable leaves to be done."""
+        if change.posts or change.children:
+            # No hint tells of what this very connection put into inboxes or began.
+            self._intake.is_hinted = True
+        if change.watches and any(watch.error is not None for watch in change.watches):
+            self._listeners.gave_up()
+        if change.born is not None:
+            self._local_submissions.done(task)
+
+    def _miss(self, active: ActiveTask, reason: str) -> None:
+        self._active_tasks.forget(active)
+        if self._local_submissions.missed(active.task, reason):
+            active.enter(Phase.RELEASED)
+            return
+        if reason != OVERTAKEN:
+            self._misses.count(active.task.uid, reason)
+        self._observers.tell("task.missed", task=active.task.id, reason=reason)
+        active.enter(Phase.RELOADING)
+        self._replies.again((*active.replies, *active.unheard))
+
+    def _tell_end(self, task: Task) -> None:
+        self._listeners.ended(task)
+        if self._observers.listening:
+            told = brief(task.error) if task.state is TaskState.ERROR else {}
+            self._observers.tell(f"task.{task.state}", task=task.id, workflow=task.workflow, **told)

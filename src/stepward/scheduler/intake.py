@@ -1,15 +1,27 @@
-"""What a turn takes in beside replies: inbox rows, free tasks, submissions, and tasks that are to be read anew."""
+"""What a turn takes in beside replies: submissions of this process, inbox rows, free tasks, tasks to be read anew."""
 
 from __future__ import annotations
 
-from stepward.model.records import History
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+
+from stepward.errors import StoreUnavailable
+from stepward.model.records import Task
+from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
-from stepward.scheduler.commits import Misses
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.local_submissions import LocalSubmissions
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
-from stepward.scheduler.tasks.incoming import Incoming
+from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
+from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.loading import TaskLoader
+from stepward.store.contract import Submitted
+
+Answered = asyncio.Future[Submitted | None]
+"""None: the task was not submitted here; the client asks the store."""
+AT_ONCE = 5000
+"""Most submissions of this process that one turn takes in."""
+UNAVAILABLE = "the store is unavailable: "
+"""How the reason starts for a submission that could not be written."""
 
 
 class Intake:
@@ -20,7 +32,7 @@ class Intake:
         context: SchedulerContext,
         active_tasks: ActiveTasks,
         loader: TaskLoader,
-        incoming: Incoming,
+        inbox: Inbox,
         claiming: Claiming,
         local_submissions: LocalSubmissions,
         misses: Misses,
@@ -30,7 +42,7 @@ class Intake:
         self._settings = context.settings
         self._active_tasks = active_tasks
         self._loader = loader
-        self._incoming = incoming
+        self._inbox = inbox
         self._claiming = claiming
         self._local_submissions = local_submissions
         self._misses = misses
@@ -48,7 +60,7 @@ class Intake:
 
     @property
     def has_room(self) -> bool:
-        """Whether a submission can be born claimed here: it overtakes nobody who waits for room."""
+        """Whether a submission can be claimed here at once: no task that waits for room is overtaken."""
         return self.is_open and self._room > 0 and not self._claiming.is_behind
 
     @property
@@ -62,7 +74,10 @@ class Intake:
 
     def next_look(self) -> float:
         """When the store is to be read at the latest."""
-        poll, claim = self._polled_at + self._settings.poll, self._claiming.next_look(self._room)
+        poll = self._polled_at + self._settings.poll
+        if self._claiming.free_at is None:
+            return poll
+        claim = self._claiming.next_look(self._room)
         return poll if claim is None else min(poll, claim)
 
     async def take(self, now: float) -> None:
@@ -73,9 +88,10 @@ class Intake:
             if self._active_tasks.tasks:
                 await self._read_inbox(now)
             await self._claiming.look()
-        await self._claiming.claim(self._room, now)
+        if self._claiming.free_at is not None:
+            await self._claiming.claim(self._room, now)
         for task in self._local_submissions.begin(self._instance, now):
-            self._loader.admit(History(task, [], []), now, is_birth=True)
+            self._loader.submit(task, now)
 
     async def reload(self) -> None:
         """Read anew what missed, or goes on in another direction."""
@@ -98,4 +114,60 @@ class Intake:
             self._cursor = max(self._cursor, row.number)
             active = self._active_tasks.tasks.get(row.task)
             if active is not None:
-                self._incoming.hear(active, row, now)
+                self._inbox.hear(active, row, now)
+
+
+class LocalSubmissions:
+    """Tasks submitted in this process, which a turn claims at once: those that wait, and those of the present turn."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Task, Answered]] = deque()
+        self._under_way: dict[str, Answered] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, task: Task) -> Answered:
+        """Have the next turn record and claim the task."""
+        future: Answered = asyncio.get_running_loop().create_future()
+        self._waiting.append((task, future))
+        return future
+
+    def begin(self, instance: str, now: float) -> Iterator[Task]:
+        """The tasks of this turn, as they stand once the instance has claimed them."""
+        self._under_way = {}
+        while self._waiting and len(self._under_way) < AT_ONCE:
+            task, future = self._waiting.popleft()
+            if not future.cancelled():
+                self._under_way[task.uid] = future
+                task.state, task.locked_by, task.started_at = TaskState.PROCESSING, instance, now
+                yield task
+
+    def done(self, task: Task) -> None:
+        """The commit that recorded the task is through."""
+        future = self._under_way.get(task.uid)
+        if future is not None and not future.done():
+            future.set_result(Submitted(task.uid, task.id, True, True))
+
+    def missed(self, task: Task, reason: str) -> bool:
+        """The task was not recorded; False if it is no submission of this turn."""
+        future = self._under_way.get(task.uid)
+        if future is None:
+            return False
+        if not future.done():
+            _refuse(future, reason)
+        return True
+
+    def end(self) -> None:
+        """Answer the clients that wait: they ask the store, where a recorded task is found by its id."""
+        for future in (*self._under_way.values(), *(future for _, future in self._waiting)):
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+
+def _refuse(future: Answered, reason: str) -> None:
+    if reason.startswith(UNAVAILABLE):
+        future.set_exception(StoreUnavailable(reason))
+    else:
+        future.set_result(None)

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from stepward.scheduler.admission.backlog import BacklogKey, Key
-from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.admission.windows import BacklogKey, Key, Windows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.store.contract import Least
 

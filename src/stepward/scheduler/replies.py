@@ -1,17 +1,24 @@
-"""Replies on their way to the turn: taken from the queue, settled once the turn that heard them is committed."""
+"""Replies on their way to the turn: taken from the queue, checked, and settled after the commit of their turn.
+
+A reply that cannot be read tells that its Agent did something, and not what: it counts as a failed attempt in doubt.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from stepward.errors import TransportError
-from stepward.model.messages.requests import Progress, Reply
+from msgspec import Struct
+from msgspec.structs import replace
+
+from stepward.errors import Refused, TransportError
+from stepward.model.action import Action
+from stepward.model.failures import LONGEST_MESSAGE, UNREADABLE
+from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
+from stepward.payload import NULL, check_size, decode, encode
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.reply_checks import checked
-from stepward.scheduler.wakeup import Wakeup
 from stepward.transport.contract import Delivery
 
 TAKE = 5000
@@ -20,6 +27,10 @@ MOST_UNSETTLED = 2 * TAKE
 """While no commit comes through, as the store is away, the rest waits in the queue."""
 
 ReplyId = tuple[str, int, str, int, str]
+Operations = Mapping[str, Action[Any, Any]]
+"""What this program knows of operations, by name; of others only that their results are JSON."""
+ERROR_BYTES = 64 * 1024
+"""Bytes of an error beside its data, which the payload limit bounds."""
 
 
 class ReceivedReplies(NamedTuple):
@@ -32,8 +43,8 @@ class ReceivedReplies(NamedTuple):
 class Replies:
     """The replies that wait for a turn, in their order."""
 
-    def __init__(self, wakeup: Wakeup) -> None:
-        self._wakeup = wakeup
+    def __init__(self, stir: Callable[[], None]) -> None:
+        self._stir = stir
         self._replies: deque[tuple[Reply, float | None]] = deque()
 
     def __len__(self) -> int:
@@ -42,7 +53,7 @@ class Replies:
     def add(self, reply: Reply, committed_at: float | None) -> None:
         """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
         self._replies.append((reply, committed_at))
-        self._wakeup.stir()
+        self._stir()
 
     def append(self, reply: Reply) -> None:
         """A reply from the queue; it wakes nobody, for others come with it."""
@@ -74,7 +85,7 @@ class ReplyReceiver:
     def __init__(
         self,
         context: SchedulerContext,
-        wakeup: Wakeup,
+        stir: Callable[[], None],
         replies: Replies,
         ahead: Callable[[], None],
         progress: Callable[[Progress], None],
@@ -85,7 +96,7 @@ class ReplyReceiver:
         self._operations = context.registry.operations
         self._environment = context.environment
         self._observers = context.observers
-        self._wakeup = wakeup
+        self._stir = stir
         self._replies = replies
         self._ahead = ahead
         self._progress = progress
@@ -132,7 +143,7 @@ class ReplyReceiver:
             if len(self._deliveries) >= MOST_UNSETTLED:
                 self._has_room.clear()
             self._ahead()
-            self._wakeup.stir()
+            self._stir()
 
     def _hear(self, reply: Reply) -> None:
         """A reply from the queue; what comes again while its turn waits for its commit tells nothing."""
@@ -141,3 +152,68 @@ class ReplyReceiver:
             self._unsettled.add(ident)
             self._heard.append(ident)
             self._replies.append(checked(reply, self._settings.payload_bytes, self._operations))
+
+
+class Complaint(Struct, omit_defaults=True):
+    """What an error is at least."""
+
+    message: str
+    type: str = ""
+    data: dict[str, Any] = {}
+    at: str = ""
+    traceback: str = ""
+
+
+def checked(reply: Reply, limit: int, operations: Operations) -> Reply:
+    """``reply`` as it may be recorded; one that cannot be read becomes an attempt that gave up in doubt."""
+    try:
+        if reply.outcome is Outcome.COMPLETED:
+            return _completed(reply, limit, operations)
+        return _negative(reply, limit) if reply.outcome in NEGATIVE else reply
+    except Refused as error:
+        return _unreadable(reply, error)
+
+
+def _unreadable(reply: Reply, error: Refused) -> Reply:
+    """What is recorded in place of a reply that cannot be."""
+    told = {"message": f"{reply.key}: what its Agent sent cannot be recorded: {error}", "type": UNREADABLE, "data": {}}
+    return replace(
+        reply,
+        outcome=Outcome.GAVE_UP,
+        output=None,
+        error=encode(told, "error"),
+        maybe_done=True,
+    )
+
+
+def is_unreadable(reply: Reply) -> bool:
+    """Whether ``reply`` stands for one that could not be read."""
+    return reply.error is not None and f'"type":"{UNREADABLE}"'.encode() in reply.error
+
+
+def _completed(reply: Reply, limit: int, operations: Operations) -> Reply:
+    output = NULL if reply.output is None else reply.output
+    check_size(output, "result", limit=limit)
+    name, _, count = reply.key.rpartition("/")
+    operation = operations.get(name) if count.isdecimal() else None
+    if operation is None:
+        decode(output, "result")
+    else:
+        # A result of another type than the operation declares cannot be told to the workflow.
+        operation.signature.result(output)
+    return reply if output is reply.output else replace(reply, output=output, error=None)
+
+
+def _negative(reply: Reply, limit: int) -> Reply:
+    if reply.error is None:
+        return reply
+    check_size(reply.error, "error", limit=limit + ERROR_BYTES)
+    found: Complaint = decode(reply.error, "error", Complaint)
+    bounded = Complaint(
+        message=found.message[:LONGEST_MESSAGE],
+        type=found.type[:100],
+        data=found.data,
+        at=found.at[:1000],
+        traceback=found.traceback[-ERROR_BYTES // 2 :],
+    )
+    return replace(reply, output=None, error=encode(bounded, "error", limit=limit + ERROR_BYTES))

@@ -1,7 +1,7 @@
 """The Scheduler: turns, one after the other, each of which is one commit.
 
 What leaves the process (requests, answers to clients) leaves after the commit. An instance that was fenced, or that
-cannot know what became of a commit, is over: whoever hosts it starts another under a new id.
+cannot know what became of a commit, is over: its host starts another under a new id.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
-from stepward.scheduler.intake import Intake
-from stepward.scheduler.local_submissions import Answered, LocalSubmissions
+from stepward.scheduler.intake import Answered, Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import ReplyReceiver
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.turn import Turn
-from stepward.scheduler.wakeup import Wakeup
 
 ITERATIONS_TO_ARRIVE = 3
 """Turns of the event loop in which a published reply reaches the Scheduler."""
@@ -191,3 +189,29 @@ class Scheduler:
             return self._turn.delay()
         finally:
             self._turning = False
+
+
+class Wakeup:
+    """The sleep of a Scheduler between two turns, which ends at its time or earlier."""
+
+    def __init__(self) -> None:
+        self._waking: asyncio.Future[None] | None = None
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep that long, or until stirred; not at all gives way to others once."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        loop = asyncio.get_running_loop()
+        self._waking = loop.create_future()
+        timer = loop.call_later(seconds, self.stir)
+        try:
+            await self._waking
+        finally:
+            timer.cancel()
+            self._waking = None
+
+    def stir(self) -> None:
+        """Wake the sleeper, if it sleeps."""
+        if self._waking is not None and not self._waking.done():
+            self._waking.set_result(None)

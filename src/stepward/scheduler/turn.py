@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 from stepward.model.records import Step
-from stepward.scheduler.commits import Commits
-from stepward.scheduler.conclusions import Conclusions
-from stepward.scheduler.dispatch.dispatcher import Dispatcher
+from stepward.scheduler.commits import Commits, Conclusions
+from stepward.scheduler.dispatch.dispatcher import Dispatcher, StepStarts
 from stepward.scheduler.intake import Intake
 from stepward.scheduler.replies import Replies, ReplyReceiver
 from stepward.scheduler.tasks.active_task import ActiveTask
@@ -16,8 +15,6 @@ from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.closing import Closing
 from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.starting import StepStarts
-from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.store.contract import SchedulerStore
 
 
@@ -59,7 +56,6 @@ class Turn:
         receiver: ReplyReceiver,
         ahead: WorkAhead,
         active_tasks: ActiveTasks,
-        timers: TaskTimers,
         incoming: Incoming,
         closing: Closing,
         starts: StepStarts,
@@ -73,7 +69,7 @@ class Turn:
         self._receiver = receiver
         self._ahead = ahead
         self._active_tasks = active_tasks
-        self._timers = timers
+        self._timers = active_tasks.timers
         self._incoming = incoming
         self._closing = closing
         self._starts = starts

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import LOCAL, NO_AGENTS, Windows
-from stepward.scheduler.wakeup import Wakeup
 
 LOCAL_ROOM = Room(64)
 """For plain local steps; the store says how many transactional ones go on beside them."""
@@ -17,10 +16,10 @@ UNREACHED = Room(0, is_barred=True)
 class Rooms:
     """The room that Agents have as far as they are reached, and that of local steps."""
 
-    def __init__(self, windows: Windows, rooms: Mapping[str, Room], wakeup: Wakeup) -> None:
+    def __init__(self, windows: Windows, rooms: Mapping[str, Room], stir: Callable[[], None]) -> None:
         self._windows = windows
         self._rooms = dict(rooms)
-        self._wakeup = wakeup
+        self._stir = stir
         self._unreached: frozenset[str] = frozenset()
         self._is_closed = False
 
@@ -49,4 +48,4 @@ class Rooms:
     def _give(self) -> None:
         if not self._is_closed:
             self._windows.set_rooms({**self._rooms, **dict.fromkeys(self._unreached, UNREACHED)})
-        self._wakeup.stir()
+        self._stir()

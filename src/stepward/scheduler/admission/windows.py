@@ -1,13 +1,12 @@
-"""Dispatch by room: a window for each Agent, and the backlog of steps that have none."""
+"""Dispatch by room: a window for each Agent, and the backlog of steps that wait for room in it."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 
 from stepward.model.records import Step
 from stepward.model.states import StepKind
-from stepward.scheduler.admission.backlog import Backlog, BacklogKey, Key
 from stepward.scheduler.admission.fair_share import Room
 
 LOCAL, TRANSACTIONS = "(local)", "(transactions)"
@@ -18,6 +17,10 @@ STARVED_AFTER = 30.0
 LONGEST_LOOK = 10.0
 """Time between two looks counts for no more: a clock was stepped then, or this process stopped."""
 NO_ROOM = Room(0)
+BacklogKey = tuple[str, int, str]
+"""Who holds a place, or waits for one: task, run and key of a step."""
+Key = str | None
+"""What tasks are kept fair between; None is a key like any other."""
 
 
 class Window:
@@ -169,3 +172,75 @@ class Windows:
 
 def _asked(step: Step) -> str:
     return step.agent or (TRANSACTIONS if step.kind is StepKind.TRANSACTION else LOCAL)
+
+
+class Backlog:
+    """The steps that wait for room at one Agent, each once."""
+
+    __slots__ = ("_rings", "lines")
+
+    def __init__(self) -> None:
+        self._rings: dict[int, OrderedDict[Key, OrderedDict[BacklogKey, None]]] = {}
+        """By priority the keys that wait, whose turn is next first; each with its steps, first come first."""
+        self.lines: dict[BacklogKey, tuple[int, Key]] = {}
+        """Who waits, at which priority and under which key."""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def highest(self) -> int | None:
+        """The highest priority that waits."""
+        return max(self._rings, default=None)
+
+    @property
+    def lowest(self) -> int | None:
+        """The lowest priority that waits."""
+        return min(self._rings, default=None)
+
+    def push(self, place: BacklogKey, priority: int, key: Key) -> None:
+        """Let a step wait; one that waits already keeps its place."""
+        if place in self.lines:
+            return
+        self.lines[place] = priority, key
+        ring = self._rings.get(priority)
+        if ring is None:
+            ring = self._rings[priority] = OrderedDict()
+        line = ring.get(key)
+        if line is None:
+            line = ring[key] = OrderedDict()
+        line[place] = None
+
+    def first(self) -> BacklogKey:
+        """Who is next; there is somebody."""
+        ring = self._rings[max(self._rings)]
+        return next(iter(next(iter(ring.values()))))
+
+    def pop(self) -> BacklogKey:
+        """Take who is next, there is somebody; the turn passes to the next key."""
+        place = self.first()
+        priority, key = self.lines[place]
+        self._rings[priority].move_to_end(key)
+        self.discard(place)
+        return place
+
+    def discard(self, place: BacklogKey) -> None:
+        """The step waits no more, if it did."""
+        priority, key = self.lines.pop(place, (None, None))
+        if priority is None:
+            return
+        ring = self._rings[priority]
+        del ring[key][place]
+        if not ring[key]:
+            del ring[key]
+            if not ring:
+                del self._rings[priority]
+
+    def crowd(self, priority: int) -> Counter[Key]:
+        """How many steps of each key wait at that priority."""
+        return Counter({key: len(line) for key, line in self._rings.get(priority, {}).items()})
+
+    def last_come(self, priority: int, key: Key) -> Iterator[BacklogKey]:
+        """The steps of a key that wait at that priority, who came last first; nobody may come or go meanwhile."""
+        ring = self._rings.get(priority)
+        return iter(()) if ring is None or key not in ring else reversed(ring[key])

@@ -1,28 +1,71 @@
-"""What leaves the Scheduler once a turn is committed: requests to Agents, local steps, revocations."""
+"""Steps that a turn starts: held back until its commit, and then let out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 from stepward.model.effects import is_deferred
 from stepward.model.messages.requests import Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
+from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.publisher import Fate, Publisher
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
-from stepward.scheduler.tasks.starting import Started
-from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.store.contract import Dispatch
+
+Started = tuple[ActiveTask, Step]
+
+
+class StepStarts:
+    """Holds back what a turn starts until it is durable: intent before effect."""
+
+    def __init__(self, windows: Windows) -> None:
+        self._windows = windows
+        self._started: list[Started] = []
+        self._committing: list[Started] = []
+
+    def ask(self, active: ActiveTask, step: Step, now: float) -> None:
+        """Begin an attempt if there is room, or let the step wait for it in the backlog."""
+        if self._windows.take(step, active.task.priority):
+            self.launch(active, step, now)
+        else:
+            self._windows.wait(step, active.task.priority, active.task.fairness_key)
+
+    def launch(self, active: ActiveTask, step: Step, now: float) -> None:
+        """Begin the next attempt of a step that has a row and a place in its Agent's window."""
+        rows.start(step, active.task, now)
+        if (step.run, step.key) not in active.fresh:
+            active.changed().dispatch(Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by))
+        self._started.append((active, step))
+
+    def resume(self, active: ActiveTask, step: Step) -> None:
+        """Have an attempt that runs already leave (again) after the commit."""
+        self._started.append((active, step))
+
+    @contextlib.contextmanager
+    def committing(self) -> Iterator[list[Started]]:
+        """What was started so far, while its commit is under way; what starts meanwhile waits for its own."""
+        self._committing, self._started = self._started, []
+        try:
+            yield self._committing
+        finally:
+            self._committing = []
+
+    def uncommitted(self) -> set[int]:
+        """The identities of the steps that have not left yet, for they are not durable."""
+        return {id(step) for _, step in (*self._started, *self._committing)}
 
 
 class RequestFates:
     """Judges requests that are with the publisher by the tasks in memory."""
 
-    def __init__(self, active_tasks: ActiveTasks, timers: TaskTimers, now: Callable[[], float]) -> None:
+    def __init__(self, active_tasks: ActiveTasks, now: Callable[[], float]) -> None:
         self._active_tasks = active_tasks
-        self._timers = timers
+        self._timers = active_tasks.timers
         self._now = now
 
     def left(self, requests: Sequence[Request]) -> None:
@@ -57,7 +100,6 @@ class Dispatcher:
         local: LocalSteps,
         fates: RequestFates,
         active_tasks: ActiveTasks,
-        timers: TaskTimers,
         reply_to: str,
         now: Callable[[], float],
     ) -> None:
@@ -65,7 +107,7 @@ class Dispatcher:
         self._local = local
         self._fates = fates
         self._active_tasks = active_tasks
-        self._timers = timers
+        self._timers = active_tasks.timers
         self._reply_to = reply_to
         self._now = now
 

@@ -9,11 +9,10 @@ from stepward.events import Observers
 from stepward.model.messages.requests import Request, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.scheduler.dispatch.dispatcher import request_of
+from stepward.scheduler.dispatch.dispatcher import StepStarts, request_of
 from stepward.scheduler.dispatch.publisher import Publisher
 from stepward.scheduler.tasks.active_task import StepId
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
-from stepward.scheduler.tasks.starting import StepStarts
 from stepward.transport.contract import Transport
 
 ASKED = frozenset({StepKind.OPERATION, StepKind.UNDO})

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
+from stepward.model.complete_by import of_claim, of_steps
 from stepward.model.effects import is_deferred
 from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import Told, status_event
@@ -176,6 +177,10 @@ class ActiveTask:
     def has_sent(self, step: Step) -> bool:
         """Whether its Agent was asked from this memory: asked again it might do it twice."""
         return self.sent.get((step.run, step.key)) == step.attempt
+
+    def held_until(self, now: float) -> float:
+        """The complete-by of a task that is worked on: that of its steps, or of a claim while none of them runs."""
+        return of_steps(self.open.values()) or of_claim(now)
 
     def all_wait(self) -> bool:
         """Whether nothing of it runs or is about to: only timers, signals, children and people are left."""

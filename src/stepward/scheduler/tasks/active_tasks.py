@@ -1,26 +1,40 @@
-"""The tasks in a Scheduler's memory, by uid."""
+"""The tasks in a Scheduler's memory: by uid, those that only wait, and when each is due."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 from stepward.model.messages.requests import Reply
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
-from stepward.scheduler.tasks.idle_tasks import IdleTasks
 from stepward.scheduler.tasks.replay_check import ReplayCheck
-from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.settings import Settings
+
+EVICTED_AT_ONCE = 1000
+"""Most tasks that are evicted in one turn."""
+LOOK_AGAIN = 0.25
+"""Seconds until the next look when the tasks to be evicted cannot go yet."""
+WAKES_SOON = 1.0
+"""Seconds: a task whose timer is due within them is not evicted."""
+MISSES = 3
+"""Changes of a task that may miss one after the other."""
+WATCH_AFTER = 1.0
+"""Seconds after its dispatch at which an unanswered request is shown to the Supervisor."""
+SPARE = 64
+"""Obsolete entries that the heap of timers may hold beyond as many as are valid."""
 
 
 class ActiveTasks:
-    """Knows every task that is held, which of them this turn has touched, and which are to be read anew."""
+    """Every task that is held, those that this turn has touched, and those that are to be read anew."""
 
-    def __init__(self, windows: Windows, timers: TaskTimers, replay_check: ReplayCheck, settings: Settings) -> None:
+    def __init__(self, windows: Windows, replay_check: ReplayCheck, settings: Settings) -> None:
         self._windows = windows
-        self._timers = timers
         self._replay_check = replay_check
         self.waiting = IdleTasks(settings)
+        self.timers = TaskTimers()
         self.tasks: dict[str, ActiveTask] = {}
         self.touched: dict[str, ActiveTask] = {}
         self.reloads: dict[str, Mapping[StepId, int]] = {}
@@ -52,7 +66,7 @@ class ActiveTasks:
         return touched
 
     def count_undoing(self, active: ActiveTask) -> None:
-        """Whoever only waits for children leaves their claim room, or they would wait for one another."""
+        """Note whether an undoing task only waits: it takes up no room, which its children may need to be claimed."""
         for waiting, is_one in (
             (self._for_children, active.only_children_left),
             (self._for_others, active.only_others_left),
@@ -68,7 +82,7 @@ class ActiveTasks:
         self._replay_check.end(active)
         self.tasks.pop(uid, None)
         self.waiting.leave(active)
-        self._timers.leave(uid)
+        self.timers.leave(uid)
         self._for_children.discard(uid)
         self._for_others.discard(uid)
         for step in active.open.values():
@@ -81,3 +95,126 @@ class ActiveTasks:
         for active in list(self.tasks.values()):
             self.forget(active)
         self.touched.clear()
+
+
+class IdleTasks:
+    """The tasks that only wait, in the order in which they began to: they take up no room, and are evicted in time."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._patience = settings.evict_after
+        self._room = settings.tasks_in_memory
+        self._waiting: dict[str, ActiveTask] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def enter(self, active: ActiveTask, now: float) -> None:
+        """Count the task as waiting from now on, unless it is already."""
+        if active.waiting_since is None:
+            active.waiting_since = now
+            self._waiting[active.task.uid] = active
+
+    def leave(self, active: ActiveTask) -> None:
+        """The task waits no more."""
+        if active.waiting_since is not None:
+            active.waiting_since = None
+            self._waiting.pop(active.task.uid, None)
+
+    def to_let_go(self, now: float) -> Iterator[ActiveTask]:
+        """The tasks that have waited for long, or are too many, longest first."""
+        over = len(self._waiting) - self._room
+        if self._patience is None and over <= 0:
+            return
+        for count, active in enumerate(list(islice(self._waiting.values(), EVICTED_AT_ONCE))):
+            if count >= over and not self._is_long(active, now):
+                return
+            if active.change is None and not active.leaving and not _wakes_soon(active, now):
+                yield active
+
+    def next_look(self, now: float) -> float | None:
+        """When the task that has waited longest may be evicted."""
+        first = next(iter(self._waiting.values()), None)
+        if self._patience is None or first is None or first.waiting_since is None:
+            return None
+        instant = first.waiting_since + self._patience
+        return instant if instant > now else now + LOOK_AGAIN
+
+    def _is_long(self, active: ActiveTask, now: float) -> bool:
+        since = active.waiting_since
+        return self._patience is not None and since is not None and now - since >= self._patience
+
+
+def _wakes_soon(active: ActiveTask, now: float) -> bool:
+    instant = active.wakes_at
+    return instant is not None and instant - now < WAKES_SOON
+
+
+class TaskTimers:
+    """One heap for what is due, one queue for what is watched: no timer of the event loop's per task or step."""
+
+    def __init__(self) -> None:
+        self._due: list[tuple[float, str]] = []
+        self._instants: dict[str, float] = {}
+        """The earliest instant of each task; later ones follow from looking then."""
+        self._sent: deque[tuple[float, str, StepId, int]] = deque()
+
+    def at(self, instant: float, task: str) -> None:
+        """Look at the task again at that instant, or earlier if that was asked for."""
+        known = self._instants.get(task)
+        if known is None or instant < known:
+            self._instants[task] = instant
+            heapq.heappush(self._due, (instant, task))
+
+    def leave(self, task: str) -> None:
+        """Look at the task no more; what it leaves in the heap goes when due, or when too much has piled up."""
+        if self._instants.pop(task, None) is not None and len(self._due) > 2 * len(self._instants) + SPARE:
+            self._due = [(instant, task) for task, instant in self._instants.items()]
+            heapq.heapify(self._due)
+
+    def sent(self, now: float, task: str, step: StepId, attempt: int) -> None:
+        """A request has left; it is due to be watched a second later."""
+        self._sent.append((now + WATCH_AFTER, task, step, attempt))
+
+    def due(self, now: float) -> Iterator[str]:
+        """Tasks to look at now."""
+        while self._due and self._due[0][0] <= now:
+            instant, task = heapq.heappop(self._due)
+            if self._instants.get(task) == instant:
+                del self._instants[task]
+                yield task
+
+    def unanswered(self, now: float) -> Iterator[tuple[str, StepId, int]]:
+        """Requests that left a second ago; the caller knows which were answered."""
+        while self._sent and self._sent[0][0] <= now:
+            yield self._sent.popleft()[1:]
+
+    def next(self) -> float | None:
+        """The next instant at which something is due."""
+        instants = [entry[0][0] for entry in (self._due, self._sent) if entry]
+        return min(instants, default=None)
+
+
+class Misses:
+    """Counts changes that missed in a row: a task that never fits is brought to an operator instead of spinning.
+
+    A task that was overtaken by its inbox is none of these: it fits once nothing comes in, and an inbox that is full
+    takes nothing.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, tuple[int, str]] = {}
+
+    def count(self, task: str, reason: str) -> None:
+        """The task's change missed once more."""
+        self._counts[task] = (self._counts.get(task, (0, ""))[0] + 1, reason)
+
+    def forget(self, tasks: Iterable[str]) -> None:
+        """The changes of these tasks were committed."""
+        if self._counts:
+            for task in tasks:
+                self._counts.pop(task, None)
+
+    def exhausted(self, task: str) -> str | None:
+        """The last reason, once the task has missed too often."""
+        count, reason = self._counts.get(task, (0, ""))
+        return reason if count >= MISSES else None

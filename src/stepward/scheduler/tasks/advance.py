@@ -14,11 +14,11 @@ from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.model.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import child_tasks, record
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.starting import StepStarts
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.settings import Settings
 from stepward.store.contract import Deliver, Post, StepMove
@@ -59,10 +59,7 @@ class Advance:
 
     def admit(self, active: ActiveTask, history: History, now: float) -> None:
         """Replay a task's record, and go on from its end."""
-        task = active.task
-        workflow = self._registry.workflow(task.workflow, task.version)
-        if workflow is None:
-            raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
+        task, workflow = active.task, self._served(active.task)
         own = record.taken_up(active, history, now)
         active.execution = self._execution(workflow, task, own)
         active.enter(Phase.ADVANCING)
@@ -139,14 +136,18 @@ class Advance:
             if active.open.get((step.run, step.key)) is step:
                 self.resolve(active, step, child_tasks.too_deep(step, limit), now)
 
-    def restart(self, active: ActiveTask, now: float) -> None:
-        """Begin the run that ``continue_as_new`` asked for."""
-        workflow = self._registry.workflow(active.task.workflow, active.task.version)
-        if workflow is not None:
-            active.execution = self._execution(workflow, active.task, [])
-            active.enter(Phase.ADVANCING)
-            active.execution.start(now)
-            self.settle(active, now)
+    def begin_run(self, active: ActiveTask, now: float) -> None:
+        """Begin a task's first run, or the next one that ``continue_as_new`` asked for."""
+        active.execution = self._execution(self._served(active.task), active.task, [])
+        active.enter(Phase.ADVANCING)
+        active.execution.start(now)
+        self.settle(active, now)
+
+    def _served(self, task: Task) -> Workflow[Any, Any]:
+        workflow = self._registry.workflow(task.workflow, task.version)
+        if workflow is None:
+            raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
+        return workflow
 
     def _execution(self, workflow: Workflow[Any, Any], task: Task, steps: list[Step]) -> Execution:
         return Execution(
@@ -274,13 +275,10 @@ class Advance:
             active.next_input = end.input
             self._leave_run(active, now)
         elif isinstance(end, Completed):
-            self._complete(active, end.output, now)
+            active.output = end.output
+            self._leave_run(active, now)
         else:
             self._ends.failed(active, end, self._last_rung(active.task), now)
-
-    def _complete(self, active: ActiveTask, output: bytes, now: float) -> None:
-        active.output = output
-        self._leave_run(active, now)
 
     def _leave_run(self, active: ActiveTask, now: float) -> None:
         """What nobody awaited any more is undone before the run is left; what it never asked for is skipped."""

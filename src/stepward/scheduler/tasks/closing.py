@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from stepward.model.complete_by import of_steps
+from stepward.model.complete_by import is_too_far, latest_end, nearest, of_steps
 from stepward.model.messages.status_events import Told
 from stepward.model.records import Step
 from stepward.model.states import TaskState
-from stepward.scheduler.tasks import task_deadlines
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.replay_check import ReplayCheck
-from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
+from stepward.store.contract import Change
 
 
 class Closing:
@@ -29,7 +28,6 @@ class Closing:
         ends: Transitions,
         runs: FormerRuns,
         replay_check: ReplayCheck,
-        timers: TaskTimers,
     ) -> None:
         self._active_tasks = active_tasks
         self._forward = forward
@@ -37,7 +35,7 @@ class Closing:
         self._ends = ends
         self._runs = runs
         self._replay_check = replay_check
-        self._timers = timers
+        self._timers = active_tasks.timers
 
     def evict(self, now: float) -> None:
         """Let go of tasks that have waited long, or that are too many."""
@@ -52,7 +50,7 @@ class Closing:
             if not active.leaving:
                 try:
                     self._close(active, now)
-                    task_deadlines.bound(active, now)
+                    _bound(active, now)
                 except BaseException as error:
                     self._ends.internal(active, error, now)
             if active.task.run > 1:
@@ -107,7 +105,7 @@ class Closing:
         active.trims = TRIMS
         self._active_tasks.touched[active.task.uid] = active
         try:
-            self._forward.restart(active, now)
+            self._forward.begin_run(active, now)
         except BaseException as error:
             self._ends.internal(active, error, now)
 
@@ -158,10 +156,41 @@ class Closing:
         task = active.task
         waited = task.state is TaskState.WAITING or task.waits_for is not None
         if waited or active.mended or (task.recovery_count and active.made_progress):
-            held_until = task_deadlines.held_until(active, now)
-            active.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=held_until)
+            active.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=active.held_until(now))
 
 
 def _stays(active: ActiveTask) -> bool:
     """Whether this turn's change moves the task nowhere yet."""
     return not active.leaving and (active.change is None or active.change.move is None)
+
+
+def _bound(active: ActiveTask, now: float) -> None:
+    """Have this turn's change move the row's complete-by, where the row neither moves anyway nor says enough."""
+    task, change = active.task, active.change
+    if active.leaving or (change is not None and change.move is not None):
+        return
+    if not active.is_bound:
+        begun, active.is_bound = latest_end(active.open.values()), True
+    else:
+        begun = None if change is None else _begun_until(active, change)
+    if change is not None and change.born is not None:
+        task.complete_by = active.held_until(now)
+    elif not _is_told(task.complete_by, begun, active, now):
+        active.changed().complete_by = of_steps(active.open.values())
+
+
+def _is_told(written: float | None, begun: float | None, active: ActiveTask, now: float) -> bool:
+    """Whether the row says well enough when the steps end, those that begin now by ``begun``."""
+    if begun is not None and (written is None or begun > written):
+        return False
+    if written is None or (begun is not None and begun >= nearest(written, now)):
+        return True
+    return not is_too_far(written, active.open.values(), now)
+
+
+def _begun_until(active: ActiveTask, change: Change) -> float | None:
+    """The latest end of the steps that this turn begins: of thousands that run, the others were looked at before."""
+    if not change.fills and not change.dispatches:
+        return latest_end(change.inserts)
+    started = (active.open.get((start.run, start.key)) for start in change.dispatches)
+    return latest_end([*change.inserts, *change.fills, *(step for step in started if step is not None)])

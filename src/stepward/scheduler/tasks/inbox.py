@@ -1,23 +1,28 @@
-"""What others want of a task, handed to it: directives first, then outcomes, then signals."""
+"""The inbox of a task: its rows are read and handed to the task, directives first, then outcomes, then signals.
+
+Schedulers, clients and the Supervisor write rows that can be read; a row that cannot comes from another program.
+"""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
 
-from stepward.events import Observers
+import msgspec
+from msgspec import Raw, Struct
+
 from stepward.model import failures
 from stepward.model.effects import StepPlace, place_of, read_place
-from stepward.model.messages.requests import NEGATIVE, Outcome, RecordedReply, Reply
+from stepward.model.messages.requests import Outcome, RecordedReply, Reply
 from stepward.model.messages.status_events import Told, ended_with
-from stepward.model.records import InboxKind, InboxRow, Step
+from stepward.model.records import Alert, InboxKind, InboxRow, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.scheduler.admission.windows import Windows
-from stepward.scheduler.reply_checks import checked, is_unreadable
+from stepward.scheduler.replies import checked
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
-from stepward.scheduler.tasks.failed_attempts import tell_failure, unreadable_alert
+from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
@@ -27,6 +32,7 @@ from stepward.workflow.registry import Registry
 ENDING = frozenset({InboxKind.UNDO, InboxKind.CANCEL, InboxKind.FAIL})
 OUTCOMES = frozenset({Outcome.COMPLETED, Outcome.FAILED})
 DIRECTIVES = ENDING | {InboxKind.SUSPEND}
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 
 class Inbox:
@@ -34,21 +40,36 @@ class Inbox:
 
     def __init__(
         self,
+        active_tasks: ActiveTasks,
         forward: Advance,
         undo: TaskUndo,
         ends: Transitions,
-        windows: Windows,
+        incoming: Incoming,
         registry: Registry,
         settings: Settings,
-        observers: Observers,
     ) -> None:
+        self._active_tasks = active_tasks
         self._registry = registry
         self._settings = settings
-        self._observers = observers
         self._forward = forward
         self._undo = undo
         self._ends = ends
-        self._windows = windows
+        self._incoming = incoming
+
+    def hear(self, active: ActiveTask, row: InboxRow, now: float) -> None:
+        """Hand a new row to a task in memory."""
+        if row.number <= active.seen or active.leaving:
+            return
+        active.inbox += 1
+        self._active_tasks.touched[active.task.uid] = active
+        if row.kind is InboxKind.STEP:
+            active.enter(Phase.RELOADING)
+            return
+        try:
+            if readable(active, [row], now) and not self.direct(active, [row], now):
+                self.hand_over(active, row, now)
+        except BaseException as error:
+            self._ends.internal(active, error, now)
 
     def direct(self, active: ActiveTask, rows: list[InboxRow], now: float) -> bool:
         """Carry out the directives among ``rows``; True when the task takes another way or leaves."""
@@ -97,65 +118,15 @@ class Inbox:
                 active.changed().take(row.number)
                 self._undo.record(active, step, reply, now)
 
-    def answer(self, active: ActiveTask, step: Step, reply: Reply, recorded_at: float | None, now: float) -> None:
-        """Give a running step its answer; ``recorded_at`` if its outcome stands on the row already."""
-        if recorded_at is None and reply.outcome in NEGATIVE:
-            reply = self._failed(active, step, reply, now)
-        if reply.outcome is Outcome.GAVE_UP:
-            self._gave_up(active, step, reply, now)
-        elif reply.outcome is Outcome.DEFERRED:
-            self._deferred(active, step, now)
-        elif recorded_at is None:
-            self.resolve(active, step, reply, now)
-        elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
-            # What undo follows from it is told by the records.
-            active.enter(Phase.RELOADING)
-        else:
-            self._forward.deliver_recorded(active, step, reply, recorded_at, now)
-
-    def late(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
-        """Give a step that nobody awaits, or that is undone, its answer; one that cannot be read leaves it in doubt."""
-        settled = self._failed(active, step, reply, now) if reply.outcome in NEGATIVE else reply
-        if not is_unreadable(settled):
-            self._undo.resolve(active, step, settled, now)
-
-    def resolve(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
-        """An outcome, whichever way the task goes."""
-        if active.phase in BY_RECORD or step.kind is StepKind.UNDO:
-            self._undo.resolve(active, step, reply, now)
-        else:
-            self._forward.resolve(active, step, reply, now)
-
-    def _gave_up(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
-        """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
-        active.changed().watch(rows.watch(step, now, reply))
-        step.watched, step.complete_by = True, now
-        step.error, step.in_doubt = reply.error, reply.maybe_done
-        self._windows.free(step)
-
-    def _deferred(self, active: ActiveTask, step: Step, now: float) -> None:
-        """The Agent has done its part: somebody outside finishes the step, or the Supervisor judges it in time."""
-        step.watched, step.deferred_at, active.defers = True, now, True
-        active.changed().watch(rows.watch(step, step.complete_by or 0.0))
-        self._windows.free(step)
-
     def _reply(self, active: ActiveTask, reply: RecordedReply, now: float) -> None:
         step = active.open.get((reply.run, reply.key))
         if step is not None and _is_for(reply, step):
             is_recorded = reply.recorded_at is not None
             found = reply if is_recorded else self._checked(reply)
-            self.answer(active, step, found, reply.recorded_at, now)
+            self._incoming.deliver(active, step, found, reply.recorded_at, now)
 
     def _checked(self, reply: Reply) -> Reply:
         return checked(reply, self._settings.payload_bytes, self._registry.operations)
-
-    def _failed(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> Reply:
-        """A failed attempt as it is recorded: the log hears of it, and of one that cannot be read an operator."""
-        reply = rows.settled(step, reply)
-        tell_failure(self._observers, active.task, step, reply)
-        if is_unreadable(reply):
-            active.changed().alert(unreadable_alert(active.task, step, reply, now))
-        return reply
 
     def _carry_out(self, active: ActiveTask, row: InboxRow, now: float) -> None:
         if row.kind is InboxKind.FAIL and active.is_undoing:
@@ -213,3 +184,50 @@ def _is_for(reply: Reply, step: Step) -> bool:
 
 def _kept(active: ActiveTask, run: int, key: str) -> Step | None:
     return next((step for step in active.steps if step.run == run and step.key == key), None)
+
+
+class Ended(Struct):
+    """What a parent is told of a child's end, at least."""
+
+    state: str
+    output: Raw
+    error: Raw
+
+
+def readable(active: ActiveTask, inbox: Sequence[InboxRow], now: float) -> list[InboxRow]:
+    """What can be read of ``inbox``; the others are used up, and an operator is told of each."""
+    found = []
+    for row in inbox:
+        complaint = _complaint_about(row)
+        if complaint is None:
+            found.append(row)
+        else:
+            active.seen = max(active.seen, row.number)
+            active.changed().take(row.number)
+            active.changed().alert(_alert(active.task, row, complaint, now))
+    return found
+
+
+def _complaint_about(row: InboxRow) -> str | None:
+    """Why the row cannot be read; None if it can."""
+    try:
+        if row.kind is InboxKind.REPLY:
+            msgspec.json.decode(row.body, type=RecordedReply)
+        elif row.kind is InboxKind.CHILD:
+            read_place(row.name)
+            msgspec.json.decode(row.body, type=Ended)
+        elif row.kind is not InboxKind.STEP:
+            msgspec.json.decode(row.body)
+        elif row.name:
+            int(row.name.partition("/")[0])
+    except UNREADABLE as error:
+        return str(error)
+    return None
+
+
+def _alert(task: Task, row: InboxRow, complaint: str, now: float) -> Alert:
+    message = (
+        f"{task.id}: expected in its inbox what Stepward writes there, found as {row.kind} from "
+        f"{row.sender or 'nobody'} what cannot be read ({complaint}): dropped; find the program that writes there"
+    )
+    return rows.alert(task, "unreadable_inbox", message, now, found=row.kind.value, name=row.name, sender=row.sender)

@@ -1,22 +1,21 @@
-"""What comes in for tasks in memory: replies, inbox rows, instants that are due, room for steps that wait."""
+"""What comes in for tasks in memory: replies, instants that are due, room for steps that wait."""
 
 from __future__ import annotations
 
+from stepward.events import Observers
+from stepward.model import failures
 from stepward.model.effects import asked_as
-from stepward.model.messages.requests import Outcome, Reply
-from stepward.model.records import Audit, InboxKind, InboxRow, Step
-from stepward.model.states import StepState
-from stepward.scheduler.admission.backlog import BacklogKey
-from stepward.scheduler.admission.windows import Windows
+from stepward.model.messages.requests import NEGATIVE, Outcome, Reply
+from stepward.model.records import Alert, Audit, Step, Task
+from stepward.model.states import StepKind, StepState
+from stepward.scheduler.admission.windows import BacklogKey, Windows
+from stepward.scheduler.dispatch.dispatcher import StepStarts
+from stepward.scheduler.replies import is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
-from stepward.scheduler.tasks.inbox import Inbox
-from stepward.scheduler.tasks.inbox_rows import readable
-from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.starting import StepStarts
-from stepward.scheduler.tasks.timers import TaskTimers
+from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 
@@ -32,19 +31,18 @@ class Incoming:
         forward: Advance,
         undo: TaskUndo,
         ends: Transitions,
-        inbox: Inbox,
         windows: Windows,
-        timers: TaskTimers,
         starts: StepStarts,
+        observers: Observers,
     ) -> None:
         self._active_tasks = active_tasks
         self._forward = forward
         self._undo = undo
         self._ends = ends
-        self._inbox = inbox
         self._windows = windows
-        self._timers = timers
+        self._timers = active_tasks.timers
         self._starts = starts
+        self._observers = observers
 
     def answer(self, reply: Reply, committed_at: float | None, now: float) -> None:
         """Hand a reply to its step; one that nobody waits for changes nothing and is told once."""
@@ -61,26 +59,27 @@ class Incoming:
             if committed_at is None:
                 active.replies.append(reply)
             try:
-                self._inbox.answer(active, step, reply, committed_at, now)
+                self.deliver(active, step, reply, committed_at, now)
             except BaseException as error:
                 self._ends.internal(active, error, now)
         else:
             self._late(active, reply, now)
 
-    def hear(self, active: ActiveTask, row: InboxRow, now: float) -> None:
-        """Hand a new inbox row to a resident."""
-        if row.number <= active.seen or active.leaving:
-            return
-        active.inbox += 1
-        self._active_tasks.touched[active.task.uid] = active
-        if row.kind is InboxKind.STEP:
+    def deliver(self, active: ActiveTask, step: Step, reply: Reply, recorded_at: float | None, now: float) -> None:
+        """Give a running step its answer; ``recorded_at`` if its outcome stands on the row already."""
+        if recorded_at is None and reply.outcome in NEGATIVE:
+            reply = self._failed(active, step, reply, now)
+        if reply.outcome is Outcome.GAVE_UP:
+            self._gave_up(active, step, reply, now)
+        elif reply.outcome is Outcome.DEFERRED:
+            self._deferred(active, step, now)
+        elif recorded_at is None:
+            self._resolve(active, step, reply, now)
+        elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
+            # What undo follows from it is told by the records.
             active.enter(Phase.RELOADING)
-            return
-        try:
-            if readable(active, [row], now) and not self._inbox.direct(active, [row], now):
-                self._inbox.hand_over(active, row, now)
-        except BaseException as error:
-            self._ends.internal(active, error, now)
+        else:
+            self._forward.deliver_recorded(active, step, reply, recorded_at, now)
 
     def strike(self, now: float) -> None:
         """Do what is due: timers, repeats, and showing unanswered requests to the Supervisor."""
@@ -117,12 +116,46 @@ class Incoming:
         kept = (*active.abandoned, *active.set_aside, *active.steps)
         given_up = next((s for s in kept if _is_answered_by(s, reply)), None)
         if given_up is not None:
-            self._inbox.late(active, given_up, reply, now)
+            self._answer_late(active, given_up, reply, now)
             return
         if reply.outcome is Outcome.COMPLETED and any(_is_denied(s, reply) for s in active.set_aside):
             self._undo.denied(active, reply, now)
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         active.changed().audit(audit)
+
+    def _answer_late(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
+        """Give a step that nobody awaits, or that is undone, its answer; one that cannot be read leaves it in doubt."""
+        settled = self._failed(active, step, reply, now) if reply.outcome in NEGATIVE else reply
+        if not is_unreadable(settled):
+            self._undo.resolve(active, step, settled, now)
+
+    def _resolve(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
+        """An outcome, whichever way the task goes."""
+        if active.phase in BY_RECORD or step.kind is StepKind.UNDO:
+            self._undo.resolve(active, step, reply, now)
+        else:
+            self._forward.resolve(active, step, reply, now)
+
+    def _gave_up(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
+        """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""
+        active.changed().watch(rows.watch(step, now, reply))
+        step.watched, step.complete_by = True, now
+        step.error, step.in_doubt = reply.error, reply.maybe_done
+        self._windows.free(step)
+
+    def _deferred(self, active: ActiveTask, step: Step, now: float) -> None:
+        """The Agent has done its part: somebody outside finishes the step, or the Supervisor judges it in time."""
+        step.watched, step.deferred_at, active.defers = True, now, True
+        active.changed().watch(rows.watch(step, step.complete_by or 0.0))
+        self._windows.free(step)
+
+    def _failed(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> Reply:
+        """A failed attempt as it is recorded: the log hears of it, and of one that cannot be read an operator."""
+        reply = rows.settled(step, reply)
+        _tell_failure(self._observers, active.task, step, reply)
+        if is_unreadable(reply):
+            active.changed().alert(_unreadable_alert(active.task, step, reply, now))
+        return reply
 
     def _due(self, active: ActiveTask, now: float) -> None:
         self._forward.due(active, now)
@@ -162,3 +195,36 @@ def _is_answered_by(step: Step, reply: Reply) -> bool:
     if step.state is StepState.UNDONE:
         return step.output is None and reply.outcome is not Outcome.GAVE_UP
     return step.state is StepState.ABANDONED and step.finished_at is None
+
+
+def _tell_failure(observers: Observers, task: Task, step: Step, reply: Reply) -> None:
+    """The event of a failed attempt: ``step.failed``, or ``step.gave_up`` where another attempt may follow."""
+    if not observers.listening:
+        return
+    error = failures.read(reply.error)
+    observers.tell(
+        f"step.{reply.outcome}",
+        task=task.id,
+        step=step.key,
+        agent=step.agent,
+        attempt=step.attempt,
+        type=error.get("type"),
+        error=error.get("message"),
+        at=error.get("at"),
+        maybe_done=reply.maybe_done,
+        traceback=error.get("traceback"),
+    )
+
+
+def _unreadable_alert(task: Task, step: Step, reply: Reply, now: float) -> Alert:
+    """The alert about an Agent that sent what cannot be recorded."""
+    message = failures.read(reply.error).get("message", "")
+    return rows.alert(
+        task,
+        "unreadable_reply",
+        f"{task.id}: {message}; look at Agent {step.agent}",
+        now,
+        step=step.key,
+        agent=step.agent,
+        attempt=step.attempt,
+    )

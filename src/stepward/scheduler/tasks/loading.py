@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from stepward.model.effects import is_deferred
-from stepward.model.records import History, InboxKind, Step
+from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.tasks import step_rows as rows
@@ -17,12 +18,9 @@ from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
-from stepward.scheduler.tasks.inbox import Inbox
-from stepward.scheduler.tasks.inbox_rows import readable
+from stepward.scheduler.tasks.inbox import Inbox, readable
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.replay_check import ReplayCheck
-from stepward.scheduler.tasks.starting import StepStarts
-from stepward.scheduler.tasks.timers import TaskTimers
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.settings import Settings
@@ -47,7 +45,6 @@ class TaskLoader:
         runs: FormerRuns,
         replay_check: ReplayCheck,
         windows: Windows,
-        timers: TaskTimers,
         starts: StepStarts,
         local: LocalSteps,
         lost: LostMessages,
@@ -61,7 +58,7 @@ class TaskLoader:
         self._runs = runs
         self._replay_check = replay_check
         self._windows = windows
-        self._timers = timers
+        self._timers = active_tasks.timers
         self._starts = starts
         self._local = local
         self._lost = lost
@@ -69,20 +66,29 @@ class TaskLoader:
         """Whether requests are gone with the process that sent them."""
         self._takeover = settings.lease * LEASES_TO_TAKE_OVER
 
-    def admit(
-        self, history: History, now: float, *, is_birth: bool = False, sent: Mapping[StepId, int] | None = None
-    ) -> ActiveTask:
-        """Take up a task where its record ends: claimed, born, or held here all the while with requests ``sent``."""
+    def submit(self, task: Task, now: float) -> None:
+        """Begin a task that was submitted in this process: it has no record yet."""
+        active = ActiveTask(task)
+        self._active_tasks.hold(active)
+        active.trims = TRIMS
+        active.changed().born = task
+        self._forward.plan(active)
+        active.tell_birth(now)
+        if self._replay_check.is_enabled:
+            self._replay_check.begin(task, [])
+        try:
+            self._forward.begin_run(active, now)
+        except BaseException as error:
+            self._ends.internal(active, error, now)
+
+    def admit(self, history: History, now: float, *, sent: Mapping[StepId, int] | None = None) -> ActiveTask:
+        """Take up a task where its record ends: claimed, or held here all the while with requests ``sent``."""
         task = history.task
         history = self._runs.in_reach(history)
         active = ActiveTask(task)
         self._active_tasks.hold(active)
         active.sent.update(sent or {})
         active.trims = TRIMS
-        if is_birth:
-            active.changed().born = task
-            self._forward.plan(active)
-            active.tell_birth(now)
         self._replay_check.begin(task, history.steps)
         try:
             self._admit(active, history, now, is_lost=sent is None and self._dies_with_us)

@@ -20,7 +20,6 @@ from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.task_deadlines import held_until
 from stepward.settings import Settings
 from stepward.store.contract import Post, TaskMove
 from stepward.workflow.decisions import Diverged, Failed
@@ -152,7 +151,7 @@ class Transitions:
             now,
             undo_to=undo_to,
             error=error or active.task.error,
-            complete_by=held_until(active, now),
+            complete_by=active.held_until(now),
         )
         active.changed().fits = stopped_tasks.place_of(active.task)
         active.tell(Told.UNDOING, now, **ended_with(None, error))

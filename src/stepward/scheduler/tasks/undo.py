@@ -10,10 +10,10 @@ from stepward.model.plan import is_planned
 from stepward.model.records import History, InboxKind, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.starting import StepStarts
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
 from stepward.workflow.registry import Registry
