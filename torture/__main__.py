@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import math
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from torture import report
 from torture.broker import KINDS, chosen
 from torture.cluster import clustered
+from torture.ending import Ending
 from torture.run import TorturePlan, torture
 
 MINUTE = 60.0
@@ -31,12 +31,19 @@ def main() -> int:
     except ValueError as error:
         print(f"torture: {error}", file=sys.stderr)
         return MISUSED
-    signal.signal(signal.SIGTERM, _end)
+    ending = Ending()
+    ending.install()
     seed = plan.seed
     folder = Path(tempfile.mkdtemp(prefix="stepward-torture-"))
     print(f"torture for {plan.seconds / MINUTE:g} minutes, seed {seed}", flush=True)
-    with clustered() as cluster:
-        verdict = asyncio.run(torture(plan, cluster, folder))
+    try:
+        with clustered() as cluster:
+            verdict = asyncio.run(ending.bound(torture(plan, cluster, folder)))
+    except asyncio.CancelledError:
+        if ending.exit_code is None:
+            raise
+        print(f"ended by a signal; logs are in {folder}", file=sys.stderr)
+        return ending.exit_code
     print(f"\n{verdict.table}\n")
     if verdict.broken:
         print(report.broken(verdict.broken))
@@ -78,11 +85,6 @@ def _seed(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_SEED):
         raise ValueError(f"seed: expected a whole number, found {text[:40]!r}; say SEED=1, or nothing")
     return int(text)
-
-
-def _end(number: int, frame: object) -> None:
-    """Leave in good order, so that the servers end with us."""
-    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from torture.cluster import PostgresPair
-from torture.keeper import KeptActor
+from torture.keeper import ActorProcess
 from torture.witness import PAST_LEASE, Witness
 
 PAUSE_SECONDS = (0.3, 2.0)
@@ -44,7 +44,7 @@ class TortureFaults:
     """Strikes, one or two at a time, until told to stop."""
 
     def __init__(
-        self, cluster: PostgresPair, actors: Sequence[KeptActor], witness: Witness, chance: random.Random
+        self, cluster: PostgresPair, actors: Sequence[ActorProcess], witness: Witness, chance: random.Random
     ) -> None:
         self._cluster = cluster
         self._actors = actors
@@ -103,11 +103,11 @@ class TortureFaults:
             await self._striking
         await asyncio.gather(*self._reconnecting.values())
 
-    async def victim(self, role: str) -> tuple[KeptActor | None, bool]:
+    async def victim(self, role: str) -> tuple[ActorProcess | None, bool]:
         """A process of that role, one at work if one is found in time."""
-        able: Sequence[KeptActor] = []
+        able: Sequence[ActorProcess] = []
         for _ in range(int(WORK_SECONDS / LOOK_SECONDS)):
-            able = [a for a in self._actors if a.role == role and a.is_ready and a.name not in self._taken]
+            able = [a for a in self._actors if a.role == role and a.is_running and a.name not in self._taken]
             for actor in self._chance.sample(able, len(able)):
                 if await self._witness.is_working(actor):
                     return actor, True
@@ -151,13 +151,13 @@ class TortureFaults:
         finally:
             self._taken.discard(victim.name)
 
-    async def _on(self, verb: str, victim: KeptActor) -> bool:
+    async def _on(self, verb: str, victim: ActorProcess) -> bool:
         if verb == "pause":
             return await self._pause(victim)
         victim.signal(signal.SIGKILL if verb == "kill" else signal.SIGTERM)
         return True
 
-    async def _pause(self, victim: KeptActor) -> bool:
+    async def _pause(self, victim: ActorProcess) -> bool:
         """Stop it until its lease is over; nothing is delivered if others still take it for alive."""
         pid = victim.pid
         victim.signal(signal.SIGSTOP)

@@ -1,117 +1,87 @@
-"""Starts the processes of the application, ends and stops them, and starts again whatever died."""
+"""The processes of the application under torture, kept by the keeper of servers/."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import sys
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from servers.keeper.process import ROOT, Process, ProcessDied, Upkeep
+from servers.keeper.process import Process, ProcessDied, Upkeep
 from servers.ports import free_port
+from torture.actor import READY
 from torture.clocks import ShiftedClock
 
-READY = b"Ready"
-LOOK_SECONDS = 0.1
-START_SECONDS = 180.0
+START_TRIES = 3
+"""Starts of a process before the faults begin."""
+MOST_RESTARTS = 10_000
+"""Starts in a row that may fail: a process that is started while no server answers ends at once."""
 END_SECONDS = 30.0
-OURS = frozenset({-signal.SIGKILL, -signal.SIGTERM, 0, 128 + signal.SIGTERM})
-"""How a process ends that was told to."""
+ENDED_BY_SIGTERM = frozenset({-signal.SIGTERM, 0, 128 + signal.SIGTERM})
+"""Exit codes of a process that SIGTERM ended in good order."""
 
 
-class KeptActor:
-    """A place for one process, and the process that holds it now."""
+class ActorProcess(Process):
+    """One process of the application: started again whenever it ends, on a host clock of its own."""
 
     def __init__(self, role: str, number: int, folder: Path, variables: Mapping[str, str]) -> None:
+        name = f"{role}-{number}"
         self.role = role
-        self.name = f"{role}-{number}"
+        self.clock = ShiftedClock(folder / f"{name}-clock")
+        """The wall clock of its host, which every successor finds as it was."""
         self.is_stopped = False
-        self.lives = 0
-        self._folder = folder
-        self._variables = variables
-        self.clock = ShiftedClock(folder / f"{self.name}-clock")
-        """That of its host: others come after it dies, and find the clock as it was."""
-        self._process: asyncio.subprocess.Process | None = None
-        self._told_to_end = False
-
-    @property
-    def pid(self) -> int:
-        assert self._process is not None, "started"
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        return self._process is not None and self._process.returncode is None
-
-    @property
-    def is_ready(self) -> bool:
-        return self.is_alive and READY in self._out.read_bytes()
-
-    @property
-    def broke(self) -> str | None:
-        """What is to be said of a process that was at work and ended by itself."""
-        assert self._process is not None, "started"
-        code = self._process.returncode
-        if code is None or self._told_to_end or READY not in self._out.read_bytes():
-            return None
-        return f"{self.name} ended by itself with {code}: {self._errors.read_text()[-1500:]}"
-
-    async def start(self) -> None:
-        self.lives += 1
-        self._told_to_end = self.is_stopped = False
-        self.clock.begin()
-        with self._out.open("wb") as out, self._errors.open("wb") as errors:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "stepward", self.role, "torture.application:app"),
-                cwd=ROOT,
-                stdout=out,
-                stderr=errors,
-                env={**os.environ, **self._variables, **self.clock.environment},
-            )
+        self.broke: list[str] = []
+        """A line for each time that it ended by itself although it was at work."""
+        self._is_ended_by_fault = False
+        environment = {**os.environ, **variables, **self.clock.environment}
+        upkeep = Upkeep(
+            environment=environment,
+            logs=folder,
+            restarting=True,
+            most_failed_starts=MOST_RESTARTS,
+            stop_seconds=END_SECONDS,
+        )
+        super().__init__(name, "torture.actor", role, upkeep=upkeep)
 
     def signal(self, number: signal.Signals) -> None:
-        if self.is_alive:
-            assert self._process is not None
-            self._told_to_end |= number in (signal.SIGKILL, signal.SIGTERM)
-            self.is_stopped = number == signal.SIGSTOP
-            self._process.send_signal(number)
+        """Send a signal, if the process runs; what SIGKILL and SIGTERM end is started again."""
+        if not self.is_running:
+            return
+        self._is_ended_by_fault |= number in (signal.SIGKILL, signal.SIGTERM)
+        self.is_stopped = number == signal.SIGSTOP
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
     async def end(self) -> str | None:
-        """Have it end in good order; what is to be said if it does not."""
+        """End it in good order; a line that says what is wrong, if it does not end so."""
         self.signal(signal.SIGCONT)
-        self.signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                code = await self._over()
-        except TimeoutError:
-            self.signal(signal.SIGKILL)
-            await self._over()
+        code = await self.terminate()
+        if code == -signal.SIGKILL:
             return f"{self.name} did not end within {END_SECONDS:g} s of SIGTERM"
-        return None if code in OURS else f"{self.name} ended with {code}: {self._errors.read_text()[-1500:]}"
+        return None if code in ENDED_BY_SIGTERM else f"{self.name} ended with {code}{self.last_words()}"
 
-    async def _over(self) -> int:
-        assert self._process is not None
-        return await self._process.wait()
+    async def _execute(self) -> asyncio.subprocess.Process:
+        self.clock.begin()
+        return await super()._execute()
 
-    @property
-    def _out(self) -> Path:
-        return self._folder / f"{self.name}.{self.lives}.out"
+    def _is_ready(self, line: str) -> bool:
+        return line.startswith(READY)
 
-    @property
-    def _errors(self) -> Path:
-        return self._folder / f"{self.name}.{self.lives}.log"
+    async def _revive(self, code: int, failed_starts: int) -> int:
+        if not failed_starts and not self._is_ended_by_fault:
+            self.broke.append(f"{self.name} ended by itself with {code}{self.last_words()}")
+        self._is_ended_by_fault = self.is_stopped = False
+        return await super()._revive(code, failed_starts)
 
 
 class ProcessKeeper:
     """All processes of the application, and the ledger's."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str], counts: Mapping[str, int]) -> None:
-        self.broke: list[str] = []
-        """What was found wrong with processes."""
-        # Asked for from the first moment on, by processes that are told where it is: its port is chosen before.
+        self._losses: list[str] = []
+        # The actors are given the ledger's address before the ledger starts: its port is chosen here.
         self._ledger = Process(
             "ledger",
             *("torture.ledger", str(folder / "ledger.db")),
@@ -119,49 +89,35 @@ class ProcessKeeper:
             upkeep=Upkeep(logs=folder, on_loss=self._lose),
         )
         self.ledger_url = self._ledger.url
-        self._keeping: asyncio.Task[None] | None = None
         variables = {**variables, "TORTURE_LEDGER": self.ledger_url}
         places = [(role, number) for role, count in counts.items() for number in range(1, count + 1)]
-        self.actors: Sequence[KeptActor] = [KeptActor(role, number, folder, variables) for role, number in places]
+        self.actors: Sequence[ActorProcess] = [ActorProcess(role, number, folder, variables) for role, number in places]
+
+    @property
+    def broke(self) -> Sequence[str]:
+        """What was found wrong with processes, a line each."""
+        return [*self._losses, *(line for actor in self.actors for line in actor.broke)]
 
     async def start(self) -> None:
-        """Start everything and wait until all are at work."""
+        """Start everything and wait until all are at work. Raises ProcessDied."""
         await self._ledger.start()
-        for actor in self.actors:
-            await actor.start()
-        end = time.monotonic() + START_SECONDS
-        while late := [actor for actor in self.actors if not actor.is_ready]:
-            if time.monotonic() > end:
-                names = ", ".join(actor.name for actor in late)
-                raise RuntimeError(f"expected every process at work within {START_SECONDS:g} s, found {names} not yet")
-            for actor in late:
-                if not actor.is_alive:
-                    await actor.start()
-            await asyncio.sleep(LOOK_SECONDS)
-        self._keeping = asyncio.create_task(self._keep())
+        await asyncio.gather(*(_started(actor) for actor in self.actors))
 
     async def stop(self) -> None:
         """End the application's processes in good order; the ledger stays."""
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
-        living = [actor for actor in self.actors if actor.is_alive]
-        self.broke += [word for word in await asyncio.gather(*(actor.end() for actor in living)) if word]
+        self._losses += [line for line in await asyncio.gather(*(actor.end() for actor in self.actors)) if line]
 
     async def close(self) -> None:
-        """End whatever is still there."""
-        for actor in self.actors:
-            actor.signal(signal.SIGKILL)
+        """Kill every process that still runs."""
+        await asyncio.gather(*(actor.kill() for actor in self.actors))
         await self._ledger.terminate()
 
-    async def _keep(self) -> None:
-        while True:
-            for actor in self.actors:
-                if not actor.is_alive:
-                    if (word := actor.broke) is not None:
-                        self.broke.append(word)
-                    await actor.start()
-            await asyncio.sleep(LOOK_SECONDS)
-
     def _lose(self, died: ProcessDied) -> None:
-        self.broke.append(f"{died}: nothing that follows can be believed")
+        self._losses.append(f"{died}: nothing that follows can be believed")
+
+
+async def _started(actor: ActorProcess) -> None:
+    for _ in range(START_TRIES - 1):
+        with suppress(ProcessDied):
+            return await actor.start()
+    await actor.start()

@@ -183,7 +183,7 @@ class TortureRun:
     def _table(self, books: Records) -> str:
         lives: Counter[str] = Counter()
         for actor in self._side.keeper.actors:
-            lives[actor.role] += actor.lives
+            lives[actor.role] += actor.starts
         return report.table(books, self._faults, lives, self._plan.seconds)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from servers.keeper.process import ROOT
+from torture.actor import READY
 from torture.faults import Chaos
-from torture.keeper import READY
 
 ROLES = ("scheduler", "agent", "submission")
 REFUSED = 2
@@ -59,7 +59,7 @@ class Trespassers:
             )
         try:
             async with asyncio.timeout(START_SECONDS):
-                while process.returncode is None and READY not in out.read_bytes():  # noqa: ASYNC110
+                while process.returncode is None and READY.encode() not in out.read_bytes():  # noqa: ASYNC110
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
             return False
@@ -67,6 +67,6 @@ class Trespassers:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-        began, said = READY in out.read_bytes(), errors.read_text()[-1500:]
+        began, said = READY.encode() in out.read_bytes(), errors.read_text()[-1500:]
         self.came.append(Trespass(role, began, said))
         return not began and process.returncode == REFUSED and WORD in said

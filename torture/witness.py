@@ -9,7 +9,7 @@ import httpx
 
 from torture.application import LEASE
 from torture.cluster import SCHEMA, PostgresPair
-from torture.keeper import KeptActor
+from torture.keeper import ActorProcess
 
 RECENT_SECONDS = 1.0
 HELD = f"""
@@ -43,9 +43,9 @@ class Witness:
         self._cluster = cluster
         self._ledger = httpx.AsyncClient(base_url=ledger_url, timeout=5)
 
-    async def is_working(self, actor: KeptActor) -> bool:
+    async def is_working(self, actor: ActorProcess) -> bool:
         """Whether it holds tasks, has just asked the service for something, leads, or has just accepted messages."""
-        if not actor.is_ready or actor.is_stopped:
+        if not actor.is_running or actor.is_stopped:
             return False
         try:
             if actor.role == "agent":
@@ -54,7 +54,7 @@ class Witness:
         except BLIND:
             return False
 
-    async def is_fenced(self, actor: KeptActor) -> bool:
+    async def is_fenced(self, actor: ActorProcess) -> bool:
         """Whether none of its instances passes for alive any more."""
         try:
             return await self._count(ALIVE, actor.pid) == 0

@@ -27,13 +27,17 @@ class ProcessDied(Exception):
 class Upkeep:
     """How a process is kept.
 
-    `restarting` starts one that dies unasked again: `on_revival` is told in words. `on_loss` is told of one that is
-    gone for good. `environment` and standard error are those of this process, unless `logs` names a folder.
+    With `restarting`, a process that ends unasked is started again, and `on_revival` is called with a line that says
+    so. `on_loss` is called when a process is gone for good: it is not restarted, or `most_failed_starts` starts in a
+    row have failed. `environment` is that of this process unless given, standard error too unless `logs` names a
+    folder. A process that does not end within `stop_seconds` of SIGTERM is killed.
     """
 
     environment: Mapping[str, str] | None = None
     logs: Path | None = None
     restarting: bool = False
+    most_failed_starts: int = MOST_FAILED_STARTS
+    stop_seconds: float = STOP_SECONDS
     on_revival: Callable[[str], None] = lambda _line: None
     on_loss: Callable[[ProcessDied], None] = lambda _died: None
 
@@ -83,6 +87,11 @@ class Process:
     def pid(self) -> int:
         """The process id of the present, or else the last, process."""
         return self._running.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process was started, is ready and has not ended."""
+        return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
         """Start the process and return when it is ready; raises ProcessDied when it ends before that."""
@@ -134,7 +143,7 @@ class Process:
         process = await self._execute()
         try:
             async with asyncio.timeout(READY_SECONDS):
-                line = await _line(process)
+                is_ready = await self._await_ready(process)
         except TimeoutError:
             await _end_now(process)
             raise ProcessDied(f"{self.name} was not ready within {READY_SECONDS} s{self.last_words()}") from None
@@ -142,11 +151,18 @@ class Process:
             await _end_now(process)
             raise
         self._process, self._exit = process, asyncio.create_task(self._end(process), name=f"end of {self.name}")
-        if not self._is_ready(line):
+        if not is_ready:
             raise ProcessDied(f"{self.name} exited with {await self.exited()} before it was ready{self.last_words()}")
         async with self._started:
             self.starts += 1
             self._started.notify_all()
+
+    async def _await_ready(self, process: asyncio.subprocess.Process) -> bool:
+        """Read lines until one says that it is ready; False if there are no more."""
+        while line := await _line(process):
+            if self._is_ready(line.decode(errors="replace").strip()):
+                return True
+        return False
 
     async def _execute(self) -> asyncio.subprocess.Process:
         port = [] if self.port is None else ["--port", str(self.port)]
@@ -188,7 +204,7 @@ class Process:
 
     async def _end_in_time(self, process: asyncio.subprocess.Process) -> int:
         try:
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(self._upkeep.stop_seconds):
                 return await self.exited()
         except TimeoutError:
             process.kill()
@@ -209,7 +225,7 @@ class Process:
         try:
             await self._spawn()
         except ProcessDied as died:
-            if failed_starts + 1 == MOST_FAILED_STARTS:
+            if failed_starts + 1 == self._upkeep.most_failed_starts:
                 self._lose(died)
             return failed_starts + 1
         self._upkeep.on_revival(f"{self.name} died ({_cause(code)}) and was started again")
@@ -234,9 +250,9 @@ def _cause(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"signal {-code}"
 
 
-async def _line(process: asyncio.subprocess.Process) -> str:
+async def _line(process: asyncio.subprocess.Process) -> bytes:
     assert process.stdout is not None, "stdout is a pipe"
-    return (await process.stdout.readline()).decode(errors="replace").strip()
+    return await process.stdout.readline()
 
 
 async def _end_now(process: asyncio.subprocess.Process) -> None:

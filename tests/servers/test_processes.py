@@ -81,9 +81,8 @@ async def test_one_that_is_never_ready_is_given_up(
     assert child.result().returncode == -signal.SIGKILL
 
 
-async def test_one_that_does_not_hear_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_module, "STOP_SECONDS", 0.1)
-    process = Process("deaf", ODD, "deaf")
+async def test_one_that_does_not_hear_is_killed() -> None:
+    process = Process("deaf", ODD, "deaf", upkeep=Upkeep(stop_seconds=0.1))
     await process.start()
     assert await process.terminate() == -signal.SIGKILL
     assert not _is_there(process.pid)

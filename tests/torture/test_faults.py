@@ -14,15 +14,15 @@ from torture import faults, report
 from torture.books import Records
 from torture.cluster import PostgresPair
 from torture.faults import Chaos, TortureFaults
-from torture.keeper import KeptActor
+from torture.keeper import ActorProcess
 from torture.witness import Witness
 
 
-class StandIn(KeptActor):
+class StandIn(ActorProcess):
     """A process that only notes what it is told."""
 
     pid = 1
-    is_ready = True
+    is_running = True
 
     def __init__(self, number: int, role: str = "scheduler") -> None:
         self.role = role
@@ -42,10 +42,10 @@ class Says(Witness):
         self._fenced = is_fenced
         self._committing = are_committing
 
-    async def is_working(self, actor: KeptActor) -> bool:
+    async def is_working(self, actor: ActorProcess) -> bool:
         return actor.name in self._working
 
-    async def is_fenced(self, actor: KeptActor) -> bool:
+    async def is_fenced(self, actor: ActorProcess) -> bool:
         return self._fenced
 
     async def are_committing(self) -> bool:
