@@ -1,4 +1,4 @@
-"""The application: its workflows and Agents, the settings they run with, and the doors to both."""
+"""The application: its workflows, Agents and settings, and how to run it or open a client."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from stepward.workflow.registry import Registry
 
 
 class App:
-    """An application: give it a name, its workflows and its Agents, and run it or open a client.
+    """An application: its name, workflows, Agents and settings.
 
-    ``redact`` is given every text of an error (message, traceback, data) before it is recorded, logged or sent, and
+    ``redact`` receives every text of an error (message, traceback, data) before it is recorded, logged or sent, and
     returns what may be kept of it. Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml``
     or ``[tool.stepward]``.
     """
@@ -77,10 +77,11 @@ class App:
         return tuple(self._submissions.values())
 
     def submission(self, queue: str, *, accept: Accept) -> None:
-        """Make tasks of the messages in ``queue``: ``accept(message, transaction)`` returns what each asks for.
+        """Make a task of each message in ``queue``; ``accept(message, transaction)`` returns the workflow and its
+        arguments.
 
-        It runs in the one transaction that inserts the task, so that its own rows and the task stand or fall
-        together, once per message; raise Unacceptable for what can never be accepted.
+        ``accept`` runs once per message, in the transaction that inserts the task, so that its own rows and the task
+        commit together. It raises Unacceptable for a message that can never be accepted.
         """
         self._refuse_running(f"submission {queue}")
         declared = SubmissionQueue(queue, accept)
@@ -100,10 +101,10 @@ class App:
         fairness_key: str | None = None,
         catch_up: CatchUp = "one",
     ) -> None:
-        """Run a workflow at every nominal time of a cron expression in a time zone, each exactly once.
+        """Run a workflow at every nominal time of a cron expression in a time zone, exactly once each.
 
-        The task's id is the name and the nominal time in UTC: ``nightly@2026-11-22T01:00:00Z``. ``catch_up`` says what
-        becomes of nominal times that an outage has swallowed: the last ``one`` is fired, ``all`` are, or ``none``.
+        The task's id is the name and the nominal time in UTC: ``nightly@2026-11-22T01:00:00Z``. ``catch_up`` decides
+        about nominal times missed in an outage: fire the last ``one``, ``all``, or ``none``.
         """
         self._refuse_running(f"schedule {name}")
         if name in self._recurring:
@@ -121,9 +122,9 @@ class App:
         )
 
     def relay(self, outbox: str) -> None:
-        """Make tasks of what stands in the outbox of the database at this address, wherever submissions run.
+        """Make tasks of the rows in the outbox of the database at this address, in every process that runs submissions.
 
-        Each row makes one task, whatever dies on the way; see ``Outbox`` for who writes there.
+        Each row makes exactly one task, also after crashes. Applications write rows with ``Outbox``.
         """
         self._refuse_running("relay")
         check_outbox(outbox, self.settings.store)
@@ -131,7 +132,7 @@ class App:
 
     @property
     def outboxes(self) -> Sequence[str]:
-        """The addresses of the outboxes that are carried over."""
+        """The addresses of the declared outboxes."""
         return tuple(self._outboxes)
 
     @property
@@ -150,7 +151,7 @@ class App:
         supervisor_every: Duration | None = None,
         drain: Duration | None = None,
     ) -> AsyncIterator[Running]:
-        """Run what is asked for in this process until the block ends."""
+        """Run the chosen actors in this process until the block ends."""
         overrides = {"supervisor_every": supervisor_every, "drain": drain}
         running = await self._start(
             self.settings.replaced({k: v for k, v in overrides.items() if v is not None}),
@@ -165,7 +166,7 @@ class App:
             await running.stop()
 
     async def supervise_once(self) -> PassReport:
-        """Do what is due for a Supervisor now, and no more: for cron. Raises StoreUnavailable."""
+        """Make one pass of the Supervisor, for example from cron. Raises StoreUnavailable."""
         running = await self._open(self.settings, Roles(scheduler=False, agents=frozenset(), submission=False))
         try:
             return await running.host.supervise_once()
@@ -173,7 +174,8 @@ class App:
             await running.close()
 
     def client(self) -> Client:
-        """A client; while this process runs the application's actors it shares their store and hears at once."""
+        """A client; while this process runs the application's actors, it shares their store and is notified of changes
+        at once."""
         running = self._running
         if running is None:
             return self._separate_client()

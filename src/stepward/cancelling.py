@@ -1,7 +1,4 @@
-"""Ends asyncio tasks: those that nobody waits for any more, and at the end of a loop within a bound.
-
-One that swallows its cancellation is let go then, and holds up the end of no loop.
-"""
+"""Cancellation of asyncio tasks within a bound: a task that swallows its cancellation does not delay the loop's end."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import Any
 
 
 async def give_up(task: asyncio.Future[Any]) -> None:
-    """Have a task end for which nobody waits any more, whatever it raises, now or as it is cancelled."""
+    """Cancel a task whose result is not needed, and ignore whatever it raises."""
     task.add_done_callback(retrieve)
     if not task.done():
         task.cancel()
@@ -19,13 +16,13 @@ async def give_up(task: asyncio.Future[Any]) -> None:
 
 
 def retrieve(task: asyncio.Future[Any]) -> None:
-    """Look at how a task ended, so that asyncio logs nothing of it."""
+    """Retrieve a task's exception, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]], seconds: float) -> list[asyncio.Task[Any]]:
-    """Cancel these and wait until they have ended, so many seconds at most; those that have not are let go."""
+    """Cancel these tasks and wait until they have ended, ``seconds`` at most; one that has not ended is abandoned."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
@@ -39,6 +36,6 @@ async def end_tasks(tasks: Iterable[asyncio.Task[Any]], seconds: float) -> list[
 
 
 def _let_go(task: asyncio.Task[Any]) -> None:
-    """Have nobody wait for the task: ``asyncio.run`` waits for all that are registered."""
-    task._log_destroy_pending = False  # type: ignore[attr-defined]  # it is known, and told of
+    """Remove the task from those for which ``asyncio.run`` waits."""
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # private, and reported as missing
     asyncio.tasks._unregister_task(task)

@@ -1,4 +1,4 @@
-"""Time, chance, ids and failpoints: the one module that reads them, so that everything else is given them."""
+"""Clocks, randomness, ids and failpoints: the one module that reads them; all others receive them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Protocol
 
 MILLISECONDS = 1000
 BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Hosts without a boot clock give their monotonic one."""
+"""The boot clock; hosts without one use their monotonic clock."""
 
 
 class Clock(Protocol):
-    """Where time comes from. All instants are seconds."""
+    """The source of time. All instants are in seconds."""
 
     def wall(self) -> float:
         """Seconds since 1970 by the host's wall clock, which may jump."""
@@ -28,7 +28,7 @@ class Clock(Protocol):
         ...
 
     def boot_id(self) -> str:
-        """What names this start of the host: two processes with one boot id share ``boot``."""
+        """The id of this start of the host: two processes with one boot id share ``boot``."""
         ...
 
 
@@ -51,7 +51,7 @@ def no_failpoint(name: str) -> None:
 
 
 class ExitAtFailpoint:
-    """End the process, as ``kill -9`` would, when the failpoint ``name`` is passed for the ``nth`` time."""
+    """Ends the process, as ``kill -9`` would, when the failpoint ``name`` is passed for the ``nth`` time."""
 
     def __init__(self, name: str, nth: int = 1) -> None:
         self._name = name
@@ -75,14 +75,14 @@ def failpoint_from(text: str | None) -> Callable[[str], None]:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a process takes from the world beside its store and transport; the simulation gives its own."""
+    """What a process uses besides its store and transport; the simulation passes its own."""
 
     clock: Clock = field(default_factory=SystemClock)
     random: random.Random = field(default_factory=random.SystemRandom)
     failpoint: Callable[[str], None] = no_failpoint
 
     def new_uid(self) -> str:
-        """A UUIDv7 (RFC 9562): in the order of time, so that keys of new rows are appended."""
+        """A UUIDv7 (RFC 9562), ordered by time, so that rows with new keys are appended to an index."""
         return uuid7(int(self.clock.wall() * MILLISECONDS), self.random.getrandbits(74))
 
 

@@ -47,8 +47,8 @@ def _parse(value: Duration, what: str) -> float:
 
 
 def shown(value: object) -> str:
-    """``value`` as an error message shows it, never long."""
-    # An integer of thousands of digits has no repr at all.
+    """``value`` as an error message shows it, cut to a bounded length."""
+    # An integer of thousands of digits has no repr.
     return reprlib.repr(value) if not isinstance(value, int) or abs(value) < 10**20 else "a huge number"
 
 

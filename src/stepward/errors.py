@@ -46,7 +46,7 @@ from itertools import islice
 from typing import Any
 
 NAMED_OF_GROUP = 10
-"""Errors of a group that its message names."""
+"""Most errors of a group that its message names."""
 
 
 class StepwardError(Exception):
@@ -54,7 +54,7 @@ class StepwardError(Exception):
 
 
 class Refused(StepwardError, ValueError):
-    """Bad input, refused with nothing changed."""
+    """Bad input; nothing was changed."""
 
 
 class DeclarationError(Refused):
@@ -114,7 +114,7 @@ class Unacceptable(Refused):
 
 
 class CompletionRefused(Refused):
-    """A completion token that is forged, used, or worth nothing any more; ``reason`` says which, in a word."""
+    """A completion token that is forged, used or no longer valid; ``reason`` says which, in one word."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
@@ -122,7 +122,7 @@ class CompletionRefused(Refused):
 
 
 class InboxFull(Refused):
-    """More signals wait for the task than may; it takes this one once it has taken others."""
+    """The task already has the most signals that may wait; it accepts more after it has consumed some."""
 
 
 class IllegalTransition(Refused):
@@ -130,7 +130,7 @@ class IllegalTransition(Refused):
 
 
 class StoreError(StepwardError):
-    """The state store could not do what was asked."""
+    """The state store could not complete the request."""
 
 
 class StoreUnavailable(StoreError):
@@ -142,11 +142,11 @@ class StoreUnusable(StoreError):
 
 
 class CommitUnknown(StoreError):
-    """A commit was sent and its outcome is not known; only a new instance may go on."""
+    """The outcome of a commit is unknown; only a new instance may continue."""
 
 
 class InstanceFenced(StepwardError):
-    """This instance was declared dead; its writes change nothing any more."""
+    """This instance was declared dead; its writes have no effect."""
 
 
 class TransportError(StepwardError):
@@ -154,7 +154,7 @@ class TransportError(StepwardError):
 
 
 class QueueRefused(TransportError):
-    """The broker answers, and refuses what a queue was asked to do; ``reason`` is what the broker says."""
+    """The broker is reachable and refuses a request about a queue; ``reason`` is the broker's answer."""
 
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
@@ -162,7 +162,7 @@ class QueueRefused(TransportError):
 
 
 class AlertRefused(StepwardError):
-    """A sink did not take an alert; it is offered again later."""
+    """A sink refused an alert; it is offered again later."""
 
 
 class ArchiveUnavailable(StepwardError):
@@ -170,9 +170,9 @@ class ArchiveUnavailable(StepwardError):
 
 
 class ServiceUnavailable(StepwardError):
-    """A remote service did not do its work this time; raised by operations, it is called again.
+    """A remote service did not do its work this time. Raised by operations; the Agent calls again.
 
-    ``maybe_done=False`` says that the effect cannot have happened, ``retry_after`` how many seconds the
+    ``maybe_done=False`` says that the effect cannot have happened; ``retry_after`` is the wait in seconds that the
     service asks for.
     """
 
@@ -183,19 +183,19 @@ class ServiceUnavailable(StepwardError):
 
 
 class NonDeterministic(StepwardError):
-    """A replay asked for something else than the record holds; both sides are named."""
+    """A replay requested something else than the record holds; the message names both sides."""
 
 
 class LeaseLapsed(StepwardError):
-    """A heartbeat came too late: another instance has the step by now, and this code is to stop before it acts."""
+    """A heartbeat came too late: another instance has the step, and this code must stop before it acts."""
 
 
 class StepFailed(StepwardError):
     """A step failed for good.
 
-    ``step`` is its key, ``data`` what the operation attached to its ``Unrecoverable``, ``maybe_done`` whether
-    the effect may have happened all the same, in this attempt or one before. ``failure`` tells of the last attempt:
-    ``type`` (of the exception), ``at``, ``traceback``, ``attempt``, and those before it in short, ``earlier``.
+    ``step`` is its key; ``data`` is what the operation attached to its ``Unrecoverable``; ``maybe_done`` says whether
+    the effect may have happened in any attempt. ``failure`` describes the last attempt: ``type`` (of the exception),
+    ``at``, ``traceback``, ``attempt``, and a summary of the attempts before it, ``earlier``.
     """
 
     def __init__(
@@ -217,8 +217,8 @@ class StepFailed(StepwardError):
 class Unrecoverable(StepwardError):
     """Raised by an operation when repeating is pointless: the service refused, or may have acted.
 
-    ``maybe_done=True`` says that the effect may have happened, so that undo covers it. Keyword arguments must
-    be JSON; they travel to ``StepFailed.data`` and to the operator's alert.
+    ``maybe_done=True`` says that the effect may have happened, so that undo covers it. Keyword arguments must be JSON;
+    they appear in ``StepFailed.data`` and in the operator's alert.
     """
 
     def __init__(self, message: str, *, maybe_done: bool = False, **data: Any) -> None:
@@ -248,7 +248,7 @@ class TaskCancelled(TaskEnded):
 
 
 class RaisedInstead(RuntimeError):
-    """Stands for ``raised``, which would have ended more than the function that raised it."""
+    """Replaces ``raised``, an exception that would have ended more than the function that raised it."""
 
     def __init__(self, raised: BaseException) -> None:
         super().__init__(f"function raised {named(raised)}")
@@ -256,9 +256,9 @@ class RaisedInstead(RuntimeError):
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says; the name of its type if it says nothing, or breaks when it is asked.
+    """The message of an exception; the name of its type if it has none, or if reading it fails.
 
-    A group says the errors in it too, the first ``NAMED_OF_GROUP`` of them.
+    The message of a group includes the errors in it, the first ``NAMED_OF_GROUP`` of them.
     """
     if isinstance(error, BaseExceptionGroup):
         named = list(islice(leaves_of(error), NAMED_OF_GROUP + 1))
@@ -268,7 +268,7 @@ def message_of(error: BaseException) -> str:
 
 
 def leaves_of(error: BaseException) -> Iterator[BaseException]:
-    """The errors in a group and in the groups in it, in order; any other error itself."""
+    """The errors in a group and in its groups, in order; any other error alone."""
     waiting = [error]
     while waiting:
         first = waiting.pop()
@@ -286,7 +286,7 @@ def _said(error: BaseException) -> str:
 
 
 def named(error: BaseException) -> str:
-    """An exception by its type and what it says; of one that was raised instead, what stood there before."""
+    """An exception's type and message; for a replacement, those of the original."""
     error = error.raised if isinstance(error, RaisedInstead) else error
     name, message = type(error).__name__, message_of(error)
     return name if message == name else f"{name}: {message}"

@@ -1,4 +1,4 @@
-"""What actors tell: things that happened, turned into logs, metrics and alerts by observers."""
+"""Events that actors emit; observers turn them into logs, metrics and alerts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepward.model.records import Alert
 
 
 class Event(Struct, frozen=True, gc=False):
-    """A thing that happened; ``name`` is dotted (``task.processed``), ``fields`` are plain values."""
+    """An event; ``name`` is dotted (``task.processed``), ``fields`` are plain values."""
 
     name: str
     fields: dict[str, Any]
@@ -22,7 +22,7 @@ Observer = Callable[[Event], None]
 
 
 class AlertSink(Protocol):
-    """Where alerts go: a log, a webhook; the name tells sinks apart in what is reported of them."""
+    """A destination of alerts, such as a log or a webhook; reports name it."""
 
     @property
     def name(self) -> str:
@@ -30,31 +30,31 @@ class AlertSink(Protocol):
         ...
 
     async def deliver(self, alert: Alert) -> None:
-        """Take the alert, or raise (AlertRefused); an alert may come more than once, under one number."""
+        """Take the alert, or raise AlertRefused; an alert may come more than once, under the same number."""
         ...
 
 
 class Observers:
-    """The observers of a process; an actor calls ``tell`` and never fails because of one."""
+    """The observers of a process; an actor calls ``tell``, which never raises."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = list(observers)
 
     def add(self, observer: Observer) -> None:
-        """Tell ``observer`` too from now on."""
+        """Add an observer."""
         self._observers.append(observer)
 
     def remove(self, observer: Observer) -> None:
-        """Tell ``observer`` no more."""
+        """Remove an observer."""
         self._observers.remove(observer)
 
     @property
     def listening(self) -> bool:
-        """Whether anybody listens: a hot path need not build an event nobody hears."""
+        """Whether there are observers: a hot path need not build an event otherwise."""
         return bool(self._observers)
 
     def tell(self, name: str, **fields: Any) -> None:
-        """Tell every observer; what one of them raises is its own affair and stops nothing."""
+        """Pass an event to every observer; an exception of one is dropped and stops nothing."""
         event = Event(name, fields)
         for observer in tuple(self._observers):
             try:
@@ -64,7 +64,8 @@ class Observers:
 
 
 class Hints:
-    """Word within a process that the store was changed: whoever waits looks soon, not at its next poll."""
+    """A signal within a process that the store was changed: waiting code reads again at once instead of at its next
+    poll."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
@@ -74,10 +75,10 @@ class Hints:
         self._listeners.append(listener)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
-        """Call it no more."""
+        """Remove a listener."""
         self._listeners.remove(listener)
 
     def hint(self) -> None:
-        """Tell every listener."""
+        """Call every listener."""
         for listener in list(self._listeners):
             listener()

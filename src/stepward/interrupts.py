@@ -1,4 +1,4 @@
-"""How a process is ended from outside: a user's Ctrl-C, told from an exception of that name, and an end at once."""
+"""Interrupts of a process: a user's Ctrl-C, told from a KeyboardInterrupt that code raises, and an immediate end."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ RAISE = opcode.opmap["RAISE_VARARGS"]
 
 
 def pass_interrupt(error: BaseException) -> None:
-    """Raise ``error`` again if it is a user's Ctrl-C; anything else belongs to the code that raised it."""
+    """Raise ``error`` again if it is a user's Ctrl-C; code that raises KeyboardInterrupt itself is treated like any
+    other."""
     if isinstance(error, KeyboardInterrupt) and is_from_user(error):
         raise error
 
 
 def is_from_user(error: KeyboardInterrupt) -> bool:
-    """Whether this process's handler of SIGINT raised it; the interpreter calls that in the main thread alone.
+    """Whether this process's SIGINT handler raised it; the interpreter runs that in the main thread only.
 
-    Python's default handler leaves no frame behind: there a ``raise`` statement shows that no signal was the cause.
+    Python's default handler leaves no frame: there a ``raise`` statement shows that no signal was the cause.
     """
     if threading.current_thread() is not threading.main_thread():
         return False
@@ -37,14 +38,14 @@ def is_from_user(error: KeyboardInterrupt) -> bool:
 
 
 def end_at_once(code: int, why: str) -> NoReturn:
-    """End the process with one line on stderr, whatever else hangs."""
+    """End the process with one line on stderr, even if other threads hang."""
     if sys.__stderr__ is not None:
         write_at_once(sys.__stderr__, f"stepward: {why}")
     os._exit(code)
 
 
 def write_at_once(stream: TextIO, line: str) -> None:
-    """Write a line from any thread or signal handler: no lock is taken, and no reader waited for."""
+    """Write a line from any thread or signal handler, without taking a lock and without waiting for a reader."""
     with suppress(OSError, ValueError):
         descriptor = stream.fileno()
         if select.select([], [descriptor], [], 0)[1]:
@@ -58,7 +59,7 @@ def _innermost(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def _code_of(handler: object) -> CodeType | None:
-    """The code of a handler that is a function, a method or a partial of one, as that of ``asyncio.run`` is."""
+    """The code object of a handler that is a function, a method or a partial, such as that of ``asyncio.run``."""
     while isinstance(handler, functools.partial):
         handler = handler.func
     return getattr(handler, "__code__", None)

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for code that blocks: what was opened on it is closed there too."""
+"""An event loop in a thread of its own, for blocking code; what is opened on the loop is closed there too."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class _Running(NamedTuple):
 
 
 class LoopThread:
-    """A thread that runs coroutines for others while what ``open`` was given is open.
+    """A thread that runs coroutines while what ``open`` received is open.
 
-    Dropped while it is open it closes by itself. ``name`` and ``use``, how it is entered, are for messages.
+    An instance that is garbage-collected while open closes itself. ``name`` and ``use``, the way to enter it, appear in
+    messages.
     """
 
     def __init__(self, name: str, use: str) -> None:
@@ -38,7 +39,7 @@ class LoopThread:
         self._dropped: weakref.finalize[..., LoopThread] | None = None
 
     def open(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> T:
-        """Start the thread and enter there what is made; a failure leaves nothing behind."""
+        """Start the thread and enter the context there; a failure leaves nothing behind."""
         if self._running is not None:
             raise Refused(f"{self._name}: expected to be opened once at a time, found it open; close it first")
         self._running = _started(self._name)
@@ -54,7 +55,7 @@ class LoopThread:
         return result
 
     def close(self) -> None:
-        """Leave what was opened and end the thread; in a forked child there is neither."""
+        """Leave the context and end the thread; a forked child has neither."""
         opened, self._opened = self._opened, None
         if self._dropped is not None:
             self._dropped.detach()
@@ -71,7 +72,7 @@ class LoopThread:
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine and wait for it; an exception in the waiting thread cancels it.
 
-        Raises ``concurrent.futures.CancelledError`` where another thread closes it meanwhile.
+        Raises ``concurrent.futures.CancelledError`` if another thread closes this meanwhile.
         """
         try:
             loop = self._checked().loop
@@ -124,7 +125,8 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _close_by_itself(loop: asyncio.AbstractEventLoop, pid: int, opened: Opened) -> None:
-    """Have the loop close what was dropped; nobody waits, as this may run in any thread, the loop's own too."""
+    """Close a garbage-collected instance on its loop, without waiting: this may run in any thread, including the
+    loop's."""
     if pid == os.getpid() and not loop.is_closed():
         closing = asyncio.run_coroutine_threadsafe(_closed(opened), loop)
         closing.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))

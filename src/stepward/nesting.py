@@ -1,8 +1,8 @@
-"""How deep JSON nests, found without parsing it: in linear time for any bytes, and at the speed of ``bytes`` methods.
+"""How deep JSON nests, found without parsing: in linear time for any bytes, at the speed of ``bytes`` methods.
 
-No step here looks at single characters in Python, because who sends a mebibyte of brackets would hold up the loop.
-Brackets and quotes become hexadecimal digits, of which ``unhexlify`` packs two into a byte; tables of 256 entries say
-what the marks of a byte do, and large integers add and compare thousands of bytes at once.
+No step looks at single characters in Python, because a mebibyte of brackets would hold up the event loop. Brackets and
+quotes become hexadecimal digits, of which ``unhexlify`` packs two into a byte; tables of 256 entries hold the effect of
+a byte, and large integers add and compare thousands of bytes at once.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ AS_DIGITS = bytes.maketrans(b'[]{}"', OPEN + CLOSE + OPEN + CLOSE + QUOTE)
 NO_MARKS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 NO_OPENING = bytes(byte for byte in range(256) if byte not in b"[{")
 SPARSE = 256
-"""Marks for each quote, at least, where texts are cut out one by one; where more stand, their parity is computed."""
+"""Fewest marks per quote for which strings are cut out one by one; below that their parity is computed."""
 COLUMNS = 7
-"""Bytes of eight marks that are summed up as one: 56 levels up or down fit the seven bits of a lane."""
+"""Bytes of eight marks that are summed as one: 56 levels up or down fit the seven bits of a lane."""
 GROUP = 8 * COLUMNS
 MIDDLE, HALF = GROUP.to_bytes(), (8).to_bytes()
 IN_TEXT = b"\x80"
 
 
 def is_deeper(data: bytes, levels: int) -> bool:
-    """Whether the JSON nests deeper than that; for bytes that are no JSON either answer may come, as quickly."""
+    """Whether the JSON nests deeper than ``depth``; for bytes that are no JSON either answer is possible, as fast."""
     if len(data.translate(None, NO_OPENING)) <= levels:
         return False
     if b"\\" in data:
-        # Escapes stand in texts alone. Pairs go first: what is left in front of a quote escapes it.
+        # Escapes occur in strings only. Pairs are removed first: a backslash left before a quote escapes it.
         data = data.replace(b"\\\\", b"--").replace(b'\\"', b"--")
     return _highest(_packed(data.translate(AS_DIGITS, NO_MARKS))) > levels
 
 
 def _packed(marks: bytes) -> bytes:
-    """A byte for eight marks: two digits that each name what four marks do outside of texts."""
+    """One byte for eight marks: two digits, each with the effect of four marks outside strings."""
     pieces = marks.split(QUOTE, len(marks) // SPARSE)
     are_dense = QUOTE in pieces[-1]
     if not are_dense:
@@ -47,7 +47,7 @@ def _packed(marks: bytes) -> bytes:
 
 
 def _with_parity(fours: bytes) -> bytes:
-    """The same bytes, with the highest bit set where four marks begin within a text."""
+    """The same bytes, with the highest bit set where four marks begin within a string."""
     count = len(fours)
     quotes = int(fours.translate(FLIPS), 2)
     distance = 1
@@ -82,7 +82,7 @@ def _table(entry: Callable[[int], int]) -> bytes:
 
 
 def _walk(marks: str, in_text: bool) -> tuple[int, int]:
-    """By how much marks go deeper, and how deep they go between."""
+    """By how much marks go deeper in all, and how deep in between."""
     depth = highest = 0
     for mark in marks:
         in_text ^= mark == QUOTE.decode()
@@ -98,13 +98,13 @@ def _marks(byte: int) -> str:
 
 
 def _eight(byte: int) -> tuple[int, int]:
-    """What two walks do, one after the other; digits that name none stand nowhere."""
+    """The effect of two walks in sequence; digits that name no walk do not occur."""
     (rise, peak), (then, higher) = (WALK_KINDS[min(digit, len(WALK_KINDS) - 1)] for digit in divmod(byte, 16))
     return rise + then, max(peak, rise + higher)
 
 
 DIGITS = b"0123456789abcdef"
-# Two quotes do what "][" does: nothing, in a text and outside. So eight digits are enough for two marks.
+# Two quotes have the effect of "][": none, inside a string and outside. So eight digits are enough for two marks.
 PAIR_KINDS = ["00", "01", "02", "10", "11", "12", "20", "21"]
 PAIRS = _table(lambda byte: DIGITS[PAIR_KINDS.index(f"{byte:02x}") if f"{byte:02x}" in PAIR_KINDS else 1])
 FLIPS = _table(lambda byte: DIGITS[_marks(byte).count("2") % 2])

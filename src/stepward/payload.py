@@ -1,4 +1,4 @@
-"""Payloads: typed JSON in and out, never pickle; limits and one clear line for what does not fit."""
+"""Payloads: typed JSON in and out, never pickle; limits, and one clear line for a value that does not fit."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from stepward.nesting import is_deeper
 PAYLOAD_BYTES = 1024 * 1024
 DEPTH = 100
 SHOWN_BYTES = 200
-"""Bytes of a record that is no JSON which operators are shown."""
+"""Bytes that operators are shown of a record that is no JSON."""
 ADVICE = "store it elsewhere and pass a reference, or raise payload_bytes"
 NULL = b"null"
 READ_AS_WRITTEN = frozenset({bool, int, str, type(None)})
-"""Types whose values, if they become JSON at all, are read as what they were."""
+"""Types whose values, if they become JSON at all, are read back unchanged."""
 NESTED = b"[["
 
 FOUND = (
@@ -33,7 +33,7 @@ FOUND = (
     (re.compile(r"Encoding objects of type coroutine is unsupported"), "a coroutine: was an `await` forgotten?"),
     (re.compile(r"Encoding objects of type (.+) is unsupported"), r"an object of type \1"),
 )
-"""What msgspec says of values that do not fit, and what of it is told."""
+"""Phrases of msgspec about values that do not fit, and how messages phrase them."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -41,15 +41,15 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str = ADVICE) -> bytes:
     """``value`` as JSON bytes, the same bytes for equal values whatever the hash seed.
 
-    Raises InvalidPayload (not JSON, NaN, nested over 100 levels) or PayloadTooLarge, naming ``what``;
-    ``advice`` says what helps against the latter.
+    Raises InvalidPayload (not JSON, NaN, nested over 100 levels) or PayloadTooLarge, naming ``what``; ``advice`` says
+    what helps against the latter.
     """
     try:
         data = _encoder.encode(value)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         raise InvalidPayload(f"{what}: expected a value that JSON can hold, found {cause(error)}") from None
     size = len(data)
-    if size > DEPTH or size > limit:  # shorter ones are neither too long nor too deep
+    if size > DEPTH or size > limit:  # Shorter ones are neither too long nor too deep.
         check_size(data, what, limit=limit, advice=advice)
     if NULL in data:
         _refuse_nan(value, what)
@@ -59,7 +59,7 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str 
 
 
 def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: str = ADVICE) -> None:
-    """Refuse bytes over ``limit`` or nested over 100 levels."""
+    """Raise for bytes over ``limit`` or nested over 100 levels."""
     if len(data) > limit:
         raise PayloadTooLarge(f"{what}: expected at most {limit:,} bytes of JSON, found {len(data):,}; {advice}")
     if len(data) > DEPTH and is_deeper(data, DEPTH):
@@ -76,7 +76,7 @@ def decode(data: bytes, what: str, kind: Any = Any) -> Any:
 
 
 def cause(error: Exception) -> str:
-    """What was found, as the end of a sentence that has said already what was expected."""
+    """The cause, as the end of a sentence that already says what was expected."""
     if isinstance(error, RecursionError):
         return "nesting too deep"
     for said, found in FOUND:
@@ -95,7 +95,7 @@ def is_json(data: bytes) -> bool:
 
 
 def readable(data: bytes | None) -> Any:
-    """The value of recorded bytes, None for none; for what is no JSON, an object that shows its beginning."""
+    """The value of recorded bytes, None for none; for bytes that are no JSON, an object that shows their beginning."""
     if not data:
         return None
     if not is_json(data):
@@ -104,7 +104,7 @@ def readable(data: bytes | None) -> Any:
 
 
 class Signature:
-    """What a callable takes and gives, as JSON: the arguments are one array, a place for each parameter."""
+    """A callable's parameters and result as JSON: the arguments are one array with an element per parameter."""
 
     def __init__(self, fn: Callable[..., Any], what: str, *, skip: int = 0) -> None:
         self.what = what
@@ -112,7 +112,7 @@ class Signature:
         self.result_of = f"result of {what}"
         parameters = _parameters(fn, what)[skip:]
         hints = _hints(fn, what)
-        # Resolved, so that messages show types and not the quotes of postponed annotations.
+        # Resolved, so that messages show types instead of the quotes of postponed annotations.
         self._signature = inspect.Signature([p.replace(annotation=hints.get(p.name, p.annotation)) for p in parameters])
         self._count = len(parameters)
         self._named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -148,13 +148,13 @@ class Signature:
             ) from None
 
     def check_returned(self, value: Any, data: bytes) -> None:
-        """Refuse what was returned and became ``data`` unless it reads as the declared type; raises InvalidPayload."""
+        """Raise InvalidPayload unless ``data``, the JSON of a returned value, reads as the declared type."""
         kind, declared = type(value), self._result.type
         if declared is not Any and (kind is not declared or kind not in READ_AS_WRITTEN):
             self.result(data)
 
     def check_result(self, data: bytes) -> None:
-        """Refuse a result that is not of the declared type; raises InvalidPayload."""
+        """Raise InvalidPayload for a result that is not of the declared type."""
         if self._result.type is not Any:
             self.result(data)
 
@@ -165,11 +165,11 @@ class Signature:
 
     @property
     def parameters(self) -> Sequence[inspect.Parameter]:
-        """The parameters with their annotations resolved; one without an annotation takes anything."""
+        """The parameters with resolved annotations; a parameter without an annotation takes any value."""
         return tuple(self._signature.parameters.values())
 
     def text(self) -> str:
-        """The parameters as Python writes them."""
+        """The parameters in Python's notation."""
         return str(self._signature)
 
     def schema(self) -> dict[str, Any]:
@@ -265,7 +265,7 @@ def _refuse_nested_sets(value: object, what: str) -> None:
         item, in_set = stack.pop()
         is_set = isinstance(item, set | frozenset)
         if is_set and in_set:
-            # Sets compare by inclusion, which sorts nothing: the bytes would follow the hash seed.
+            # Sets compare by inclusion, which gives no total order: the bytes would follow the hash seed.
             raise InvalidPayload(f"{what}: expected sets of plain values, found a set in a set; use lists inside")
         stack.extend((part, in_set or is_set) for part in _parts(item))
 

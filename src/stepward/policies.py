@@ -68,7 +68,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """After ``failures`` failed calls in a row nothing is sent for ``reset_after``; then one call probes."""
+    """Opens after ``failures`` failed calls in a row: nothing is sent for ``reset_after``, then one call probes."""
 
     failures: int = 5
     reset_after: Duration = field(default="15s", compare=False)
@@ -81,7 +81,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class LongWait:
-    """Past the threshold: wait ``delay``, repeat, up to ``times`` times; then the next rung (R9 b)."""
+    """A rung past the threshold: wait ``delay`` and repeat, up to ``times`` times; then the next rung (R9 b)."""
 
     delay: Duration = field(compare=False)
     times: int = 3

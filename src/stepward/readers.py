@@ -1,4 +1,4 @@
-"""Readers of settings: what people write, turned into the stored value or refused in one line.
+"""Readers of settings: each turns a written value into the stored one or raises one clear line.
 
 A reader is given the value and the words that name it and its source; each is idempotent.
 """
@@ -37,7 +37,7 @@ def duration(lowest: float, highest: float, *, never: bool = False) -> Reader:
         if never and (value is None or value == "never"):
             return None
         try:
-            amount = durations.seconds(value, what, zero=True)  # type: ignore[arg-type]  # it refuses all else
+            amount = durations.seconds(value, what, zero=True)  # type: ignore[arg-type]  # raises for everything else
         except InvalidDuration as error:
             raise SettingsError(str(error)) from None
         if not lowest <= amount <= highest:
@@ -103,7 +103,7 @@ def transport(value: object, what: str) -> str:
 def without_login(address: str) -> str:
     """The address as messages may show it: without user, password and parameters.
 
-    Where characters of a password stand as they are, it is not certain where that ends: then only the scheme is told.
+    Where a password holds unescaped special characters its end is uncertain; then only the scheme is shown.
     """
     scheme, separator, rest = address.partition("://")
     head = re.split("[?#]", rest, maxsplit=1)[0]
@@ -113,13 +113,13 @@ def without_login(address: str) -> str:
 
 
 def _scheme(value: object) -> str:
-    # What was found may hold a password, so only its scheme is told.
+    # The value may hold a password, so the message shows only its scheme.
     scheme, separator, _ = value.partition("://") if isinstance(value, str) else ("", "", "")
     return f"{scheme[:20]}://…" if separator else "something else"
 
 
 def folder(value: object, what: str) -> str | None:
-    """The path of a folder; whether it can be written is found out when it is."""
+    """The path of a folder; whether it can be written shows at the first write."""
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
@@ -128,7 +128,7 @@ def folder(value: object, what: str) -> str | None:
 
 
 def log_level(value: object, what: str) -> str:
-    """The name of a level of logging, in any case."""
+    """The name of a logging level, in any case."""
     level = value.upper() if isinstance(value, str) else ""
     if level not in LEVELS:
         raise _refused(what, f"one of {', '.join(LEVELS)}", value)
@@ -136,7 +136,7 @@ def log_level(value: object, what: str) -> str:
 
 
 def webhook_url(value: object, what: str) -> str | None:
-    """A URL; the webhook itself refuses more (plain http off the host, metadata addresses)."""
+    """A URL; the webhook itself checks more (plain http to other hosts, metadata addresses)."""
     if value is None:
         return None
     try:
@@ -150,7 +150,7 @@ def webhook_url(value: object, what: str) -> str | None:
 
 
 def hosts(value: object, what: str) -> tuple[str, ...] | None:
-    """Names or addresses of hosts, with commas between them."""
+    """Host names or addresses, separated by commas."""
     if value is None:
         return None
     parts = [part.strip().lower() for part in value.split(",")] if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""An application at work in a process: what its actors reach, and how all of it ends."""
+"""A running application in a process: its store, transport and queues, and their orderly end."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from stepward.transport.queues.store_queues import StoreQueues
 from stepward.transport.store_transport import StoreTransport
 
 CLOSE_SECONDS = 5.0
-"""How long each of queues, transport and store may take to close, where a server does not answer."""
+"""Seconds that each of queues, transport and store may take to close when a server does not answer."""
 
 
 class Running:
-    """An application at work in this process."""
+    """A running application in this process."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Running:
             await self.close()
 
     async def close(self) -> None:
-        """Let go of the transport and the store."""
+        """Close the transport and the store."""
         for what, close in (
             ("queues", self.queues.close),
             ("transport", self.transport.close),
@@ -88,7 +88,8 @@ class Reach:
     seal: Seal
 
     async def transport(self, asks: Sequence[str]) -> Transport:
-        """What carries requests to the Agents ``asks`` and replies. Raises SettingsError or TransportError."""
+        """The transport of requests to the Agents ``asks`` and of their replies. Raises SettingsError or
+        TransportError."""
         if self.settings.transport == "local":
             return MemoryTransport(self.store.now)
         if self.settings.transport == "store":
@@ -130,7 +131,7 @@ class Reach:
 
 
 def sinks_of(settings: Settings) -> list[AlertSink]:
-    """Where alerts go; raises SettingsError for a receiver or a secret that cannot be."""
+    """The sinks of alerts; raises SettingsError for an invalid receiver or secret."""
     sinks: list[AlertSink] = [LogSink()]
     if settings.webhook_url is not None and settings.webhook_secret is not None:
         private_hosts = settings.webhook_private_hosts or ()

@@ -1,8 +1,8 @@
-"""When recurring tasks are due: cron expressions in a time zone, computed by ``cronsim`` as Debian's cron would.
+"""When recurring tasks are due: cron expressions in a time zone, computed by ``cronsim`` as Debian's cron does.
 
-Where minutes or hours begin with ``*``, the line goes by the interval: it is due whenever the clock shows a time of
-its own, twice where that comes twice. Any other line names fixed times: one that a change of the clocks skips is due
-when they have moved, one that comes twice is due once. Pure: instants in, instants out, in seconds.
+An expression whose minutes or hours begin with ``*`` is an interval: it is due whenever the local clock shows one of
+its times, twice if that time occurs twice. Any other expression names fixed times: a time that a clock change skips is
+due right after the change, a time that occurs twice is due once. Pure: instants in, instants out, in seconds.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from stepward.errors import DeclarationError
 from stepward.model.records import Schedule
 
 CatchUp = Literal["one", "all", "none"]
-"""What becomes of the nominal times that an outage has swallowed: the last one is fired, all are, or none."""
+"""What happens to nominal times missed in an outage: fire the last one, all, or none."""
 CATCH_UPS = ("one", "all", "none")
 LATE_SECONDS = 60.0
-"""A nominal time older than this was missed."""
+"""Seconds after which a nominal time counts as missed."""
 FIELDS = 5
-"""The library also reads a sixth for seconds, which no task needs."""
+"""Fields of an expression. The library also reads a sixth for seconds, which no task needs."""
 MOST_AT_ONCE = 1_000
 CHANGE_SECONDS = 3 * 3600.0
-"""No change of the clocks is longer."""
+"""The longest change of a clock, in seconds."""
 DAY_SECONDS = 86_400
-"""No two changes of the clocks are nearer to each other."""
+"""The shortest time between two clock changes, in seconds."""
 
 
 class Timetable:
@@ -62,8 +62,8 @@ class Timetable:
 
     def last(self, instant: float) -> float | None:
         """The last nominal time up to ``instant``."""
-        # Backwards from the second after, because the start itself is never yielded. Where the clocks are changed,
-        # backwards finds other times than forwards: those that are fired are the ones found forwards.
+        # Backwards from the second after, because the start itself is never yielded. Near a clock change the library
+        # finds other times backwards than forwards: the times that are fired are those found forwards.
         near = next(self._times(math.floor(instant) + 1, backwards=True), None)
         if near is None:
             return None
@@ -76,9 +76,10 @@ class Timetable:
         return itertools.takewhile(lambda each: each <= until, times)
 
     def _chain(self, instant: float) -> Iterator[float]:
-        """The nominal times after ``instant``, in order: the same ones wherever one begins.
+        """The nominal times after ``instant``, in order, the same from every starting point.
 
-        Within an hour that comes twice the library begins with times of its first coming, so we begin before it.
+        Within an hour that occurs twice the library begins with the times of its first occurrence, so the search begins
+        before it.
         """
         last = instant
         for each in self._shown(instant) if self._by_interval else self._times(instant - CHANGE_SECONDS):
@@ -87,9 +88,9 @@ class Timetable:
                 yield each
 
     def _shown(self, instant: float) -> Iterator[float]:
-        """The instants after ``instant`` at which the clock shows a time of the line.
+        """The instants after ``instant`` at which the local clock shows a time of the expression.
 
-        Between two changes the clock goes evenly, and there the library is asked; across one it is not always right.
+        The library is used between two clock changes; across one it is not always right.
         """
         last, offset = instant, self._offset(instant)
         change: float | None = instant
@@ -105,7 +106,7 @@ class Timetable:
                 last = each
 
     def _changed(self, after: float, until: float, offset: timedelta) -> float | None:
-        """When the clocks are first changed from that offset, if they are up to ``until``."""
+        """The first clock change from that offset, if it is no later than ``until``."""
         low = after
         while low < until:
             high = min(low + DAY_SECONDS, until)
@@ -130,7 +131,7 @@ def timetable(cron: str, timezone: str) -> Timetable:
 
 
 def due_times(schedule: Schedule, now: float) -> tuple[list[float], float | None]:
-    """The nominal times to be fired now, at most 1,000, and the next one to be looked at after them."""
+    """The nominal times to fire now, at most 1,000, and the next one to look at after them."""
     times = timetable(schedule.cron, schedule.timezone)
     first = schedule.next_at
     if first is None or first > now:

@@ -1,7 +1,7 @@
 """Settings: one frozen object, read from arguments, the environment and files, and validated whole.
 
-Each field carries its reader (``readers.py``). The first of these sources that names a setting decides:
-arguments, ``STEPWARD_*`` variables, ``stepward.toml``, ``[tool.stepward]`` in ``pyproject.toml``, default.
+Each field has its reader (``readers.py``). The first of these sources that names a setting decides: arguments,
+``STEPWARD_*`` variables, ``stepward.toml``, ``[tool.stepward]`` in ``pyproject.toml``, default.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
 
 PREFIX = "STEPWARD_"
 NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT"})
-"""Variables of that prefix which are something else."""
-# Kubernetes gives every container such variables for a service named "stepward".
+"""Variables with that prefix that are no settings."""
+# Kubernetes sets such variables in every container for a service named "stepward".
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
 SECRET_BYTES = 4096
 DEEP_KEY = re.compile(r"""(?:\s*+\.\s*+["']?+[\w-]++["']?+){100}""")
-"""A key of so many parts that reading it takes time by their square."""
+"""Most parts of a dotted key: the time to read one grows with their square."""
 FILE_BYTES = 1024 * 1024
-"""Most bytes of a file with settings."""
+"""Most bytes of a settings file."""
 
 
 class Described(NamedTuple):
@@ -46,7 +46,7 @@ def _setting(default: object, read: Reader, *, show: Callable[[Any], str] | None
 
 
 def _show_store(url: str) -> str:
-    # Passwords stand before the host, or among the parameters.
+    # Passwords stand before the host or among the parameters.
     return url if url.startswith("sqlite:") else readers.without_login(url)
 
 
@@ -98,43 +98,44 @@ class Settings:
     lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=_show_duration)
     supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
     poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
-    """How long an actor may go without looking into the store when nothing wakes it."""
+    """Longest time for which an actor does not read the store when nothing wakes it."""
     payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=_show_size)
     traceback_bytes: int = _setting(4 * KIB, readers.size(0, 64 * KIB), show=_show_traceback)
-    """How much of the traceback of a failed attempt is kept; 0 keeps none."""
+    """Bytes kept of the traceback of a failed attempt; 0 keeps none."""
     history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=_show_count)
     history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=_show_size)
     child_depth: int = _setting(100, readers.count(1, 10_000), show=_show_count)
-    """How many tasks may stand above one another, each the child of the next."""
+    """Most levels of child tasks."""
     commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=_show_count)
     tasks_in_flight: int = _setting(1_000, readers.count(1, 1_000_000), show=_show_count)
-    """Tasks that a Scheduler claims and moves at once."""
+    """Most tasks that a Scheduler holds and advances at once."""
     tasks_in_memory: int = _setting(100_000, readers.count(1, 10_000_000), show=_show_count)
-    """Waiting tasks that a Scheduler keeps in memory."""
+    """Most waiting tasks that a Scheduler keeps in memory."""
     evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration)
     retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration)
-    """How long ended tasks are kept, other than those in error."""
+    """How long ended tasks are kept; tasks in error are kept for ever."""
     archive: str | None = _setting(None, readers.folder, show=lambda folder: folder or "none")
-    """The folder into which they are written before they are deleted."""
+    """The folder into which ended tasks are written before they are deleted."""
     recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)
-    """Takeovers of a task with no outcome in between, before an operator is called."""
+    """Takeovers of a task without any outcome in between, after which an alert is raised."""
     hang_limit: float | None = _setting(30.0, readers.duration(1, HOUR, never=True), show=_show_duration)
-    """How long code that does not yield may hold up the event loop, a lease at least, before the process ends itself.
+    """How long code may block the event loop before the process ends itself; at least a lease.
 
-    ``never`` switches that off, for debugging; held up for a lease, the code counts against its task all the same."""
+    ``never`` switches that off, for debugging; code that blocks for a lease still counts against its task.
+    """
     drain: float = _setting(10.0, readers.duration(0, HOUR), show=_show_duration)
-    """Grace for what is under way when the process is told to end."""
+    """Grace period for running work when the process is asked to end."""
     replay_check: bool = _setting(False, readers.flag)
     """Whether each finished task is replayed at once, to find workflows that are not deterministic."""
     synchronous_standbys: int = _setting(0, readers.count(0, 100), show=_show_count)
-    """How many standbys of a PostgreSQL server are to confirm each commit; fewer are told of."""
+    """How many standbys of a PostgreSQL server must confirm each commit; with fewer an alert is raised."""
     webhook_url: str | None = _setting(None, readers.webhook_url, show=_show_url)
     webhook_secret: str | None = _setting(None, readers.secret, show=_show_secret)
     webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=_show_hosts)
-    """Hosts that ``webhook_url`` may name though their addresses are private."""
+    """Hosts that ``webhook_url`` may name although their addresses are private."""
     log_level: str = _setting("INFO", readers.log_level)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Where each setting that is not the default came from."""
+    """The source of each setting that is not the default."""
 
     def __post_init__(self) -> None:
         for name in names():
@@ -155,7 +156,7 @@ class Settings:
         return cls(**values, sources=sources)
 
     def replaced(self, overrides: Mapping[str, object]) -> Settings:
-        """These settings with some given anew, checked like the others."""
+        """These settings with some replaced, checked like the others."""
         for name in overrides:
             _refuse_unknown(name, "argument")
         kept = {name: getattr(self, name) for name in names()}
@@ -163,7 +164,7 @@ class Settings:
         return Settings(**(kept | dict(overrides)), sources=sources)
 
     def source_of(self, name: str) -> str:
-        """Where the setting came from; ``default`` unless somebody gave it."""
+        """The source of the setting; ``default`` unless one names it."""
         return self.sources.get(name, "default")
 
     def describe(self) -> list[Described]:
@@ -236,7 +237,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _read_file(path: Path, most: int) -> str:
-    """The text of a regular file of at most so many bytes; nothing is waited for. Raises OSError."""
+    """The text of a regular file of at most ``most`` bytes; never blocks on a pipe. Raises OSError."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError("a pipe or a device")
@@ -253,7 +254,7 @@ def _refuse_unknown(name: str, source: str) -> None:
 
 
 def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], folder: Path) -> object:
-    """The secret itself where ``file:PATH`` or ``env:NAME`` stands for it."""
+    """The secret itself if ``file:PATH`` or ``env:NAME`` refers to it."""
     if name != "webhook_secret" or not isinstance(value, str):
         return value
     kind, _, reference = value.partition(":")

@@ -1,4 +1,4 @@
-"""Threads for operations and local steps that are plain functions; nothing can stop a thread but its own end."""
+"""Threads for operations and local steps that are plain functions; a thread cannot be stopped from outside."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ThreadWork = tuple["Future[Any]", Callable[[], Any]]
 class Threads:
     """Runs functions in up to ``count`` threads, each in a copy of the caller's context.
 
-    The threads are daemons, which those of the standard library's pools are not: one that never ends must not
-    keep its process from ending.
+    The threads are daemons, unlike those of the standard library's pools: one that never ends must not keep its process
+    from ending.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -31,7 +31,8 @@ class Threads:
         self._started = 0
 
     def start(self, fn: Callable[[], Any]) -> Future[Any]:
-        """The result of ``fn`` to come; cancelled once it runs, it is thrown away while the thread goes on."""
+        """A future for the result of ``fn``; if it is cancelled while running, the result is dropped and the thread
+        goes on."""
         context = contextvars.copy_context()
         result: Future[Any] = Future()
         self._work.put((result, lambda: context.run(_guarded, fn)))
@@ -40,13 +41,13 @@ class Threads:
         return result
 
     def replace(self, lost: int) -> None:
-        """So many threads do not come back: run as many others beside them, twice the count in all at most."""
+        """Add threads in place of ``count`` that do not return; twice the pool's size in all at most."""
         self._count = self._most + min(lost, self._most)
         while self._started < self._count and not self._work.empty():
             self._start_thread()
 
     def close(self) -> None:
-        """Wait for no thread: those still running end on their own."""
+        """Return without waiting; running threads end by themselves."""
         while True:
             try:
                 work = self._work.get_nowait()
@@ -64,7 +65,7 @@ class Threads:
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
             _perform(*work)
-            del work  # nothing of a call may outlive it here
+            del work  # References of a call must not outlive it here.
             self._idle.release()
 
 
@@ -73,21 +74,21 @@ def _perform(future: Future[Any], fn: Callable[[], Any]) -> None:
         return
     try:
         result = fn()
-    except BaseException as error:  # whatever it raises belongs to whoever waits
+    except BaseException as error:  # The caller's future gets whatever it raises.
         future.set_exception(error)
     else:
         future.set_result(result)
 
 
 def performed() -> dict[str, list[FrameType]]:
-    """By the name of its thread, the frames of each function that has not returned, innermost first."""
+    """By thread name, the frames of each function that has not returned, innermost first."""
     frames = sys._current_frames()
     found = {thread.name: _within(frames.get(thread.ident or 0)) for thread in threading.enumerate()}
     return {name: within for name, within in found.items() if within}
 
 
 def _within(frame: FrameType | None) -> list[FrameType]:
-    """The frames of what ``_perform`` has called; none in a thread that waits for work, or is none of ours."""
+    """The frames of the function that ``_perform`` called; none for an idle or foreign thread."""
     found: list[FrameType] = []
     while frame is not None and frame.f_code is not _perform.__code__:
         found.append(frame)
@@ -99,8 +100,8 @@ def _guarded(fn: Callable[[], Any]) -> Any:
     try:
         return fn()
     except StopIteration as error:
-        # No future can carry it; coroutines turn it into a RuntimeError likewise.
+        # No future can hold a StopIteration; coroutines turn it into a RuntimeError likewise.
         raise RuntimeError(f"function raised StopIteration: {error}") from error
     except (KeyboardInterrupt, GeneratorExit) as error:
-        # Raised by the function itself: signals reach the main thread alone, and nobody closes a thread.
+        # Raised by the function itself: signals reach the main thread only, and nothing closes a thread.
         raise RaisedInstead(error) from error

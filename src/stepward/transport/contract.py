@@ -1,4 +1,4 @@
-"""Queues between Schedulers and Agents: hints about what the store holds, lost or doubled without harm."""
+"""Queues between Schedulers and Agents: their messages are hints about the store, lost or doubled without harm."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stepward.model.messages.requests import Progress, Reply, Request
 
 AgentMessage = Request | Reply | Progress
 Revoked = Callable[[str, int, str], None]
-"""Told the task, run and key of a step that nobody waits for any more."""
+"""Called with the task, run and key of a revoked step."""
 Lost = Callable[[str | None], None]
-"""Told a queue whose messages are lost, or may be; None for all queues."""
+"""Called with a queue whose messages are or may be lost; None for all queues."""
 OnAnnouncement = Callable[[str, AgentHealth], None]
-"""Told by which process an Agent is served that has no store to register in, and how it is doing there."""
+"""Called with a process that serves an Agent without access to the store, and the Agent's health."""
 
 
 class Delivery(Struct, frozen=True, gc=False):
@@ -25,11 +25,11 @@ class Delivery(Struct, frozen=True, gc=False):
     message: AgentMessage
     token: int
     leased_until: float = float("inf")
-    """Nobody else is given it before, by the store's clock, counted from before the transport asked."""
+    """The end of its lease, by the store's clock, counted from before the transport asked."""
 
 
 class Transport(Protocol):
-    """What every transport does; ``take`` is the only verb that waits for messages."""
+    """The verbs of every transport; only ``take`` waits for messages."""
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         """Append messages; a request expires at its complete_by. Raises TransportError."""
@@ -40,59 +40,57 @@ class Transport(Protocol):
         ...
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        """These were dealt with and never return."""
+        """Acknowledge these messages: they never return."""
         ...
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """Keep these for another ``lease`` seconds; those of them that were revoked or settled meanwhile, as far as
-        the transport knows: they return to nobody."""
+        """Extend the leases of these; the tokens that were revoked or settled meanwhile, as far as known, which
+        never return."""
         ...
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """Nobody waits for that step any more: withdraw its request, and tell an Agent that works on it.
+        """Revoke a step: withdraw its request, and notify an Agent that works on it.
 
-        ``attempt`` is the last that was asked for; at a broker requests up to that one are answered when they are
-        taken. A reply that gave up tells the Scheduler that nothing of the step runs any more; a transport that cannot
-        withdraw or tell leaves it to wait for the complete-by.
+        ``attempt`` is the last that was requested; at a broker requests up to it are answered when they are taken. A
+        reply with the outcome "gave up" tells the Scheduler that nothing of the step runs any more. Where a transport
+        can neither withdraw nor notify, the Scheduler waits for the complete-by.
         """
         ...
 
     async def remind(self, queue: str) -> None:
-        """An Agent has come to that queue: tell it what this process revoked there before, if it cannot know."""
+        """Repeat this process's revocations for a queue to which an Agent has come, if the Agent cannot know them."""
         ...
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        """Tell ``listener`` of every revocation in that queue until the function returned is called."""
+        """Call ``listener`` at every revocation in that queue, until the returned function is called."""
         ...
 
     def on_lost(self, listener: Lost) -> Callable[[], None]:
-        """Tell ``listener`` when what was published is lost, as far as that shows, until the function returned is
+        """Call ``listener`` when published messages are lost, as far as that shows, until the returned function is
         called."""
         ...
 
     def expect(self, queue: str) -> None:
-        """Report, once, when the queue works the next time, if that is not always so: ``transport.accepted``."""
+        """Emit ``transport.accepted`` once, when the queue works the next time, if it does not always work."""
         ...
 
     def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        """Tell ``listener`` of Agents in other languages, again and again, until the function returned is called."""
+        """Call ``listener`` for announcements of Agents in other languages, until the returned function is called."""
         ...
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """Move what stands in the queues of dead instances to the queue ``heir``; some may be left for the next call.
+        """Move the messages of dead instances' queues to the queue ``heir``; some may be left for the next call.
 
-        With ``live``, the reply queues of all live Schedulers, so is what stands in other reply queues that a broker
-        lists: their Scheduler is long forgotten, or their name invented.
-
-        Queues that nobody takes from any more are deleted where they would remain.
+        With ``live``, the reply queues of all live Schedulers, other reply queues that a broker lists are emptied too:
+        their Schedulers ended long ago, or their names are invented. Queues without consumers are deleted where they
+        would remain.
         """
         ...
 
     async def release(self, queue: str) -> None:
-        """This process takes no more from a queue of its own: delete it where it would remain, unless it holds
-        something."""
+        """Delete this process's own queue, unless it holds messages; this process takes no more from it."""
         ...
 
     async def close(self) -> None:
-        """Let go of whatever is held."""
+        """Release all resources."""
         ...

@@ -1,4 +1,4 @@
-"""Which broker an address asks for."""
+"""Opens the transport and the application queues of a broker's address."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ async def open_broker(
     lease: float,
     asks: Sequence[str] = (),
 ) -> BrokerTransport:
-    """A transport over the broker of that address, connected. Raises SettingsError or TransportError.
+    """A connected transport over the broker of that address. Raises SettingsError or TransportError.
 
-    Another store that has the application's name there raises SettingsError. ``asks`` are the Agents' queues that this
-    process publishes to: it makes them with that ``lease``, so that Agents need no right to.
+    SettingsError if another store has the application's name there. ``asks`` are the Agents' queues that this process
+    publishes to: it makes them with that ``lease``, so that Agents need no right to.
     """
     plain, names = names_at(address, app)
     make, _ = _makers(plain)
@@ -55,7 +55,7 @@ async def open_broker(
     try:
         await broker.open(transport.told, transport.lost, seal.store)
         for queue in asks:
-            # Requests to that queue are refused, too, and that is reported.
+            # Requests to that queue are refused too, and reported then.
             with suppress(QueueRefused):
                 await broker.prepare(queue, lease)
     except BaseException:
@@ -65,7 +65,7 @@ async def open_broker(
 
 
 def is_broker(address: str) -> bool:
-    """Whether that is a broker's address, and no store's and none of our own transports."""
+    """Whether that is a broker's address, rather than a store's or a built-in transport."""
     return BROKER.fullmatch(address) is not None
 
 
@@ -86,10 +86,10 @@ def broker_queues(
 
 
 class Opening(Broker, Protocol):
-    """A broker that is still to be connected."""
+    """A broker that is not connected yet."""
 
     async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        """Connect; ``told`` hears what processes tell, ``lost`` of queues that lost messages.
+        """Connect; ``told`` is called with broadcasts, ``lost`` with queues that lost messages.
 
         Raises SettingsError if another store than ``store`` has the application's name there, or TransportError.
         """
@@ -101,17 +101,17 @@ class Opening(Broker, Protocol):
 
 
 class Makes(Protocol[Made_co]):
-    """Makes what knows a broker's address already."""
+    """Makes brokers of an address that was parsed before."""
 
     def __call__(
         self, *, names: BrokerNames, now: Callable[[], float], environment: Environment, observers: Observers
     ) -> Made_co:
-        """One for the application of these names, not connected yet."""
+        """A broker with these names, not connected yet."""
         ...
 
 
 def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
-    """What makes the transport's side and the applications' queues at that address. Raises SettingsError."""
+    """The factories of the transport and of the application queues at that address. Raises SettingsError."""
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
         from stepward.transport.rabbitmq.application.queues import RabbitQueues  # noqa: PLC0415  an extra's
@@ -128,6 +128,6 @@ def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
 
 
 def _check_client(module: str, expected: str, extra: str) -> None:
-    """What only a broker needs is imported only for it."""
+    """Imported here: a process without a broker needs no client library."""
     if find_spec(module) is None:
         raise SettingsError(f"transport: expected {expected}, found it missing; install stepward[{extra}]")

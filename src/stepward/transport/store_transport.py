@@ -17,10 +17,10 @@ from stepward.transport.queues.store_queues import Messages, StoreQueues
 
 
 class StoreTransport:
-    """Requests and replies as JSON on queues in the store.
+    """Requests and replies as JSON in queues of the store.
 
-    Whoever waits looks when this object puts something, when ``wake`` is called, when ``hint`` says that the store
-    changed, and every ``poll`` seconds. A body that is no message goes to the dead letters and is told as
+    A waiting call reads again when this object puts something, when ``wake`` is called, when ``hint`` says that the
+    store changed, and every ``poll`` seconds. A body that is no message becomes a dead letter and emits
     ``transport.dead_letter``.
     """
 
@@ -39,7 +39,7 @@ class StoreTransport:
         self._listeners: dict[str, list[Revoked]] = {}
 
     def wake(self) -> None:
-        """The store changed: whoever waits looks again."""
+        """Wake all waiting calls: the store changed."""
         self._queues.wake()
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
@@ -55,13 +55,16 @@ class StoreTransport:
         await self._queues.settle(queue, [delivery.token for delivery in deliveries])
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """It tells what other processes revoked."""
+        """Returns what other processes revoked."""
         gone = set(await self._queues.renew(queue, [delivery.token for delivery in deliveries], lease))
         return [delivery for delivery in deliveries if delivery.token in gone]
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """Withdraw the request and tell the Agents of this process; another that has it finds it gone when it extends
-        its lease. For a request that no Agent has taken the queue answers that it never began."""
+        """Withdraw the request and notify the Agents of this process; another that has it notices when it extends its
+        lease.
+
+        A withdrawn request that no Agent has taken is answered as never begun.
+        """
         self._queues.check_open(queue)
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
@@ -71,7 +74,7 @@ class StoreTransport:
                 await self._answer_unbegun(stored.body)
 
     async def remind(self, queue: str) -> None:
-        """What was revoked is withdrawn."""
+        """Nothing to repeat: revoked requests were withdrawn."""
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         listeners = self._listeners.setdefault(queue, [])
@@ -79,18 +82,18 @@ class StoreTransport:
         return lambda: listeners.remove(listener)
 
     def on_lost(self, listener: Lost) -> Callable[[], None]:
-        """Nothing is lost that the store does not lose with the steps themselves."""
+        """Never calls the listener: these messages are lost only with the store."""
         return lambda: None
 
     def expect(self, queue: str) -> None:
-        """What the store refuses is no queue's."""
+        """Nothing to report: a refusal of the store concerns no single queue."""
 
     def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        """Nobody announces himself: who reaches the queues registers beside them."""
+        """Never calls the listener: a process that reaches these queues registers itself in the store."""
         return lambda: None
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """One look finds the queues in which something stands."""
+        """One query finds the non-empty queues."""
         left = set(queues) - {heir}
         if not left:
             return
@@ -99,14 +102,14 @@ class StoreTransport:
             await self._queues.adopt(queue, heir)
 
     async def release(self, queue: str) -> None:
-        """A queue is its rows: nothing remains of one that is empty."""
+        """Nothing to delete: an empty queue has no rows."""
 
     async def close(self) -> None:
-        """Refuse everything from now on, and end the takes that wait; the store is its owner's to close."""
+        """Refuse all further calls and end the waiting takes; the store stays open."""
         await self._queues.close()
 
     def _asking(self, task: str, run: int, key: str) -> tuple[bytes, bytes]:
-        """How the requests for that step begin, and what they hold: their text is this object's or its like's."""
+        """The beginning of that step's requests, and a part of them: this class writes the text."""
         encode = self._encoder.encode
         return b'{"type":"request","task":%b,' % encode(task), b',"run":%d,"key":%b,' % (run, encode(key))
 

@@ -1,4 +1,4 @@
-"""Waiting for a store to change: a hint is asked often, a slow poll stands behind."""
+"""Waiting for a change of the store: a hint is polled often, with a slow poll of the store behind it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ HINT_SECONDS = 0.02
 
 
 class Wakeups:
-    """Wakes those who wait for the store to change; nobody waits longer than ``poll`` seconds.
+    """Wakes calls that wait for a change of the store, after ``poll`` seconds at the latest.
 
-    While anybody waits, ``hint`` is asked 50 times a second whether something changed, once for them all.
+    While calls wait, ``hint`` is asked 50 times a second, once for all of them, whether something changed.
     """
 
     def __init__(self, poll: float, hint: Callable[[], bool] | None) -> None:
         self.rung = 0
-        """Counts the rings, so that none between a look and the wait is missed."""
+        """Incremented at each ring, so that none is missed between a look and the wait."""
         self._poll = poll
         self._hint = hint
         self._waiters: dict[asyncio.Future[bool], None] = {}
-        """In the order in which they came, which is the order in which they are woken."""
+        """In order of arrival, which is the order of waking."""
         self._timer: asyncio.TimerHandle | None = None
         self._polling: asyncio.TimerHandle | None = None
-        """One for all who wait, so that they can ask together."""
+        """Shared by all waiting calls, so that one query serves them all."""
 
     def ring(self) -> None:
-        """Wake everyone."""
+        """Wake all waiting calls."""
         self.rung += 1
         self._wake(is_ring=True)
 
@@ -74,7 +74,7 @@ class Wakeups:
         try:
             changed = hint()
         except StoreError:
-            # The next look at the store tells its caller what is wrong.
+            # The caller's next read of the store raises the error.
             changed = False
         if changed:
             self.ring()

@@ -1,4 +1,4 @@
-"""What travels over brokers, described for other languages: an AsyncAPI document made of the structs themselves."""
+"""An AsyncAPI document of the messages at brokers, for other languages, made from the structs themselves."""
 
 from stepward.transport.asyncapi.document import document
 

@@ -1,4 +1,5 @@
-"""What applications post and hear: structs that describe, as events are written from plain values."""
+"""Messages that applications post and receive: these structs only describe them, as events are written from plain
+values."""
 
 from __future__ import annotations
 
@@ -16,28 +17,28 @@ Attribute = Annotated[str, Meta(min_length=1, max_length=LONGEST_ATTRIBUTE)]
 
 
 class Submission(Struct, omit_defaults=True):
-    """What is to be done: a submission process makes a task of it."""
+    """A request for a task: a submission process makes a task of it."""
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:@-]{1,200}$")]
-    """Becomes the task's id: what comes again under it is done once."""
+    """Becomes the task's id: a message that comes again under it is processed once."""
     source: Attribute
-    """Who posts."""
+    """The sender."""
     type: Attribute
-    """``stepward.submission``, or what the application likes to call it."""
+    """``stepward.submission``, or a type of the application's own."""
     subject: str | UnsetType = UNSET
-    """Nothing is done with it."""
+    """Not used."""
     time: Instant | UnsetType = UNSET
     """When it was posted."""
     replyto: Annotated[str, Meta(pattern=r"^replies\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]{1,100}$")] | UnsetType = UNSET
-    """The private response queue for word of the task: ``replies.``, the application's name, a dot and a name."""
+    """The private response queue for the task's events: ``replies.``, the application's name, a dot and a name."""
     store: Attribute | UnsetType = UNSET
-    """The identity of the store that is meant: another one refuses the message. Without it any takes it."""
+    """The identity of the intended store: another one refuses the message. Without it any store takes it."""
     datacontenttype: str | UnsetType = UNSET
-    """JSON, whatever is said here."""
+    """JSON, whatever this says."""
     data: Any | UnsetType = UNSET
-    """What the application's ``accept`` reads."""
+    """The data that the application's ``accept`` reads."""
 
 
 class ErrorObject(Struct):
@@ -48,11 +49,11 @@ class ErrorObject(Struct):
     type: str
     """The name of the exception."""
     data: dict[str, Any]
-    """What the operation gave with it."""
+    """The data that the operation attached."""
 
 
 class EventData(Struct):
-    """What a status event carries; more by its type."""
+    """The data of a status event; further fields depend on its type."""
 
 
 class RefusedData(EventData):
@@ -63,14 +64,14 @@ class RefusedData(EventData):
 
 
 class TaskData(EventData):
-    """What every status event of a task carries."""
+    """The data of every status event of a task."""
 
     workflow: NonEmptyText
     """The name of the task's workflow."""
 
 
 class ResultData(TaskData):
-    """How it ended."""
+    """How the task ended."""
 
     result: Any | UnsetType = UNSET
     """What the workflow returned."""
@@ -80,47 +81,47 @@ class ErrorData(TaskData):
     """Why."""
 
     error: ErrorObject | UnsetType = UNSET
-    """What went wrong, if anything did."""
+    """The error, if any."""
 
 
 class StepData(TaskData):
-    """Which step."""
+    """The step concerned."""
 
     step: NonEmptyText
     """The step's key."""
     name: NonEmptyText
-    """The name of the operation, the local step or the workflow that was called."""
+    """The name of the called operation, local step or workflow."""
 
 
 class FailedData(StepData):
-    """Which step failed, and why."""
+    """The failed step, and why."""
 
     error: ErrorObject
     """What went wrong."""
 
 
 class DelayData(StepData):
-    """Which step is tried again."""
+    """The step that is tried again."""
 
     failures: int
     """How often it failed or ran out of time."""
     repeat_at: float | None
     """When it is tried again: seconds since 1970 by the store's clock."""
     error: ErrorObject | UnsetType = UNSET
-    """What went wrong, if an Agent said so."""
+    """The error, if an Agent reported one."""
 
 
 class WaitData(TaskData):
-    """What is waited for."""
+    """What the task waits for."""
 
     waits_for: str | None
     """A signal, a child task or a time, in words."""
     until: float | None
-    """The next instant at which the task goes on by itself: seconds since 1970 by the store's clock."""
+    """The next time at which the task continues by itself: seconds since 1970 by the store's clock."""
 
 
 class StatusEventEnvelope(Struct):
-    """Word of a task to the private response queue that its submission named."""
+    """Status event of a task, sent to the private response queue that its submission named."""
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
@@ -129,19 +130,19 @@ class StatusEventEnvelope(Struct):
     source: NonEmptyText
     """The application: ``/stepward/orders``."""
     type: NonEmptyText
-    """What is told."""
+    """The type of the event."""
     subject: NonEmptyText
-    """The task's id, which is the message's that asked for it; ``unknown`` where a refused message has none."""
+    """The task's id, which is that of the submission; ``unknown`` where a refused message has none."""
     time: Instant
-    """When it was told, by the store's clock."""
+    """When the event was written, by the store's clock."""
     sequence: Annotated[str, Meta(pattern=r"^[0-9]{10}$")]
-    """The place of the event among those of its task, from 1: of ten digits, so that texts sort like numbers."""
+    """The position of the event among those of its task, from 1: ten digits, so that texts sort like numbers."""
     store: NonEmptyText
-    """The identity of the store that tells it."""
+    """The identity of the store that wrote it."""
     datacontenttype: Literal["application/json"]
     """Always JSON."""
     data: EventData
-    """More about it."""
+    """Data that depend on the event's type."""
 
 
 DATA: dict[Told, tuple[type[EventData], str]] = {
@@ -165,7 +166,7 @@ STATUS = tuple(told.value.removeprefix("stepward.").title().replace(".", "") for
 
 
 def application_schemas() -> dict[str, Schema]:
-    """Schemas of what is posted, of each type of status event by the message's name, and of what these are made of."""
+    """Schemas of submissions, of each type of status event by the message's name, and of their parts."""
     kinds: dict[type[Struct], None] = dict.fromkeys([Submission, StatusEventEnvelope, ErrorObject])
     kinds |= dict.fromkeys(data for data, _ in DATA.values())
     told = {name: _schema(name, *item) for name, item in zip(STATUS, DATA.items(), strict=True)}

@@ -1,4 +1,4 @@
-"""Routes and acts as channels and operations of AsyncAPI."""
+"""Routes and actions as channels and operations of AsyncAPI."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def channels() -> JsonObject:
 
 
 def operations() -> JsonObject:
-    """What an Agent or a front end does at each broker."""
+    """The actions of an Agent or a front end at each broker."""
     return {f"{broker}.{act.key}": _operation(act, broker) for act in ACTS for broker in (NATS, RABBITMQ)}
 
 

@@ -1,4 +1,4 @@
-"""The AsyncAPI document, put together."""
+"""The AsyncAPI document, assembled."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from stepward.transport.wire.losses import Loss
 from stepward.transport.wire.wire_events import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
 
 VERSION = "2.0.0"
-"""Of the wire: the first number changes when who speaks an older one is not understood any more."""
+"""The version of the wire: the first number changes when speakers of an older one are no longer understood."""
 ALONE = (Revocation, Capacity, Loss, Submission)
-"""What does not travel in batches."""
+"""Messages that are never batched."""
 ABOUT = """\
 What travels over NATS or RabbitMQ between the processes of a Stepward application, for Agents and front ends in any \
 language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. It is written from where an Agent or a front \

@@ -1,4 +1,4 @@
-"""The queues of an application, and where each stands at either broker."""
+"""The queues of an application, and the names of each at either broker."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Route(Struct, frozen=True, kw_only=True):
     text: str
     messages: tuple[str, ...]
     of_rabbitmq: tuple[str, ...] = ()
-    """Messages that there are only there: NATS's clients see by themselves what a stream has lost."""
+    """Messages that exist at one broker only: NATS clients detect a stream's losses by themselves."""
     subject: str
     """At NATS."""
     stream: str | None = None
-    """The JetStream that keeps it; None: nobody does."""
+    """The JetStream that stores it; None: it is not stored."""
     consumer: str | None = None
-    """The durable consumer that all share who take from it; None: each reader has one of its own."""
+    """The durable consumer that all processes share; None: each reader has one of its own."""
     retention: str = "workqueue"
     queue: str
-    """At RabbitMQ: the queue, or the exchange where nobody keeps it."""
+    """At RabbitMQ: the queue, or the exchange if it is not stored."""
     arguments: tuple[tuple[str, object], ...] = ()
-    """With which the queue is declared there."""
+    """The arguments of the queue's declaration there."""
 
 
 ASKED = tuple(queues.ARGUMENTS.items())
@@ -95,7 +95,7 @@ ROUTES = (
 
 
 class RouteAct(Struct, frozen=True, kw_only=True):
-    """What an Agent or a front end does at a kind of queue."""
+    """The actions of an Agent or a front end on a kind of queue."""
 
     key: str
     action: str

@@ -1,4 +1,4 @@
-"""JSON Schemas of structs, with what their authors wrote beside each field."""
+"""JSON Schemas of structs, with the description that stands beside each field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLACE = "#/components/schemas/{name}"
 
 
 def schemas(structs: Sequence[type[Struct]]) -> dict[str, Schema]:
-    """A schema for each struct, by its name; what they refer to stands within them."""
+    """A schema for each struct, by its name; the structs that they refer to are included."""
     _, found = msgspec.json.schema_components(structs, ref_template=PLACE)
     wanted: dict[str, Schema] = {}
     for struct in structs:
@@ -39,14 +39,14 @@ def refer(struct: type[Struct]) -> Schema:
 
 
 def _inline(property_: Schema, found: dict[str, Schema]) -> None:
-    """A reference has no room for a description of its own."""
+    """Drop a description beside a reference, which allows none."""
     if "$ref" in property_:
         name = property_.pop("$ref").rpartition("/")[2]
         property_.update({key: value for key, value in found[name].items() if key != "title"})
 
 
 def _described(struct: type[Struct]) -> Iterator[tuple[str, str]]:
-    """Each field with the text that follows it in the source; a subclass has the last word."""
+    """Each field's description in the source; a subclass overrides."""
     yield "type", "What kind of event this is."
     for owner in reversed(struct.__mro__):
         if owner is not Struct and issubclass(owner, Struct):

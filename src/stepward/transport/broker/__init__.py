@@ -1,1 +1,1 @@
-"""What all broker transports share."""
+"""The part that all broker transports share."""

@@ -1,4 +1,4 @@
-"""What leaves for a broker: messages that go together share a broker message, up to bounds of number and bytes."""
+"""Batching: messages that leave together share a broker message, up to bounds of number and bytes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
 
 MOST_TOGETHER = 64
-"""More gain nothing, and whoever has room for a few would have to give the others back."""
+"""Most messages in a batch: larger ones gain nothing, and a consumer with little room would return the rest."""
 TOGETHER_BYTES = 256 * 1024
 NEVER = float("inf")
 
 
 class MessageBatch(Struct, frozen=True, gc=False):
-    """A broker message to be; it may be forgotten after ``expires_at``, by the store's clock."""
+    """A broker message to send; the broker may drop it after ``expires_at``, by the store's clock."""
 
     body: bytes
     expires_at: float
     is_returned: bool = False
-    """Whether somebody may have had some of it: it is not fresh, though the broker has it anew."""
+    """Whether a message in it may have been delivered before, so that it does not count as new."""
 
 
 class Batcher:
-    """Makes parcels of messages; none is larger than ``limit`` bytes."""
+    """Makes batches of messages; none is larger than ``limit`` bytes."""
 
     def __init__(self, wire: Wire, broker: str) -> None:
         self._wire = wire
@@ -38,7 +38,7 @@ class Batcher:
     def batches(
         self, messages: Sequence[AgentMessage], now: float, limit: int, *, is_returned: bool = False
     ) -> Iterator[MessageBatch]:
-        """The messages in as few parcels as may be."""
+        """The messages in as few batches as possible."""
         events: list[bytes] = []
         size, expires_at = 0, 0.0
         for message in messages:
@@ -53,15 +53,15 @@ class Batcher:
             yield MessageBatch(join(events), expires_at, is_returned)
 
     def is_too_large(self, message: AgentMessage, limit: int) -> bool:
-        """Whether the broker would refuse it even alone."""
+        """Whether the broker would refuse the message even alone."""
         if isinstance(message, Progress):
-            return False  # bounded far below
+            return False  # The size is bounded far below the limit.
         body = message.input if isinstance(message, Request) else message.output or message.error or b""
-        # Most are far below; only what is near is looked at closely.
+        # Most are far below the limit; only those near it are measured exactly.
         return len(body) * 2 > limit and len(self._wire.encode(message, 0.0)) + 2 > limit
 
     def refusal(self, message: AgentMessage, limit: int) -> Reply:
-        """The reply in place of a message that is too large: the step fails, and says why."""
+        """The reply that replaces one that is too large: the step fails with this reason."""
         found = len(self._wire.encode(message, 0.0)) + 2
         text = (
             f"{message.key}: expected a message of at most {limit:,} bytes over {self._broker}, found {found:,}; "

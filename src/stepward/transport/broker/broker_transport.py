@@ -1,4 +1,4 @@
-"""The contract of transports over any broker: what is the same for all of them."""
+"""The contract of transports over any broker: the part that all brokers share."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from stepward.transport.wire.wire import Wire
 from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
 
 TOLD = "told"
-"""What word to all processes is called among the queues."""
+"""The name, among the queues, of broadcasts to all processes."""
 
 
 class Broker(Protocol):
-    """What a broker does for one application. All raise TransportError."""
+    """A broker's part in the transport of one application. All methods raise TransportError."""
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The broker's name for people."""
         ...
 
     @property
     def limit(self) -> int:
-        """The bytes of its largest message."""
+        """Most bytes of one message."""
         ...
 
     async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
@@ -42,28 +42,28 @@ class Broker(Protocol):
         ...
 
     def source(self, queue: str, intake: Consumer[Any]) -> Source[Any]:
-        """What feeds ``intake`` from a queue."""
+        """The source that feeds ``intake`` from a queue."""
         ...
 
     async def tell(self, body: bytes) -> None:
-        """Tell every process of the application that listens now."""
+        """Broadcast to every process of the application that listens now."""
         ...
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
-        """Move what stands in some queues to another; see ``Transport.adopt``."""
+        """Move the messages of some queues to another; a broker's part of ``Transport.adopt``."""
         ...
 
     async def release(self, queue: str) -> None:
-        """Delete the queue of a reader that ended, unless it holds something."""
+        """Delete the queue of a reader that ended, unless it holds messages."""
         ...
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         ...
 
 
 class BrokerTransport:
-    """Every verb of the contract; ``now`` is the store's clock, ``ident`` tells this process from others."""
+    """Implements ``Transport``; ``now`` is the store's clock, ``ident`` tells this process from others."""
 
     def __init__(
         self,
@@ -117,13 +117,13 @@ class BrokerTransport:
         await self._intake(queue).settle([delivery.token for delivery in deliveries])
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """Extends the leases; listeners hear of revocations at once."""
+        """Extends the leases only; listeners are called for revocations at once."""
         self._check_open(queue)
         await self._intake(queue).extend([delivery.token for delivery in deliveries], lease)
         return ()
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """The request stays where it is, its Agent drops it past its complete-by."""
+        """The request stays where it is, and its Agent drops it past its complete-by."""
         self._check_open(queue)
         self._revocations.note(task, run, key, attempt)
         self._own.note(queue, task, run, key, attempt)
@@ -132,7 +132,7 @@ class BrokerTransport:
             await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
 
     async def remind(self, queue: str) -> None:
-        """Every process is told again, as there is no other way to tell one."""
+        """Broadcasts again: a broker cannot address one process."""
         self._check_open(queue)
         for (task, run, key), attempt in self._own.of(queue):
             await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
@@ -154,13 +154,13 @@ class BrokerTransport:
         return lambda: self._hearers.remove(listener)
 
     def lost(self, queue: str | None) -> None:
-        """The broker has lost what stood in a queue, or in all."""
+        """Call the listeners of losses, for one queue or for all."""
         self._observers.tell("transport.messages_lost", broker=self._broker.name, queue=queue)
         for listener in tuple(self._losers):
             listener(queue)
 
     def told(self, body: bytes) -> None:
-        """The broker tells what some process of the application told."""
+        """Handle a broadcast of a process of the application."""
         heard = decode_revocation(body)
         if heard is not None:
             if heard.source != self._source:
@@ -185,7 +185,7 @@ class BrokerTransport:
         await self._broker.release(queue)
 
     async def close(self) -> None:
-        """Give back what nobody was given, refuse everything from now on, and end the takes that wait."""
+        """Return the messages that were not taken, refuse all further calls, and end the waiting takes."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""Cancellation beside clients of brokers, which lose it now and then."""
+"""Cancellation of tasks that await a broker's client, which sometimes swallows CancelledError."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import asyncio
 
 
 def is_cancelled() -> bool:
-    """Whether somebody wants the running task to end: clients also cancel those who wait for what they give up."""
+    """Whether the running task is being cancelled: clients also cancel the tasks that wait for what they give up."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def heed_cancellation() -> None:
-    """Raise what was swallowed: clients wait with ``wait_for``, which loses one that comes together with the answer."""
+    """Raise a swallowed CancelledError: clients use ``wait_for``, which loses one that coincides with the answer."""
     if is_cancelled():
         raise asyncio.CancelledError

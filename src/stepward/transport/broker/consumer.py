@@ -1,4 +1,4 @@
-"""One queue of a broker as this process takes from it: waiting, giving out, giving back, burying."""
+"""One queue of a broker as this process consumes it: waiting, giving out, returning, moving to the dead letters."""
 
 from __future__ import annotations
 
@@ -20,49 +20,49 @@ from stepward.transport.contract import AgentMessage, Delivery
 from stepward.transport.wire.wire import Wire
 
 PATIENCE = 0.02
-"""How long what came may wait for room here before somebody else is offered it.
+"""Seconds for which a received message may wait for room here before it is returned to the broker.
 
-Room that is there in a moment is worth the wait: a Scheduler hears of an end before the Agent's slot is free.
+A short wait pays: a Scheduler learns of an attempt's end before the Agent's slot is free.
 """
 REST_SECONDS = 1.0
-"""After it could not be given back."""
+"""Seconds before another try to return a message."""
 SHOWN = 200
 Told_contra = TypeVar("Told_contra", contravariant=True)
 
 Put = Callable[[str, Sequence[AgentMessage], bool], Awaitable[None]]
-"""Appends messages to a queue, and says whether somebody may have had them before."""
+"""Appends messages to a queue; ``again`` marks those that may have been delivered before."""
 
 
 class Source(Protocol[Told_contra]):
-    """What a broker does for one queue. All raise TransportError."""
+    """A broker's part in one queue. All methods raise TransportError."""
 
     async def ask(self, limit: int, lease: float) -> float:
-        """Ensures that up to ``limit`` messages come; the seconds after which to ask again."""
+        """Ensure that up to ``limit`` messages arrive; the seconds after which to ask again."""
         ...
 
     async def acknowledge(self, handles: Sequence[Told_contra]) -> None:
-        """These are dealt with and never return."""
+        """Acknowledge these broker messages."""
         ...
 
     async def extend(self, handles: Sequence[Told_contra], lease: float) -> None:
-        """Keep these for another ``lease`` seconds."""
+        """Extend the leases of these by ``lease`` seconds from now."""
         ...
 
     async def rest(self) -> None:
-        """There is no room here for the moment: send nothing before somebody asks."""
+        """Request no messages before the next ``ask``: there is no room here."""
         ...
 
     async def refuse(self, handles: Sequence[Told_contra]) -> None:
-        """Somebody else may have these at once."""
+        """Return these to the broker at once."""
         ...
 
     async def leave(self) -> None:
-        """Let nothing more come; whatever was on its way has come when it returns."""
+        """Stop; every message that was on its way has arrived when this returns."""
         ...
 
 
 class Consumer(Generic[Handle]):
-    """What came over one queue and is not settled; ``now`` is the store's clock."""
+    """The unsettled messages of one queue; ``now`` is the store's clock."""
 
     def __init__(
         self,
@@ -88,12 +88,12 @@ class Consumer(Generic[Handle]):
         self._boxes: Unacked[Handle] = Unacked(is_revoked)
         self._waiters: set[asyncio.Future[None]] = set()
         self._stirs = 0
-        """So that none between a look and the wait is missed."""
+        """Incremented at each arrival, so that none is missed between a look and the wait."""
         self._patience: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self._is_empty = False
-        """Closed, and everything is given back."""
+        """Closed, and all messages are returned."""
 
     async def take(self, limit: int, lease: float) -> list[Delivery]:
         """Wait for messages and take from 1 to ``limit``."""
@@ -111,7 +111,7 @@ class Consumer(Generic[Handle]):
                 await self._stirred(seconds)
 
     def arrived(self, ident: str, handle: Handle, body: bytes, leased_until: float, *, again: bool) -> None:
-        """The broker gave a message; ``again`` if it was given to somebody before."""
+        """Add a message of the broker; ``again`` if it was delivered before."""
         if self._is_empty:
             return
         if self._boxes.knows(ident):
@@ -123,38 +123,38 @@ class Consumer(Generic[Handle]):
         self._be_patient()
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """These were dealt with."""
+        """Acknowledge these messages."""
         self._boxes.settle(tokens)
         await self._acknowledge()
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """Keep these."""
+        """Extend the leases of these."""
         handles = self._boxes.extend(tokens, self._now() + lease)
         if handles:
             await self._source.extend(handles, lease)
 
     async def refuse_lapsed(self) -> None:
-        """For brokers without leases: what is held longer than leased goes to somebody else."""
+        """Return messages whose leases are over, for brokers without leases."""
         if handles := self._boxes.lapsed(self._now()):
             await self._source.refuse(handles)
 
     def prune(self) -> None:
-        """Forget what somebody else has had long since."""
+        """Forget messages that the broker has given to another process."""
         self._boxes.prune(self._now())
 
     def forget(self) -> None:
-        """Forget everything: it is somebody else's now."""
+        """Forget all messages: the broker gives them to others."""
         self._boxes.clear()
 
     def stir(self) -> None:
-        """Let everyone who waits look again."""
+        """Wake all waiting calls."""
         self._stirs += 1
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
     async def close(self) -> None:
-        """End what is under way, and give back what nobody was given."""
+        """End running work, and return the messages that were not taken."""
         self._closed = True
         if self._patience is not None:
             self._patience.cancel()
@@ -179,7 +179,7 @@ class Consumer(Generic[Handle]):
         if spoilt:
             self._spawn(partial(self._bury_spoilt, box, spoilt))
         if again and len(messages) > 1:
-            # One of them may be what ended its last taker: it must not take its neighbours along again.
+            # A returned message may have crashed its last consumer: it is taken alone.
             self._spawn(partial(self._give_back, apart=True))
 
     def _be_patient(self, seconds: float = PATIENCE) -> None:
@@ -218,7 +218,7 @@ class Consumer(Generic[Handle]):
         try:
             await self._bury(self._queue, spoilt)
         except TransportError:
-            # It comes again, and is then to be buried like one that was never here.
+            # It comes again, and is then moved to the dead letters like a new one.
             self._boxes.forget(box)
             raise
         self._boxes.buried(box)
@@ -232,7 +232,7 @@ class Consumer(Generic[Handle]):
             if not isinstance(request, Request):
                 continue
             if box.is_returned:
-                # Whoever had it may work on it still: nobody can say that it never began.
+                # Its former consumer may still work on it: it cannot be answered as never begun.
                 self._observers.tell(
                     "transport.revoked_in_doubt", queue=self._queue, task=request.task, key=request.key
                 )
@@ -271,7 +271,7 @@ class Consumer(Generic[Handle]):
         try:
             await work()
         except TransportError as error:
-            # What is not acknowledged comes again.
+            # A message that is not acknowledged comes again.
             self._observers.tell("transport.failed", queue=self._queue, error=str(error))
 
     async def _stirred(self, seconds: float) -> None:
@@ -292,7 +292,7 @@ def _settle(waiter: asyncio.Future[None]) -> None:
 
 
 def _heed_cancellation() -> None:
-    """Brokers' clients wait with ``wait_for``, which swallows a cancellation that comes together with the answer."""
+    """Clients use ``wait_for``, which swallows a cancellation that coincides with the answer."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError

@@ -1,7 +1,7 @@
-"""Dead letters of what came over brokers: they lie in the store, where operators look.
+"""Dead letters of broker messages: they are kept in the store, where operators look.
 
-A process that has no store, such as a storefront that knows the broker alone, sends them through a queue of the
-broker, from which a Scheduler's process buries them.
+A process without a store, such as a storefront that knows only the broker, sends them through a queue of the broker,
+from which a Scheduler's process moves them into the store.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from msgspec import Meta, Struct
 from stepward.errors import Refused, StoreError, TransportError
 
 LARGEST = 64 * 1024 * 1024
-"""Of what is larger the store keeps the beginning: no setting lets a message be larger than this."""
+"""Most bytes kept of a dead letter; no setting allows a larger message."""
 IN_TEXT = 7 / 10
-"""How much fits into a message where bytes are written as text."""
+"""Most bytes of a body that fit into a message in which bytes are written as text."""
 LONGEST_REASON = 2000
-"""Of a longer one the beginning travels: it may quote what is foreign."""
+"""Most characters of a reason that is sent; it may quote foreign data."""
 
 
 class BrokerDeadLetter(Struct, frozen=True, gc=False):
-    """A message that nobody can use."""
+    """A message that cannot be processed."""
 
     body: bytes
     reason: str
     tries: int = 1
     told: tuple[str, bytes] | None = None
-    """A response queue, and what it is told in the commit that buries the letter."""
+    """A response queue, and the event that is appended to it in the commit that moves the message."""
 
 
 class Sealed(Struct, frozen=True):
-    """A letter on its way to the store: with what whoever can post there writes, only what every store takes."""
+    """A dead letter on its way to the store; every field is limited to what all stores accept."""
 
     queue: Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\A[^\x00]*\Z")]
     body: bytes
@@ -42,21 +42,21 @@ class Sealed(Struct, frozen=True):
 
 
 class DeadLetters(Protocol):
-    """What of a store buries; see its contract."""
+    """The part of a store that keeps dead letters."""
 
     async def bury_bodies(
         self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """Bury what never stood in the store."""
+        """Insert dead letters that were never messages of the store."""
         ...
 
 
 Bury = Callable[[str, Sequence[BrokerDeadLetter]], Awaitable[None]]
-"""Keeps messages of a queue that nobody can use for an operator. Raises TransportError."""
+"""Moves unusable messages of a queue to the dead letters. Raises TransportError."""
 
 
 def burying(store: DeadLetters) -> Bury:
-    """What buries in that store."""
+    """The function that inserts dead letters into that store."""
 
     async def bury(queue: str, dead_letters: Sequence[BrokerDeadLetter]) -> None:
         try:
@@ -71,19 +71,19 @@ def burying(store: DeadLetters) -> Bury:
 
 
 def dead_letters_queue(app: str) -> str:
-    """The broker's queue of letters on their way to the store."""
+    """The broker's queue of dead letters on their way to the store."""
     return f"letters.{app}.store"
 
 
 def sealed(queue: str, dead_letter: BrokerDeadLetter, limit: int) -> bytes:
-    """A letter as it travels; of a large one its beginning."""
+    """A dead letter as a message; of a large one the beginning."""
     reason = dead_letter.reason[:LONGEST_REASON]
     body = dead_letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(reason)]
     return msgspec.json.encode(Sealed(queue, body, reason, dead_letter.tries))
 
 
 async def bury_sealed(store: DeadLetters, body: bytes, queue: str) -> None:
-    """Bury the letter that travelled where it came from; what is none, or is refused, lies under ``queue`` itself."""
+    """Insert the dead letter under its own queue; one that cannot be read or inserted is kept under ``queue``."""
     bury = burying(store)
     origin, dead_letter = _opened(body, queue)
     try:

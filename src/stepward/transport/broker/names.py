@@ -1,4 +1,4 @@
-"""What the queues of an application are called at a broker: by its name, behind the prefix that the address gives."""
+"""Names of an application's queues at a broker: the application's name after the prefix that the address gives."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ PREFIX = re.compile(r"[A-Za-z0-9_-]{1,50}")
 
 
 class BrokerNames(Struct, frozen=True):
-    """The beginnings of an application's names at a broker."""
+    """The prefixes of an application's names at a broker."""
 
     app: str
     prefix: str = ""
 
     @property
     def root(self) -> str:
-        """Of subjects at NATS, of queues and exchanges at RabbitMQ."""
+        """Prefix of subjects at NATS, of queues and exchanges at RabbitMQ."""
         return f"{self.prefix}.stepward.{self.app}" if self.prefix else f"stepward.{self.app}"
 
     @property
     def stream(self) -> str:
-        """Of streams at NATS. No application's name has a plus: those of one are never those of another."""
+        """Prefix of streams at NATS. Application names have no plus, so the streams of two applications differ."""
         return f"{self.prefix}+STEPWARD_{self.app}" if self.prefix else f"STEPWARD_{self.app}"
 
     @property
     def inbox(self) -> str:
-        """Of the subjects under which NATS answers."""
+        """Prefix of the subjects on which NATS answers."""
         return f"_INBOX.{self.prefix}+{self.app}" if self.prefix else f"_INBOX.{self.app}"
 
 
@@ -49,7 +49,7 @@ def names_at(address: str, app: str) -> tuple[str, BrokerNames]:
 
 
 def check_claim(broker: str, names: BrokerNames, store: str, owner: str, marker: str) -> None:
-    """Raise SettingsError unless ``store`` is the one to which ``marker`` gives the application's name."""
+    """Raise SettingsError unless ``store`` owns the application's name according to ``marker``."""
     if owner != store:
         found = f"the store {owner!r:.60}"
         raise SettingsError(

@@ -1,4 +1,4 @@
-"""A connection to a broker that lasts: made again, with backoff, whenever it is lost."""
+"""A connection to a broker that is made again, with backoff, whenever it is lost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from stepward.transport.broker.cancellation import heed_cancellation, is_cancell
 from stepward.transport.broker.tls import handshake_error
 
 GRACE_SECONDS = 1.0
-"""How long after a loss verbs wait for the next connection before they fail."""
+"""Seconds after a loss for which verbs wait for the next connection before they fail."""
 BACKOFF, LONGEST_BACKOFF = 0.05, 5.0
 DOUBLINGS = 10
 SHOWN = 300
 BARE = (Exception, RuntimeError)
-"""Classes that clients raise themselves, and not only those derived from them, where a connection is over."""
+"""Base classes that client libraries raise directly for a lost connection."""
 
 Connection = TypeVar("Connection")
 ConnectionFaults = tuple[type[Exception], ...]
@@ -31,8 +31,8 @@ ConnectionFaults = tuple[type[Exception], ...]
 class Reconnecting(Generic[Connection]):
     """Keeps one connection; ``connect`` makes it, or raises one of ``faults`` or TransportError.
 
-    Whoever makes it calls ``lost`` when it ends; ``is_closed`` tells of one that ended before anybody had it, and of
-    one whose client failed while it closed and so told of no end.
+    The connecting code calls ``lost`` when the connection ends. ``is_closed`` detects a connection that ended before it
+    was stored, or whose client failed during its close and reported no end.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class Reconnecting(Generic[Connection]):
         self._keeper: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect for the first time. Raises TransportError if that fails."""
+        """Connect for the first time. Raises TransportError."""
         if not await self._try():
             raise self._unreached()
         self._keeper = asyncio.get_running_loop().create_task(self._keep(), name="broker-connection")
 
     async def connection(self) -> Connection:
-        """The connection. Raises TransportError if there has been none for a while."""
+        """The connection. Raises TransportError if there is none within ``GRACE_SECONDS`` of its loss."""
         if self._connection is not None and self._is_closed(self._connection):
             await self._mourn(self._connection)
         if self._connection is None:
@@ -82,7 +82,7 @@ class Reconnecting(Generic[Connection]):
         return self._connection
 
     async def lost(self, connection: Connection, why: Exception | None) -> None:
-        """That connection is over: another is made, if it is the one we have."""
+        """Connect again, if ``connection`` is the present one: it has ended."""
         if self._connection is connection:
             self._why = why
             self._grace_until = asyncio.get_running_loop().time() + GRACE_SECONDS
@@ -90,7 +90,7 @@ class Reconnecting(Generic[Connection]):
             await self._change(None)
 
     async def close(self) -> Connection | None:
-        """Make no more of them; what there is is the caller's to close."""
+        """Make no further connections; the caller closes the present one."""
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait([self._keeper])
@@ -99,7 +99,7 @@ class Reconnecting(Generic[Connection]):
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:
-        """Tell in one line what the client says of ``what``."""
+        """Emit one line about ``what`` with the client's error."""
         try:
             yield
         except asyncio.CancelledError as error:
@@ -112,7 +112,7 @@ class Reconnecting(Generic[Connection]):
             raise self._unanswered(what, error) from error
 
     async def _mourn(self, connection: Connection) -> None:
-        """It has ended: let its client say why, and go on if it fails to."""
+        """Close the client of a connection that has ended, and ignore its errors."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(GRACE_SECONDS), self._changed:
                 await self._changed.wait_for(lambda: self._connection is not connection)
@@ -133,7 +133,7 @@ class Reconnecting(Generic[Connection]):
         try:
             return await self._try()
         except Exception as error:
-            # Nobody else would ever connect again: what nobody foresaw ends no keeper.
+            # No other task connects again, so an unforeseen error must not end this one.
             if type(error) is not type(self._why):
                 self._observers.tell("transport.broke", broker=self._what, error=repr(error))
             self._why = error
@@ -141,7 +141,7 @@ class Reconnecting(Generic[Connection]):
 
     async def _try(self) -> bool:
         is_made = await self._make()
-        # One that was swallowed would leave a keeper behind for which ``close`` waits; what was made is closed there.
+        # After a swallowed cancellation this task would go on while ``close`` waits for it; it closes what was made.
         heed_cancellation()
         return is_made
 
@@ -159,7 +159,7 @@ class Reconnecting(Generic[Connection]):
             self._why = error
             return False
         if self._is_closed(connection):
-            # ``lost`` was told of it before it was ours, and nobody tells it again.
+            # ``lost`` was called before the connection was stored, and is not called again.
             self._why = None
             return False
         await self._change(connection)
@@ -186,13 +186,13 @@ class Reconnecting(Generic[Connection]):
 
 
 def told(error: Exception | None) -> str:
-    """What a client says, in one line."""
+    """A client's error, in one line."""
     if (failed := handshake_error(error)) is not None:
         return failed
     if error is None or isinstance(error, TimeoutError) or (type(error) is Exception and not error.args):
         return "no answer"
     if isinstance(error, OSError) and error.errno is not None:
         if isinstance(error, socket.gaierror) or isinstance(error.__cause__, socket.gaierror):
-            return str(error.strerror)  # Numbers of its own, which are no errno.
+            return str(error.strerror)  # Numbers of the library's own, which are no errno.
         return os.strerror(error.errno)
     return " ".join(str(error).split())[:SHOWN] or type(error).__name__

@@ -1,5 +1,5 @@
-"""Queues of which the broker refuses what this process asks: each is told once with its reason, and once more when it
-works again."""
+"""Queues that the broker refuses to this process: each reason is reported once, and once more when the queue works
+again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REFUSED, ACCEPTED = "transport.refused", "transport.accepted"
 
 
 class RefusedQueues:
-    """Tells ``transport.refused`` for a queue and a reason, and ``transport.accepted`` when that is over."""
+    """Emits ``transport.refused`` for a queue and a reason, and ``transport.accepted`` when that is over."""
 
     def __init__(self, broker: str, observers: Observers) -> None:
         self._broker = broker
@@ -22,7 +22,7 @@ class RefusedQueues:
 
     @contextmanager
     def watching(self, queue: str) -> Iterator[None]:
-        """Report how the request to a queue ends; another error than a refusal says nothing about the queue."""
+        """Report the result of a request to a queue; an error other than a refusal says nothing about the queue."""
         try:
             yield
         except QueueRefused as error:
@@ -32,7 +32,7 @@ class RefusedQueues:
             self._observers.tell(ACCEPTED, broker=self._broker, queue=queue)
 
     def expect(self, queue: str) -> None:
-        """Tell ``transport.accepted`` when the queue works the next time, though it was not refused here."""
+        """Emit ``transport.accepted`` at the queue's next success, even if it was not refused here."""
         self._reasons.setdefault(queue, "")
 
     def _refused(self, queue: str, reason: str) -> None:

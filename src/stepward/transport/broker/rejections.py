@@ -1,4 +1,4 @@
-"""Messages that belong to another store, or prove nothing: counted, reported now and then, never acted upon."""
+"""Rejected messages, of another store or without a valid proof: counted, reported at intervals, never processed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEVER = float("-inf")
 
 
 class RejectionReason(StrEnum):
-    """Why a message is rejected; the kind of the alert, too."""
+    """Why a message is rejected; also the kind of the alert."""
 
     FOREIGN_STORE = "foreign_store"
     OLD_WIRE = "old_wire"
@@ -26,7 +26,7 @@ class RejectionReason(StrEnum):
 
 
 class Rejection(Struct, frozen=True, gc=False):
-    """A message that is rejected."""
+    """A rejected message."""
 
     reason: RejectionReason
     message: str
@@ -34,21 +34,21 @@ class Rejection(Struct, frozen=True, gc=False):
 
 
 class Rejected(Protocol):
-    """What of a message says why it is rejected."""
+    """The parts of a message that show why it is rejected."""
 
     @property
     def store(self) -> str | None:
-        """The identity of the store that it names."""
+        """The store identity in the message."""
         ...
 
     @property
     def proof(self) -> str | None:
-        """Its proof."""
+        """The message's proof."""
         ...
 
     @property
     def source(self) -> str:
-        """Who writes it."""
+        """The message's source."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class Rejected(Protocol):
 
 
 def rejection(message: Rejected, ours: str) -> Rejection:
-    """Why a message that is not genuine is rejected by the store ``ours``."""
+    """The reason for which the store ``ours`` rejects a message that is not genuine."""
     source = f"{message.source!r:.150}"
     if message.store is None or message.proof is None:
         found = f"one from {source} without store or proof, as version 1 wrote it"
@@ -85,7 +85,7 @@ def rejection(message: Rejected, ours: str) -> Rejection:
 
 
 class Rejections:
-    """Counts what a process rejects, and reports each reason at once and then at most every ``REPORT_SECONDS``.
+    """Counts rejected messages, and reports each reason at once and then at most every ``REPORT_SECONDS``.
 
     ``now`` is any clock in seconds.
     """

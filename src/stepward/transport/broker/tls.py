@@ -1,4 +1,4 @@
-"""TLS to a broker: which files an address names, and what a failed handshake says."""
+"""TLS to a broker: the files that an address names, and the text of a failed handshake."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ HINTS = {
     "WRONG_VERSION_NUMBER": "the server speaks no TLS on that port",
     "RECORD_LAYER_FAILURE": "the server speaks no TLS on that port",
 }
-"""What people need to know of an alert, by the end of its name in OpenSSL."""
+"""Explanations of TLS alerts, by the end of their OpenSSL name."""
 BROKEN_OFF = "TLS: the server ended the connection in the handshake; it may demand another client certificate"
-"""What is told where the server's alert is lost with the connection: TLS 1.3 sends it behind the handshake."""
+"""The text used when the server's alert is lost with the connection: TLS 1.3 sends it after the handshake."""
 DEPTH = 5
 LARGEST = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """The files that an address names: who may have signed the server's certificate, and this client's own."""
+    """The files that an address names: the certificate authority, and this client's certificate and key."""
 
     ca: str | None = None
     certificate: str | None = None
@@ -35,11 +35,11 @@ class TlsFiles:
 
     @property
     def is_named(self) -> bool:
-        """Whether the address names any."""
+        """Whether the address names any file."""
         return any((self.ca, self.certificate, self.key))
 
     def context(self) -> ssl.SSLContext:
-        """What connects by these files as they are now, and verifies the server's name. Raises SettingsError."""
+        """An SSL context from the files' present content, which verifies the server's name. Raises SettingsError."""
         for option in OPTIONS:
             path = getattr(self, option)
             if path is not None:
@@ -76,9 +76,9 @@ def secret_file(path: str, option: str) -> str:
 
 
 def handshake_error(error: BaseException | None, *, is_opening: bool = False) -> str | None:
-    """What failed in TLS, in words; None for an error that is another's.
+    """Why TLS failed, in words; None for other errors.
 
-    While a connection is opened with TLS, the end of it is taken for the server's refusal.
+    While a connection is opened with TLS, its end counts as the server's refusal.
     """
     for _ in range(DEPTH):
         if is_opening and isinstance(error, ConnectionResetError | BrokenPipeError):

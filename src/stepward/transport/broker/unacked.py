@@ -1,4 +1,4 @@
-"""Broker messages that a process has taken from a queue: what is in each, who was given it, what is settled."""
+"""Broker messages that a process has received from a queue: their contents, and what is taken and settled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stepward.model.messages.requests import Request
 from stepward.transport.contract import AgentMessage, Delivery
 
 Handle = TypeVar("Handle")
-"""What a broker is told by that a message is dealt with."""
+"""The broker's handle for acknowledging a message."""
 
 REMEMBERED = 10_000
 FORGOTTEN_SECONDS = 60.0
@@ -22,36 +22,36 @@ class BrokerMessage(Generic[Handle]):
     """One broker message; it is acknowledged once everything in it is settled."""
 
     ident: str
-    """The broker's own name of it, the same when it comes again."""
+    """The broker's own id of it, the same when it comes again."""
     handle: Handle
     leased_until: float
     unsettled: dict[int, AgentMessage]
-    """By place."""
+    """The messages in it that are not settled, by position."""
     is_spoilt: bool = False
-    """Something of it is still to be buried."""
+    """Whether something in it is still to be moved to the dead letters."""
     is_returned: bool = False
-    """Whether somebody may have had it before it came, and may work on it still."""
+    """Whether it may have been delivered before, to a process that may still work on it."""
     is_open: bool = False
-    """Whether somebody was given something of it."""
+    """Whether a message in it was taken."""
     is_lapsed: bool = False
-    """Its lease ran out, and the broker was told."""
+    """Whether its lease ran out and the broker was told."""
     is_over: bool = False
-    """Nothing of it counts any more: it is settled, or the broker has given it to somebody anew."""
+    """Whether it no longer counts: it is settled, or the broker has delivered it again."""
 
 
 MessagePlace = tuple[BrokerMessage[Handle], int]
 
 
 class Unacked(Generic[Handle]):
-    """The boxes of one queue. ``done`` gathers the handles to be acknowledged."""
+    """The unacknowledged broker messages of one queue. ``done`` collects the handles to acknowledge."""
 
     def __init__(self, is_revoked: Callable[[Request], bool] = lambda _: False) -> None:
         self._is_revoked = is_revoked
         self.revoked: list[MessagePlace[Handle]] = []
-        """Requests for which nobody waits, to be answered and settled."""
+        """Revoked requests, to be answered and settled."""
         self.done: list[Handle] = []
         self.expired = 0
-        """Requests that came too late for anybody."""
+        """Requests that arrived after their complete-by."""
         self._boxes: dict[str, BrokerMessage[Handle]] = {}
         self._waiting: deque[MessagePlace[Handle]] = deque()
         self._given: dict[int, MessagePlace[Handle]] = {}
@@ -59,15 +59,15 @@ class Unacked(Generic[Handle]):
         self._token = 0
 
     def __len__(self) -> int:
-        """How many messages wait to be given to somebody."""
+        """How many messages wait to be taken."""
         return len(self._waiting)
 
     def knows(self, ident: str) -> bool:
-        """Whether it was here before."""
+        """Whether that broker message is known."""
         return ident in self._boxes or ident in self._settled
 
     def again(self, ident: str, handle: Handle, leased_until: float) -> None:
-        """One that was here before came again: what of it is not settled may be given out once more."""
+        """A known broker message came again: its unsettled messages may be taken once more."""
         if ident in self._settled:
             self.done.append(handle)
             return
@@ -87,7 +87,7 @@ class Unacked(Generic[Handle]):
         is_spoilt: bool,
         is_returned: bool = False,
     ) -> BrokerMessage[Handle]:
-        """A new one."""
+        """Add a new broker message."""
         box: BrokerMessage[Handle] = BrokerMessage(
             ident, handle, leased_until, dict(enumerate(messages)), is_spoilt, is_returned
         )
@@ -95,7 +95,7 @@ class Unacked(Generic[Handle]):
         return box
 
     def take(self, limit: int, now: float) -> list[Delivery]:
-        """Up to ``limit`` messages that are neither expired, revoked nor lost to somebody else."""
+        """Up to ``limit`` messages that are neither expired, revoked nor delivered to another process."""
         found: list[Delivery] = []
         while self._waiting and len(found) < limit:
             box, place = self._waiting.popleft()
@@ -116,7 +116,7 @@ class Unacked(Generic[Handle]):
         return found
 
     def take_back(self, now: float) -> list[tuple[BrokerMessage[Handle], int, AgentMessage]]:
-        """Everything that waits, to be given back to the broker; what is somebody else's by now is forgotten."""
+        """Remove the waiting broker messages, to be returned; those delivered elsewhere are forgotten."""
         waiting, self._waiting = self._waiting, deque()
         return [
             (box, place, box.unsettled[place])
@@ -125,57 +125,57 @@ class Unacked(Generic[Handle]):
         ]
 
     def keep(self, places: Iterable[MessagePlace[Handle]]) -> None:
-        """These were not given back: they wait on, in front."""
-        # What came again meanwhile waits or is given out already.
+        """Put broker messages that could not be returned back in front."""
+        # One that came again meanwhile waits already, or was taken.
         held = {*self._waiting, *self._given.values()}
         self._waiting.extendleft(reversed([place for place in places if place not in held and _is_there(*place)]))
 
     def settle(self, tokens: Iterable[int]) -> None:
-        """These were dealt with."""
+        """Settle these messages."""
         for token in tokens:
             given = self._given.pop(token, None)
             if given is not None:
                 self.settle_place(*given)
 
     def settle_place(self, box: BrokerMessage[Handle], place: int) -> None:
-        """What is there was dealt with."""
+        """Settle every message in it."""
         if box.is_over:
             return
         box.unsettled.pop(place, None)
         self._look(box)
 
     def buried(self, box: BrokerMessage[Handle]) -> None:
-        """What was spoilt in it is buried."""
+        """Note that its unreadable parts were moved to the dead letters."""
         box.is_spoilt = False
         self._look(box)
 
     def forget(self, box: BrokerMessage[Handle]) -> None:
-        """As if it had never been here."""
+        """Forget it."""
         box.is_over = True
         self._boxes.pop(box.ident, None)
 
     def extend(self, tokens: Iterable[int], until: float) -> list[Handle]:
-        """Keep the boxes of these; the handles to tell the broker."""
+        """Extend the leases of these messages; the handles for which to tell the broker."""
         boxes = {id(box): box for box, _ in filter(None, map(self._given.get, tokens)) if not box.is_over}
         for box in boxes.values():
             box.leased_until = until
         return [box.handle for box in boxes.values()]
 
     def lapsed(self, now: float) -> list[Handle]:
-        """The handles of boxes whose lease is over, each once until it comes again."""
+        """The handles of broker messages whose leases are over, each once until it comes again."""
         lapsed = [box for box in self._boxes.values() if box.leased_until <= now and not box.is_lapsed]
         for box in lapsed:
             box.is_lapsed = True
         return [box.handle for box in lapsed]
 
     def prune(self, now: float) -> None:
-        """Forget what somebody else has had long since."""
+        """Forget messages that the broker has given to another process."""
         for box in [box for box in self._boxes.values() if box.leased_until + FORGOTTEN_SECONDS <= now]:
             self.forget(box)
         self._given = {token: given for token, given in self._given.items() if not given[0].is_over}
 
     def clear(self) -> list[Handle]:
-        """Forget everything; the handles of what nobody was given anything of."""
+        """Forget everything; the handles of those of which nothing was taken."""
         untouched = [box.handle for box in self._boxes.values() if not box.is_open]
         for box in tuple(self._boxes.values()):
             self.forget(box)
@@ -199,7 +199,7 @@ class Unacked(Generic[Handle]):
 
 
 def _is_there(box: BrokerMessage[Handle], place: int) -> bool:
-    """Whether it is still to be dealt with here: what waits may have been given back, or come again, meanwhile."""
+    """Whether it still counts here: a waiting message may have been returned, or come again, meanwhile."""
     return not box.is_over and place in box.unsettled
 
 

@@ -1,1 +1,1 @@
-"""Queues in a JetStream of NATS servers."""
+"""Queues in NATS JetStream."""

@@ -1,4 +1,4 @@
-"""Which NATS servers an address names."""
+"""The NATS servers that an address names."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from stepward.transport.broker.tls import TlsFiles, tls_files
 EXAMPLE = "nats://HOST:4222 or nats://USER:PASSWORD@HOST1,HOST2,HOST3?replicas=3"
 PORT = 4222
 USER = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""A name that can stand in a subject."""
+"""A name that is valid within a subject."""
 REPLICAS = frozenset({"1", "3", "5"})
 
 
 @dataclass(frozen=True, slots=True)
 class NatsAddress:
-    """The servers of a cluster, and how many of them keep each message."""
+    """The servers of a cluster, and the number of copies of each message."""
 
     servers: Sequence[str]
     replicas: int
     shown: str
-    """The hosts alone: the address may hold a password."""
+    """The hosts only: the address may hold a password."""
     tls: TlsFiles = field(default_factory=TlsFiles)
     credentials: str | None = None
     """The file of a user's JWT and NKey seed."""
     nkey: str | None = None
     """The file of an NKey seed."""
     user: str = ""
-    """Whose answers the server gives under a subject of its own; empty for a token, which no subject is to show."""
+    """The login whose name is part of the inbox subject; empty for a token, which must not appear in subjects."""
 
     @property
     def speaks_tls(self) -> bool:
-        """Whether the connection is to be encrypted, whatever the server asks for."""
+        """Whether the connection must be encrypted even if the server does not ask for it."""
         return self.tls.is_named or any(server.startswith("tls://") for server in self.servers)
 
 
@@ -64,7 +64,7 @@ def nats_address(address: str) -> NatsAddress:
         raise _refused("more than one of a password, credentials=FILE and nkey=FILE")
     if has_file and login and not USER.fullmatch(user):
         raise _refused("a user of other than 1 to 100 characters of A-Z a-z 0-9 _ -")
-    # Beside a file the user logs nobody in: it names the place of the answers. Without password or file it is a token.
+    # With a credentials file, the user in the address only names the inbox. Without password or file it is a token.
     entry = "" if has_file else f"{login}{at}"
     named_user = user if USER.fullmatch(user) and (has_password or has_file) else ""
     servers = [f"{parts.scheme}://{entry}{_bracketed(host)}:{port}" for host, port in named]

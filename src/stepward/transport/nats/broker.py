@@ -1,4 +1,4 @@
-"""NATS as a broker of one application."""
+"""NATS as the broker of one application."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_ADOPTED = 10_000
 NEVER = float("inf")
 NEVER_SEEN = float("-inf")
 LOOK_SECONDS = 600.0
-"""Between two looks whether the consumer of an Agent's queue is still there."""
+"""Seconds between two checks that the consumer of an Agent's queue still exists."""
 
 
 class NatsBroker:
@@ -48,21 +48,21 @@ class NatsBroker:
         self._names = names
         self._now = now
         self._leases: dict[str, float] = {}
-        """By queue of the Agents that this process asks, the lease on requests."""
+        """By Agents' queue that this process publishes to, the lease of requests in seconds."""
         self._seen_at: dict[str, float] = {}
         """When the consumer of such a queue was last seen, by the loop's time."""
         self._told: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
     async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        """A missing stream is made."""
+        """Make a missing stream."""
         self._told, self._lost = told, lost
         await self._link.open()
         await claim(self._link, self._names, store)
         await self._stream.open()
 
     async def prepare(self, queue: str, lease: float) -> None:
-        """The consumer is made again if it is gone when something is published."""
+        """Make a missing consumer again before publishing."""
         self._leases[queue] = lease
         await self._look_after(queue)
 
@@ -84,12 +84,12 @@ class NatsBroker:
             await client.publish(self._stream.told, body)
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
-        """What was taken is moved, too, and whoever took it settles nothing any more."""
+        """Moves taken messages too; settling them has no effect afterwards."""
         for queue in await self._stream.standing(queues, None if live is None else {*live, heir}):
             await self._adopt(queue, heir)
 
     async def release(self, queue: str) -> None:
-        """A queue is a subject, and its consumer is forgotten by itself."""
+        """A queue is a subject, and its consumer expires by itself."""
 
     async def _adopt(self, queue: str, heir: str) -> None:
         place = 0
@@ -108,7 +108,7 @@ class NatsBroker:
         await client.subscribe(self._stream.told, cb=self._heard)
 
     async def _look_after(self, queue: str) -> None:
-        """Make the consumer of an Agent's queue again, should somebody have deleted it."""
+        """Make the consumer of an Agent's queue again if it was deleted."""
         now = asyncio.get_running_loop().time()
         if now >= self._seen_at.get(queue, NEVER_SEEN) + LOOK_SECONDS:
             await self._stream.consumer(queue, self._leases[queue])

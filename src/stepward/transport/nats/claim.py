@@ -1,4 +1,4 @@
-"""Which store has an application's name at NATS: a stream without messages says so in its metadata."""
+"""The store that owns an application's name at NATS, recorded in the metadata of an empty stream."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stepward.transport.nats.connection import NatsConnection
 ANSWER_SECONDS = 2.0
 STORE = "stepward-store"
 TAKEN = 10058
-"""The server's number for a stream that is there with other settings."""
+"""The server's error code for a stream that exists with other settings."""
 
 
 async def claim(link: NatsConnection, names: BrokerNames, store: str) -> None:
-    """Take the name for a store, unless one has it. Raises SettingsError if that is another, or TransportError."""
+    """Claim the name for a store. Raises SettingsError if another store has it, or TransportError."""
     name = f"{names.stream}+store"
     context = (await link.client()).jetstream(timeout=ANSWER_SECONDS)
     with link.reaching(f"stream {name}", name):

@@ -27,20 +27,20 @@ from stepward.transport.nats.refusals import PERMISSIONS, advice, refusal
 CONNECT_SECONDS = 2
 PROBE_SECONDS = 1
 PING_SECONDS = 3
-"""A server that answers none of two pings is given up: what is half open would be waited for in vain."""
+"""Unanswered pings after which a server is given up: a half-open connection never answers."""
 OLDEST = (2, 11)
-"""The first that lets each message have an age of its own."""
+"""The first server version with an expiry per message."""
 HEADERS = 1024
-"""Bytes of a message that are its headers'."""
+"""Bytes of a message reserved for headers."""
 FAULTS = (NatsError, OSError, TimeoutError)
 MOST_DENIED = 100
-"""The last permission errors are remembered: NATS sends them apart from the request, which gets no answer."""
+"""Most permission errors remembered: NATS sends them apart from the request, which gets no answer."""
 
 OnOpened = Callable[[Client], Awaitable[None]]
 
 
 class NatsConnection:
-    """Keeps one connection; ``opened`` is given each before anybody else has it."""
+    """Keeps one connection; ``opened`` is called with each before any other use."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class NatsConnection:
         self.address = address
         self._names = names
         self.limit = 1024 * 1024 - HEADERS
-        """The largest message that the server of the last connection takes."""
+        """Most bytes of a message at the server of the last connection."""
         self._opened = opened
         self._next = 0
         self._erred: Exception | None = None
@@ -73,10 +73,8 @@ class NatsConnection:
 
     @contextmanager
     def reaching(self, what: str, *about: str) -> Iterator[None]:
-        """A refusal raises QueueRefused.
-
-        ``about`` are parts of the subject, by which a permission error is known to be the answer.
-        """
+        """Raise QueueRefused for a refusal. ``about`` are parts of the subject, which match a permission error to
+        the request."""
         began_at = asyncio.get_running_loop().time()
         try:
             with self._reconnecting.reaching(what):
@@ -92,7 +90,7 @@ class NatsConnection:
             raise self.refused(what, reason) from error.__cause__
 
     def denial(self, since: float, *about: str) -> str | None:
-        """The last permission error since then, by the loop's time, for a subject with all these parts."""
+        """The last permission error since ``since`` (loop time) for a subject with all these parts."""
         for at, text in reversed(self._denied):
             if at >= since and about and all(part.lower() in text for part in about):
                 return text
@@ -105,14 +103,14 @@ class NatsConnection:
             raise self.refused(what, reason)
 
     def refused(self, what: str, reason: str) -> QueueRefused:
-        """The error for what the servers refuse."""
+        """The error for a refusal of the servers."""
         return QueueRefused(
             f"{what}: expected NATS at {self.address.shown} to do its part, found: {reason}; {advice(reason)}",
             reason=reason,
         )
 
     async def probe(self) -> None:
-        """Something got no answer: give up the connection if nothing does."""
+        """Reconnect if the server answers nothing at all; called after a request without an answer."""
         client = self._reconnecting.now
         if client is not None:
             try:
@@ -122,7 +120,7 @@ class NatsConnection:
                 await _close(client)
 
     async def close(self) -> None:
-        """Send what is still to be sent, and let go."""
+        """Flush and close."""
         client = await self._reconnecting.close()
         if client is not None:
             with contextlib.suppress(*FAULTS):
@@ -153,7 +151,7 @@ class NatsConnection:
             if failed is not None:
                 raise TransportError(failed) from alert
             if isinstance(error, NatsError) and self._erred is not None:
-                # The client tells the cause aside, and raises that no server is left.
+                # The client reports the cause separately, and raises only that no server is left.
                 raise self._erred from None
             raise
         self.limit = client.max_payload - HEADERS
@@ -165,11 +163,11 @@ class NatsConnection:
                 [server],
                 **login,
                 name=f"stepward {self._names.app}",
-                # So that a user of the server can be kept to one application.
+                # An inbox per login, so that the server can restrict a user to one application.
                 inbox_prefix=self._inbox,
                 error_cb=self._err,
                 closed_cb=partial(self._closed, client),
-                # Once closed a client stays closed, and some refusals close it: each connection has its own.
+                # Some refusals close a client for good: each connection has its own.
                 allow_reconnect=False,
                 max_reconnect_attempts=1,
                 reconnect_time_wait=0,
@@ -184,7 +182,7 @@ class NatsConnection:
 
     @property
     def _inbox(self) -> str:
-        """Where answers come: each login has a place of its own, so that none need hear what others are answered."""
+        """The inbox prefix: one per login, so that no login needs to read another's answers."""
         return ".".join(filter(None, (self._names.inbox, self.address.user)))
 
     async def _err(self, error: Exception) -> None:
@@ -198,7 +196,7 @@ class NatsConnection:
 
 
 async def _close(client: Client) -> None:
-    """Let go of a connection, also of one whose server takes nothing any more."""
+    """Close a connection, also one whose server reads nothing any more."""
     with contextlib.suppress(*FAULTS):
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.close()

@@ -1,4 +1,4 @@
-"""A NATS client that is to be encrypted: the library's own takes what the server announces for enough."""
+"""A NATS client that insists on encryption: the library's own accepts whatever the server announces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nats.errors import Error as NatsError
 class EncryptedClient(Client):
     """Sends nothing, its login included, to a server that does not speak TLS.
 
-    It reaches below the library's surface: the tests of failed handshakes hold it to the library's version.
+    It uses private parts of the library; the tests of failed handshakes pin the library's version.
     """
 
     def _connect_command(self) -> bytes:
@@ -18,6 +18,6 @@ class EncryptedClient(Client):
         return super()._connect_command()
 
     def handshake_failure(self) -> BaseException | None:
-        """What the server said of the handshake: with TLS 1.3 that comes behind it, and ends the connection."""
+        """The server's error about the handshake: with TLS 1.3 it arrives later and ends the connection."""
         reader = getattr(self._transport, "_io_reader", None)
         return None if reader is None else reader.exception()

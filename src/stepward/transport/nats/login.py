@@ -1,4 +1,4 @@
-"""How a client logs in at NATS servers: by what the address names, read anew for each connection."""
+"""Login at NATS servers with the means that the address names, read again for each connection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PARTS = ("-----BEGIN NATS USER JWT-----", "-----BEGIN USER NKEY SEED-----")
 
 
 def login_of(address: NatsAddress) -> dict[str, Any]:
-    """What the client is to be given. Raises SettingsError for a file that is none of its kind."""
+    """The client's login options. Raises SettingsError for a file of another kind."""
     given: dict[str, Any] = {"tls": address.tls.context()} if address.speaks_tls else {}
     if address.credentials is not None or address.nkey is not None:
         _check_signs()

@@ -14,7 +14,7 @@ RESPONSES = "replies."
 
 
 class Posted(Struct, frozen=True, gc=False):
-    """A message to be; under one ``id`` a broker that can keeps it once, for as long as it looks for doubles."""
+    """A message to append; a broker that deduplicates keeps one per ``id`` for as long as it remembers ids."""
 
     body: bytes
     id: str
@@ -22,64 +22,64 @@ class Posted(Struct, frozen=True, gc=False):
 
 
 class WorkQueue(Protocol):
-    """A queue that many take from, as this process does. All raise TransportError."""
+    """A queue with many consumers, as this process consumes it. All methods raise TransportError."""
 
     async def take(self, limit: int, lease: float) -> Sequence[QueuedMessage]:
         """Wait for messages and take from 1 to ``limit``; one that returned comes alone."""
         ...
 
     def given(self, token: int) -> QueuedMessage | None:
-        """One that is given out and not settled."""
+        """A message that was taken and is not settled."""
         ...
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """These were dealt with."""
+        """Acknowledge these messages."""
         ...
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """Keep these."""
+        """Extend the leases of these."""
         ...
 
     async def close(self) -> None:
-        """Give back what nobody was given."""
+        """Return the messages that were not taken."""
         ...
 
 
 class ResponseQueue(Protocol):
-    """A queue that has one reader, as that one reads it. All raise TransportError."""
+    """A queue with one reader, as the reader reads it. All methods raise TransportError."""
 
     async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
-        """Wait for what follows the token ``after``; 0 begins anew."""
+        """Wait for messages after the token ``after``; 0 starts again."""
         ...
 
     def given(self, token: int) -> QueuedMessage | None:
-        """One that is not settled."""
+        """A message that is not settled."""
         ...
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """These were dealt with."""
+        """Acknowledge these messages."""
         ...
 
     async def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         ...
 
 
 class QueueBackend(Protocol):
-    """What a broker does for the queues of one application. All raise TransportError."""
+    """A broker's part in the queues of one application. All methods raise TransportError."""
 
     @property
     def name(self) -> str:
-        """What people call the broker."""
+        """The broker's name for people."""
         ...
 
     @property
     def limit(self) -> int:
-        """The bytes of its largest message."""
+        """Most bytes of one message."""
         ...
 
     async def open(self) -> None:
-        """Connect; the connection is made again whenever it is lost."""
+        """Connect; a lost connection is made again."""
         ...
 
     async def append(self, queue: str, posted: Posted) -> None:
@@ -87,17 +87,17 @@ class QueueBackend(Protocol):
         ...
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """The queues with that prefix that hold something, and whether each is read; None is unknown."""
+        """The non-empty queues with that prefix, and whether each has a reader; None is unknown."""
         ...
 
     def work(self, queue: str) -> WorkQueue:
-        """A queue that many take from."""
+        """A queue with many consumers."""
         ...
 
     def responses(self, queue: str, *, watches: bool) -> ResponseQueue:
-        """A queue that has one reader, as its reader or as one who only watches."""
+        """A response queue; ``watches`` opens a view for an observer."""
         ...
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         ...

@@ -1,4 +1,4 @@
-"""The applications' own queues over any broker: what is the same for all of them."""
+"""The applications' own queues over any broker: the part that all brokers share."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ R = TypeVar("R")
 
 
 class BrokerQueues:
-    """``AppQueues`` over a broker, connected when it is first needed.
+    """``AppQueues`` over a broker, connected at the first use.
 
-    ``bury`` keeps dead letters in the store; a process without a store sends them there through a queue of the broker.
+    ``bury`` writes dead letters into the store; a process without a store passes None and sends them through a queue of
+    the broker.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class BrokerQueues:
         self._work: dict[str, WorkQueue] = {}
         self._readers: dict[str, ResponseQueue] = {}
         self._watched: set[ResponseQueue] = set()
-        """One for each who watches: what one was given is gone for that one alone."""
+        """The open views of observers, one each: settling in one does not affect the others."""
         self._leaving: set[asyncio.Task[None]] = set()
         self._listeners: list[Callable[[], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -63,7 +64,8 @@ class BrokerQueues:
         return self._over.is_set()
 
     def wake(self) -> None:
-        """Something was put into the store that is to go to the broker; the broker tells of what it has by itself."""
+        """Call the listeners: a row in the store is to be carried to the broker. The broker's own messages need no
+        wake."""
         for listener in self._listeners:
             listener()
 
@@ -79,14 +81,14 @@ class BrokerQueues:
             await self._append(queue, Posted(body, self._new_uid(), expires_at))
 
     async def carry(self, queue: str, body: bytes, id: str) -> None:
-        """Append what stood in the store; carried twice under one id it may come twice, or once."""
+        """Append a row of the store; a row that is carried twice under one id may arrive once or twice."""
         await self._reach(queue)
         self._check_size(queue, body)
         await self._append(queue, Posted(body, id))
 
     @property
     def limit(self) -> int:
-        """The bytes of the broker's largest message, as far as is known."""
+        """Most bytes of a broker message, as far as known."""
         return self._backend.limit
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
@@ -123,7 +125,7 @@ class BrokerQueues:
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
     ) -> None:
-        """Moves before it settles: a process that ends in between moves the message again."""
+        """Move messages to the dead letters first and settle them then: a crash in between moves a message again."""
         await self._reach(queue)
         part = self._part(queue)
         if part is None:
@@ -191,7 +193,7 @@ class BrokerQueues:
         return self._readers.get(queue) if queue.startswith(RESPONSES) else self._work.get(queue)
 
     def _let_go(self, part: ResponseQueue) -> None:
-        """Nobody has that watcher any more: this may be told in any thread, and when the loop is gone."""
+        """Close a view that was garbage-collected; may run in any thread, and after the loop was closed."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._leave, part)
@@ -204,7 +206,7 @@ class BrokerQueues:
             task.add_done_callback(self._leaving.discard)
 
     async def _while_open(self, queue: str, verb: Coroutine[Any, Any, R]) -> R:
-        """Wait for what a queue gives, or until all of this is closed."""
+        """Await ``verb``, or raise TransportError when the queues are closed meanwhile."""
         waiting = asyncio.ensure_future(verb)
         over = asyncio.ensure_future(self._over.wait())
         try:
@@ -217,7 +219,7 @@ class BrokerQueues:
 
 
 class BrokerWatching:
-    """Implements ``Watching``."""
+    """Implements ``Watching`` by a function that reads."""
 
     def __init__(self, read: Callable[[int, int], Awaitable[Sequence[Stored]]]) -> None:
         self._read = read

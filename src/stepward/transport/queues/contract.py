@@ -1,4 +1,4 @@
-"""The contract of the applications' queues: what each backend, the store's and a broker's, offers."""
+"""The contract of the applications' queues, implemented by the store and by each broker."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from msgspec import Struct
 
 
 class Stored(Protocol):
-    """A message as a queue gives it."""
+    """A message as a queue returns it."""
 
     @property
     def token(self) -> int:
-        """What settles it."""
+        """The handle by which it is settled."""
         ...
 
     @property
     def body(self) -> bytes:
-        """What was put."""
+        """The bytes that were put."""
         ...
 
     @property
@@ -29,12 +29,12 @@ class Stored(Protocol):
 
     @property
     def taken_until(self) -> float:
-        """Until when it is the taker's, counted from before the queue was asked."""
+        """The end of the lease, counted from before the queue was asked."""
         ...
 
 
 class QueuedMessage(Struct, frozen=True, gc=False):
-    """A message as a broker's queue gives it; see ``Stored``."""
+    """A message as a broker's queue returns it."""
 
     token: int
     body: bytes
@@ -43,7 +43,7 @@ class QueuedMessage(Struct, frozen=True, gc=False):
 
 
 class Watching(Protocol):
-    """A queue that has one reader, as one who only watches sees it; another who watches has another of these."""
+    """A view of a response queue for an observer beside its reader; each observer has a view of its own."""
 
     async def read(self, after: int, limit: int) -> Sequence[Stored]:
         """Reads from now on; earlier events may be missed."""
@@ -54,47 +54,49 @@ NOTHING_TOLD: Mapping[int, tuple[str, bytes]] = MappingProxyType({})
 
 
 class AppQueues(Protocol):
-    """Queues that outlive every process; ``take`` and ``read`` wait. All raise TransportError.
+    """Durable queues of the application; ``take`` and ``read`` wait. All methods raise TransportError.
 
-    ``submissions.APP.NAME`` is taken from by many, ``replies.APP.NAME`` has one reader.
+    ``submissions.APP.NAME`` has many consumers, ``replies.APP.NAME`` has one reader.
     """
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
         """Append messages, each with the instant at which it expires; durable when it returns.
 
-        Raises PayloadTooLarge for what the queue can never take.
+        Raises PayloadTooLarge for a message larger than the queue can ever take.
         """
         ...
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
         """Wait for messages and take from 1 to ``limit``, in order; unsettled ones return after ``lease`` seconds.
 
-        One that returned comes alone.
+        A message that returned is given alone.
         """
         ...
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        """These were dealt with and never return."""
+        """Acknowledge these messages: they never return."""
         ...
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """Keep these for another ``lease`` seconds."""
+        """Extend the leases of these by ``lease`` seconds from now."""
         ...
 
     async def read(self, queue: str, after: int, limit: int) -> Sequence[Stored]:
-        """Wait for messages of a queue that has one reader; up to ``limit``, in order, that follow token ``after``.
+        """Wait for messages of a queue that has one reader: up to ``limit``, in order, after token ``after``.
 
-        With ``after`` 0 the reader begins anew with all that is not settled.
+        With ``after`` 0 the reader starts again with everything that is not settled.
         """
         ...
 
     def watch(self, queue: str) -> Watching:
-        """For one who stands beside the reader and settles nothing; whoever lets go of it watches no more."""
+        """A view for an observer, which settles nothing; it ends when it is garbage-collected."""
         ...
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """The queues in which something stands, whose names begin so: those of ``known``, and more if they are listed
-        where they are; with each whether somebody reads it now, None if that cannot be told there."""
+        """The non-empty queues whose names begin with ``prefix``, and whether each has a reader (None: unknown).
+
+        Names in ``known`` are checked; others are included where the backend can list queues.
+        """
         ...
 
     async def bury(
@@ -102,19 +104,19 @@ class AppQueues(Protocol):
     ) -> None:
         """Move messages to the dead letters in the store, each with the reason.
 
-        ``told`` holds by token, for a response queue, what it is told in the same commit.
+        ``told`` holds by token, for a response queue, the event that is appended in the same commit.
         """
         ...
 
     def wake(self) -> None:
-        """Something was put: whoever waits looks again."""
+        """Wake everything that waits for a message: something was put."""
         ...
 
     @property
     def closed(self) -> bool:
-        """Whether it is over for good: else what failed may be tried again."""
+        """Whether it is closed for good; if not, a failed call may be tried again."""
         ...
 
     async def close(self) -> None:
-        """Refuse everything from now on, and end the takes that wait."""
+        """Refuse all further calls, and end the waiting takes."""
         ...

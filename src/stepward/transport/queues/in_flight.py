@@ -1,4 +1,4 @@
-"""What a process was sent from a queue that many take from: waiting to be given out, or given and not settled."""
+"""Messages of a work queue that this process has received: waiting, or taken and not settled."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Generic, TypeVar
 from stepward.transport.queues.contract import QueuedMessage
 
 Handle = TypeVar("Handle")
-"""What a broker is told by what becomes of a message."""
+"""The broker's handle for a message."""
 
 
 @dataclass(slots=True, eq=False)
 class Held(Generic[Handle]):
-    """One message."""
+    """One received message."""
 
     token: int
     handle: Handle
     body: bytes
     tries: int
     until: float
-    """When somebody else is given it; while it waits here, if the broker leases nothing, never."""
+    """When the broker gives it to another process; never for a waiting message of a broker without leases."""
 
 
 class InFlight(Generic[Handle]):
-    """Gives out what is fresh together, and what returned alone: it may be what ended its last taker."""
+    """Returns new messages together, and a message that returned alone: it may have crashed its last consumer."""
 
     def __init__(self) -> None:
         self._waiting: deque[Held[Handle]] = deque()
@@ -34,12 +34,12 @@ class InFlight(Generic[Handle]):
         self._token = 0
 
     def add(self, handle: Handle, body: bytes, tries: int, until: float) -> None:
-        """A message came."""
+        """Add a message that arrived."""
         self._token += 1
         self._waiting.append(Held(self._token, handle, body, tries, until))
 
     def give(self, limit: int, now: float, lease: float = float("inf")) -> list[QueuedMessage]:
-        """What waits longest, each for ``lease`` seconds or what is left of the broker's own."""
+        """The oldest waiting messages, each for ``lease`` seconds or what is left of the broker's lease."""
         found: list[Held[Handle]] = []
         while self._waiting and len(found) < limit and not (found and self._waiting[0].tries > 1):
             held = self._waiting.popleft()
@@ -53,7 +53,7 @@ class InFlight(Generic[Handle]):
         return [_shown(held) for held in found]
 
     def set_aside(self) -> list[Held[Handle]]:
-        """All that returned and waits, but the first of them, waits no more."""
+        """Drop all waiting messages that had returned, except the first, and return them."""
         returned = [held for held in self._waiting if held.tries > 1]
         others = set(returned[1:])
         fresh = [held for held in self._waiting if held.tries == 1]
@@ -61,27 +61,27 @@ class InFlight(Generic[Handle]):
         return [held for held in returned if held in others]
 
     def given(self, token: int) -> QueuedMessage | None:
-        """One that is given out and not settled."""
+        """A message that was taken and is not settled."""
         held = self._given.get(token)
         return None if held is None else _shown(held)
 
     def settle(self, tokens: Iterable[int]) -> list[Handle]:
-        """These were dealt with; what to tell the broker by."""
+        """Remove these; the broker's handles for them."""
         return [held.handle for token in tokens if (held := self._given.pop(token, None)) is not None]
 
     def extend(self, tokens: Iterable[int], until: float) -> list[Handle]:
-        """Keep these."""
+        """Extend the leases of these."""
         kept = [held for token in tokens if (held := self._given.get(token)) is not None]
         for held in kept:
             held.until = until
         return [held.handle for held in kept]
 
     def lapsed(self, now: float) -> list[Handle]:
-        """What was given out and kept for longer than leased is not ours any more."""
+        """Remove messages whose leases are over; another process may have them."""
         return self.settle([token for token, held in self._given.items() if held.until <= now])
 
     def clear(self) -> list[Handle]:
-        """Forget everything; what nobody was given."""
+        """Remove everything; the messages that were not taken."""
         waiting = [held.handle for held in self._waiting]
         self._waiting.clear()
         self._given.clear()
@@ -89,11 +89,11 @@ class InFlight(Generic[Handle]):
 
     @property
     def has_returned(self) -> bool:
-        """Whether something waits that was taken before."""
+        """Whether a waiting message was taken before."""
         return any(held.tries > 1 for held in self._waiting)
 
     def __len__(self) -> int:
-        """How many are held, waiting or given."""
+        """How many messages are held, waiting or taken."""
         return len(self._waiting) + len(self._given)
 
 

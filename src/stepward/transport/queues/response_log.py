@@ -1,4 +1,4 @@
-"""What the one reader of a response queue was sent and has not settled, in order."""
+"""Unsettled messages that the one reader of a response queue has received, in order."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import msgspec
 from stepward.transport.queues.contract import QueuedMessage
 
 Handle = TypeVar("Handle")
-"""What a broker is told by that a message is dealt with."""
+"""The broker's handle for acknowledging a message."""
 
 MOST_TOGETHER = 1_000
-"""Events in a batch: nobody here sends nearly as many, and what holds more is one dead letter and not a flood."""
+"""Most events in a batch: a larger one is foreign, and becomes one dead letter."""
 
 _array = msgspec.json.Decoder(list[msgspec.Raw])
 _anything = msgspec.json.Decoder(msgspec.Raw)
@@ -23,7 +23,7 @@ _anything = msgspec.json.Decoder(msgspec.Raw)
 
 @dataclass(slots=True, eq=False)
 class Packet(Generic[Handle]):
-    """One broker message; it is dealt with once everything in it is settled."""
+    """One broker message; it is acknowledged once all its events are settled."""
 
     ident: str
     handle: Handle
@@ -31,7 +31,7 @@ class Packet(Generic[Handle]):
 
 
 class ResponseLog(Generic[Handle]):
-    """Every event has a token of its own, never used again; several may share a broker message."""
+    """Gives every event a token that is never used again; several events may share a broker message."""
 
     def __init__(self) -> None:
         self._parts: dict[int, tuple[Packet[Handle], bytes]] = {}
@@ -39,7 +39,7 @@ class ResponseLog(Generic[Handle]):
         self._token = 0
 
     def add(self, ident: str, handle: Handle, body: bytes) -> None:
-        """A message came; one that is known came again, under another handle."""
+        """Add a message that arrived; a known one came again, under another handle."""
         if ident in self._packets:
             self._packets[ident].handle = handle
             return
@@ -50,21 +50,21 @@ class ResponseLog(Generic[Handle]):
             self._parts[self._token] = packet, event
 
     def follows(self, after: int, limit: int) -> list[QueuedMessage]:
-        """What is not settled behind the token ``after``."""
+        """The unsettled events after the token ``after``."""
         behind = ((token, body) for token, (_, body) in self._parts.items() if token > after)
         return [QueuedMessage(token, body) for token, body in itertools.islice(behind, limit)]
 
     def pass_over(self, last: int) -> list[Handle]:
-        """Whoever only watches need not keep what it was given up to the token ``last``; see ``settle``."""
+        """Remove the events up to the token ``last``, for an observer, which settles nothing."""
         return self.settle([token for token in self._parts if token <= last])
 
     def given(self, token: int) -> QueuedMessage | None:
-        """One that is not settled."""
+        """An event that is not settled."""
         part = self._parts.get(token)
         return None if part is None else QueuedMessage(token, part[1])
 
     def settle(self, tokens: Iterable[int]) -> list[Handle]:
-        """These were dealt with; the handles of the messages of which nothing is left, in the order of the tokens."""
+        """Settle these; the handles of messages that are settled whole, in the order of the tokens."""
         done: list[Handle] = []
         for token in tokens:
             part = self._parts.pop(token, None)
@@ -78,13 +78,13 @@ class ResponseLog(Generic[Handle]):
 
     @property
     def first(self) -> Handle | None:
-        """The handle of the first message of which something is left."""
+        """The handle of the first message with an unsettled event."""
         for packet in self._packets.values():
             return packet.handle
         return None
 
     def clear(self) -> None:
-        """Forget everything; it comes again under other tokens."""
+        """Remove everything; it arrives again under other tokens."""
         self._parts.clear()
         self._packets.clear()
 
@@ -95,7 +95,7 @@ def packed(events: Sequence[bytes]) -> bytes:
 
 
 def unpacked(body: bytes) -> list[bytes]:
-    """The events in a message; what is no batch is one by itself."""
+    """The events in a message; a body that is no batch is one event."""
     if body.startswith(b"["):
         try:
             events = _array.decode(body)
@@ -106,7 +106,7 @@ def unpacked(body: bytes) -> list[bytes]:
 
 
 def can_share(body: bytes) -> bool:
-    """Whether this may stand in a batch beside others without spoiling it."""
+    """Whether this can stand in a batch without making the batch unreadable."""
     if not body.startswith(b"{"):
         return False
     try:

@@ -21,7 +21,7 @@ MOST_LISTED = 1_000
 
 
 class Messages(Protocol):
-    """The queues of a state store as these queues need them; the store's contract says more."""
+    """The part of the store's contract that these queues use."""
 
     def now(self) -> float:
         """The store's clock."""
@@ -40,15 +40,15 @@ class Messages(Protocol):
         ...
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
-        """Keep messages taken; those of the tokens that are in the queue no more."""
+        """Extend the leases of messages; the tokens of those that are no longer in the queue."""
         ...
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> Sequence[Stored]:
-        """Delete the requests that begin so and hold that part; none where several were taken."""
+        """Delete the requests whose body starts with ``beginning`` and has ``part``; none if several were taken."""
         ...
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> Sequence[Stored]:
-        """Messages that follow, without waiting for any."""
+        """Messages after a token, without waiting for any."""
         ...
 
     async def bury(
@@ -58,23 +58,23 @@ class Messages(Protocol):
         ...
 
     async def filled(self, queues: Sequence[str]) -> Collection[str]:
-        """Those of the queues from which something may be taken or read."""
+        """Those of the queues with a message to take or read."""
         ...
 
     async def standing(self, prefix: str, limit: int) -> Sequence[str]:
-        """Queues in which something stands, by the beginning of their names."""
+        """Non-empty queues whose names begin with ``prefix``."""
         ...
 
     async def adopt(self, queue: str, heir: str) -> int:
-        """Move a queue."""
+        """Move the messages of a queue to ``heir``."""
         ...
 
 
 class StoreQueues:
     """``AppQueues`` in the state store.
 
-    Whoever waits looks when woken and when ``hint`` says that the store changed. Every ``poll`` seconds one statement
-    asks for all of them which queues are filled.
+    A waiting call reads again when woken and when ``hint`` says that the store changed. Every ``poll`` seconds one
+    statement finds the non-empty queues for all waiting calls.
     """
 
     def __init__(self, messages: Messages, *, poll: float, hint: Callable[[], bool] | None = None) -> None:
@@ -82,9 +82,9 @@ class StoreQueues:
         self._wakeups = Wakeups(poll, hint)
         self._closed = False
         self._waited = Counter[str]()
-        """How many wait for something in each queue."""
+        """The number of waiting calls by queue."""
         self._asking: asyncio.Future[Collection[str]] | None = None
-        """Which of those are filled, as it is asked for at this moment."""
+        """The query for non-empty queues that is running now."""
 
     def wake(self) -> None:
         self._wakeups.ring()
@@ -114,12 +114,12 @@ class StoreQueues:
         await self.renew(queue, tokens, lease)
 
     async def renew(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
-        """Keep these for another ``lease`` seconds; those of them that were withdrawn meanwhile."""
+        """Extend the leases of these; the tokens of those that were withdrawn meanwhile."""
         with self._reaching(queue):
             return await self._messages.extend(queue, tokens, lease)
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> Sequence[Stored]:
-        """Delete the requests that begin so and hold that part, taken or not; none where several were taken."""
+        """Delete the requests whose body starts with ``beginning`` and has ``part``; none if several were taken."""
         with self._reaching(queue):
             return await self._messages.withdraw(queue, beginning, part)
 
@@ -127,7 +127,7 @@ class StoreQueues:
         return await self.read_as("", queue, after, limit)
 
     async def read_as(self, reader: str, queue: str, after: int, limit: int) -> Sequence[Stored]:
-        """The same for one of several that read side by side."""
+        """``read`` for one of several concurrent readers."""
         return await self._wait(queue, lambda: self._messages.read(queue, after, limit, reader))
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
@@ -136,7 +136,7 @@ class StoreQueues:
             return dict.fromkeys(await self._messages.standing(prefix, MOST_LISTED))
 
     def watch(self, queue: str) -> Watching:
-        """Reading marks nothing."""
+        """A view; reading changes nothing in the store."""
         return StoreWatching(self, queue)
 
     async def bury(
@@ -146,13 +146,13 @@ class StoreQueues:
             await self._messages.bury(queue, dead_letters, list(told.values()))
 
     async def adopt(self, queue: str, heir: str) -> None:
-        """Move what stands in one queue to another."""
+        """Move the messages of a queue to another."""
         with self._reaching(queue):
             await self._messages.adopt(queue, heir)
         self._wakeups.ring()
 
     async def close(self) -> None:
-        """Leaves the store open: its owner closes it."""
+        """Close without closing the store, which its owner closes."""
         self._closed = True
         self._wakeups.ring()
         if self._asking is not None:
@@ -174,7 +174,7 @@ class StoreQueues:
             self._waited += Counter()
 
     async def _is_filled(self, queue: str) -> bool:
-        """Asked once for all who wait."""
+        """Whether the queue is non-empty, by one query shared by all waiting calls."""
         if self._asking is None or self._asking.done():
             self._asking = asyncio.ensure_future(self._messages.filled(sorted(self._waited)))
             self._asking.add_done_callback(retrieve)
@@ -193,7 +193,7 @@ class StoreQueues:
 
 
 class StoreWatching:
-    """Implements ``Watching``."""
+    """Implements ``Watching`` as one more reader of the store's queue."""
 
     def __init__(self, queues: StoreQueues, queue: str) -> None:
         self._queues = queues

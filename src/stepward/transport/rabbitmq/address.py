@@ -1,4 +1,4 @@
-"""Which RabbitMQ servers an address names."""
+"""The RabbitMQ servers that an address names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORTS = {"amqp": 5672, "amqps": 5671}
 
 @dataclass(frozen=True, slots=True)
 class RabbitAddress:
-    """The servers of a cluster, each as an address of its own."""
+    """The servers of a cluster, each with an address of its own."""
 
     servers: Sequence[str]
     tls: TlsFiles | None
@@ -23,7 +23,7 @@ class RabbitAddress:
     user: str
     """The login's name; empty where the address names none."""
     shown: str
-    """The hosts alone: the address may hold a password."""
+    """The hosts only: the address may hold a password."""
 
 
 def rabbit_address(address: str) -> RabbitAddress:

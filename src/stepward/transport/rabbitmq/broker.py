@@ -26,9 +26,9 @@ from stepward.transport.wire.losses import encode_loss
 from stepward.transport.wire.wire_events import SINGLE
 
 OWN: dict[str, FieldValue] = {"x-expires": 3_600_000, "x-max-length": 1_000}
-"""It outlives a lost connection, for an hour."""
+"""Milliseconds for which a broadcast queue outlives a lost connection."""
 LIMIT = 15 * 1024 * 1024
-"""A server from 4.0 on takes 16 MiB unless it was told otherwise."""
+"""Most bytes of a message: servers from 4.0 on take 16 MiB by default."""
 
 
 class RabbitBroker:
@@ -55,7 +55,7 @@ class RabbitBroker:
             address, name=f"stepward {names.app}", opened=self._listen, environment=environment, observers=observers
         )
         self._own = self._new_name()
-        """The queue in which this process is told: that it is gone tells that the broker has lost its data."""
+        """The queue of broadcasts to this process; if it is gone, the broker has lost its data."""
         self._queues = RequestQueues(self._link, names, now, environment, self._tell_loss)
         self._adoption = EndedQueues(self._link, self._queues)
         self._now = now
@@ -89,7 +89,7 @@ class RabbitBroker:
                 )
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
-        """Queues that are not named here cannot be listed."""
+        """Queues outside ``queues`` cannot be listed."""
         for queue in self._adoption.due(queues):
             if queue in self._sources:
                 source, intake = self._sources[queue]
@@ -112,7 +112,7 @@ class RabbitBroker:
 
     async def _listen(self, line: RabbitChannels) -> None:
         is_lost = self._was_here and not await is_there(line, self._own)
-        # A cluster keeps the old name for a member that is away, and lets nobody declare it meanwhile.
+        # A cluster reserves the old name for a member that is away, and refuses its declaration meanwhile.
         name = self._new_name() if is_lost else self._own
         await self._make_exchange(line)
         exchange = await line.channel.get_exchange(self._exchange, ensure=False)
@@ -137,7 +137,7 @@ class RabbitBroker:
             ) from None
 
     def _new_name(self) -> str:
-        """The login's name is in it, so that the broker's permissions keep it from the other logins."""
+        """The name includes the login, so that the broker's permissions keep other logins from it."""
         return ".".join(filter(None, (self._exchange, self._link.user, self._environment.new_uid())))
 
     async def _forget_own(self) -> None:

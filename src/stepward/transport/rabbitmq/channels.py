@@ -1,4 +1,4 @@
-"""Channels of one connection that a refusal may close without closing anything else."""
+"""Channels of one connection, which a refusal may close without closing anything else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANSWER_SECONDS = 5.0
 
 
 class Publishing:
-    """The channel over which messages go to queues; the server closes it with some refusals, and it is opened again."""
+    """The channel for publishing to queues; the server closes it with some refusals, and it is opened again."""
 
     def __init__(self, connection: AbstractConnection) -> None:
         self._connection = connection
@@ -21,7 +21,7 @@ class Publishing:
         self._opening = asyncio.Lock()
 
     async def channel(self) -> AbstractChannel:
-        """The channel, open."""
+        """The open channel."""
         async with self._opening:
             if self._channel is None or self._channel.is_closed:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -31,7 +31,7 @@ class Publishing:
 
 @asynccontextmanager
 async def own_channel(connection: AbstractConnection) -> AsyncIterator[AbstractChannel]:
-    """A channel for what the server may refuse: closed with the block."""
+    """A channel for requests that the server may refuse; closed with the block."""
     channel = await open_channel(connection)
     try:
         yield channel
@@ -40,19 +40,19 @@ async def own_channel(connection: AbstractConnection) -> AsyncIterator[AbstractC
 
 
 async def open_channel(connection: AbstractConnection) -> AbstractChannel:
-    """A channel on which nothing that is published is confirmed. The client itself would wait for ever for either."""
+    """A channel without publisher confirms: with them the client waits for ever when a channel is lost."""
     async with asyncio.timeout(ANSWER_SECONDS):
         return await connection.channel(publisher_confirms=False)
 
 
 async def close_channel(channel: AbstractChannel) -> None:
-    """Let go of a channel, if the server answers."""
+    """Close a channel, if the server answers."""
     async with asyncio.timeout(ANSWER_SECONDS):
         await channel.close()
 
 
 async def exchange_is_there(connection: AbstractConnection, name: str) -> bool:
-    """Whether the server knows that exchange; no login needs a right to ask."""
+    """Whether the server has that exchange; this needs no right."""
     try:
         async with own_channel(connection) as channel:
             await channel.get_exchange(name, ensure=True)

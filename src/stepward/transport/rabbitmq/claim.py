@@ -1,7 +1,8 @@
-"""Which store has an application's name at RabbitMQ: an exchange through which nothing goes says so.
+"""The store that owns an application's name at RabbitMQ, recorded in an exchange that carries no messages.
 
-The server declares an exchange that is there only with the same alternate exchange, so that one that names the store is
-made once. A login that may not declare it looks for that alternate exchange, for which it needs no rights.
+The server accepts the declaration of an existing exchange only with the same alternate exchange; that one is named
+after the store, so the first store wins. A login without the right to declare it checks for the alternate exchange, for
+which it needs no rights.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CURRENT = re.compile(r"current is '([^']*)'")
 
 
 async def claim(link: RabbitConnection, names: BrokerNames, store: str) -> None:
-    """Take the name for a store, unless one has it. Raises SettingsError if that is another, or TransportError."""
+    """Claim the name for a store. Raises SettingsError if another store has it, or TransportError."""
     name = f"{names.root}.store"
     owner = await _declared(link, name, store)
     if owner is None:
@@ -37,7 +38,7 @@ async def claim(link: RabbitConnection, names: BrokerNames, store: str) -> None:
 
 
 async def _declared(link: RabbitConnection, name: str, store: str) -> str | None:
-    """The store that has the name; None if this login may not ask."""
+    """The store that has the name; None if this login may not read it."""
     line = await link.line()
     with link.reaching(f"exchange {name}"):
         try:

@@ -1,4 +1,4 @@
-"""The connection to RabbitMQ, to one server after another, and the channel over which this process is told."""
+"""The connection to RabbitMQ, to one server after another, and the channel for broadcasts to this process."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ CERTIFICATE_ALONE = (
     "auth_mechanisms, or give USER:PASSWORD"
 )
 HEARTBEAT_SECONDS = 3
-"""RabbitMQ leases nothing: what a silent process took returns when its connection is given up, after two of these."""
+"""RabbitMQ has no leases: messages of a silent process return when its connection is given up, after two of these."""
 FAULTS = (AMQPError, ChannelInvalidStateError, OSError, TimeoutError)
 
 
 class ExplicitlyClosedConnection(aio_pika.Connection):
-    """Is closed by its link alone, never by the garbage collector, which may run in a thread without a loop."""
+    """Closed by ``RabbitConnection`` only, never by the garbage collector, which may run in a thread without a loop."""
 
     def __del__(self) -> None:
         pass
 
 
 class RabbitChannels(Struct, frozen=True, eq=False):
-    """A connection, the channel over which this process is told, and that for publishing to queues."""
+    """A connection, the channel for broadcasts to this process, and the channel for publishing to queues."""
 
     connection: AbstractConnection
     channel: AbstractChannel
@@ -48,7 +48,7 @@ class RabbitChannels(Struct, frozen=True, eq=False):
 
 
 class RabbitConnection:
-    """Keeps one connection; ``opened`` is given each before anybody else has it."""
+    """Keeps one connection; ``opened`` is called with each before any other use."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class RabbitConnection:
         self._name = name
         self._opened = opened
         self._leaving: asyncio.Task[None] | None = None
-        """Held here, as the loop holds none."""
+        """Referenced here, as the loop holds tasks weakly."""
         self._reconnecting: Reconnecting[RabbitChannels] = Reconnecting(
             self._connect,
             broker="RabbitMQ",
@@ -81,7 +81,7 @@ class RabbitConnection:
 
     @contextmanager
     def reaching(self, what: str) -> Iterator[None]:
-        """A refusal raises QueueRefused."""
+        """Raise QueueRefused for a refusal."""
         try:
             with self._reconnecting.reaching(what):
                 yield
@@ -103,12 +103,12 @@ class RabbitConnection:
         return self._reconnecting.now
 
     async def follow(self, line: RabbitChannels) -> None:
-        """Give the connection up once the broker cancels a consumer of the channel over which this process is told."""
+        """Give the connection up once the broker cancels a consumer of the broadcast channel."""
         channel = await line.channel.get_underlay_channel()
         channel.on_consumer_cancel_callbacks.add(partial(self._cancelled, line))
 
     async def close(self) -> None:
-        """Let go."""
+        """Close."""
         line = await self._reconnecting.close()
         if line is not None:
             await _close(line.connection)
@@ -151,7 +151,7 @@ class RabbitConnection:
 
     @contextmanager
     def _entering(self) -> Iterator[None]:
-        """Say in words why a server lets nobody in: the handshake failed, or it knows no such login."""
+        """Why a server refuses a connection, in words: the handshake failed, or the login is unknown."""
         try:
             yield
         except AuthenticationError as error:
@@ -164,7 +164,7 @@ class RabbitConnection:
 
     async def _cancelled(self, line: RabbitChannels, _: object) -> None:
         await self._reconnecting.lost(line, ConnectionError("the queue in which this process is told is gone"))
-        # The channel's reader calls this, and closing would wait for that.
+        # The channel's reader calls this, and closing would wait for the reader.
         self._leaving = asyncio.get_running_loop().create_task(_close(line.connection))
 
     async def _closed(self, line: RabbitChannels, _: object, error: BaseException | None) -> None:
@@ -173,7 +173,7 @@ class RabbitConnection:
 
 
 def _is_closed(line: RabbitChannels) -> bool:
-    """Whether it has ended; of the connection only what lies below the client's own knows."""
+    """Whether it has ended; for the connection only the client's lower layer knows."""
     transport = line.connection.transport
     return line.channel.is_closed or transport is None or transport.connection.is_closed
 

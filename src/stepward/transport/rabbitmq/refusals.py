@@ -1,4 +1,4 @@
-"""What a RabbitMQ server refuses, as opposed to what it cannot do for the moment."""
+"""Refusals of a RabbitMQ server, as opposed to temporary failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FULL = "it takes no more (NACK): it is full, or its cluster has no leader for it
 
 
 def refusal(error: BaseException | None) -> str | None:
-    """Why the server refuses; None for an error that is no refusal."""
+    """The server's reason; None for an error that is no refusal."""
     if isinstance(error, PublishError):
         return "no queue of that name, or nothing bound to the exchange"
     if isinstance(error, DeliveryError):

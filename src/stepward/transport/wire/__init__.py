@@ -1,1 +1,1 @@
-"""The form in which messages travel over brokers."""
+"""The format of messages at brokers."""

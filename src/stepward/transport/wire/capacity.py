@@ -1,4 +1,4 @@
-"""Agents that speak only the wire: they tell how they are doing, as they have no store to register in."""
+"""Announcements of Agents in other languages: they report capacity and load over the broker, as they reach no store."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ MOST_CAPACITY = 100_000
 
 
 class Capacity(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="stepward.capacity"):
-    """Word of an Agent process in another language: it is there, and has room for that many requests.
+    """Announcement of an Agent process in another language: it is alive and has room for that many requests.
 
-    It travels alone, every third of a lease, which is 10 s unless set otherwise. A process that is silent for longer
-    than a lease counts as dead.
+    It is never batched, and is sent every third of a lease, which is 10 s unless set otherwise. A process that is
+    silent for longer than a lease counts as dead.
     """
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: Text
-    """Another each time."""
+    """A new one for each announcement."""
     source: Annotated[str, Meta(pattern=r"^/stepward/[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._:@-]{1,100}$")]
-    """The process: ``/stepward/orders/`` and something that no other process ever has."""
+    """The process: ``/stepward/orders/`` and a suffix that no other process ever has."""
     subject: Annotated[str, Meta(pattern=r"^agents\.[A-Za-z0-9_-]{1,100}$")]
     """The queue of its Agent: ``agents.mail``."""
     capacity: Annotated[int, Meta(ge=0, le=MOST_CAPACITY)]
-    """How many requests it works on at once; 0 while its service is down, and when it ends."""
+    """How many requests it processes at once; 0 while its service is down, and when it ends."""
     inflight: Annotated[int, Meta(ge=0, le=MOST_CAPACITY)] = 0
-    """How many it works on now."""
+    """How many it is processing now."""
 
 
 def decode_capacity(body: bytes) -> tuple[str, AgentHealth] | None:
-    """Which process told how its Agent is doing; None for what is no such word."""
+    """The announcing process and its health; None for anything else."""
     try:
         told = msgspec.json.decode(body, type=Capacity)
     except FOREIGN:

@@ -1,4 +1,4 @@
-"""Word among the processes of an application that a queue lost its messages: whoever sent some sends them again."""
+"""Broadcasts among the processes of an application that a queue lost its messages: their senders send them again."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from stepward.transport.wire.wire_events import FOREIGN
 
 
 class Loss(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="stepward.loss"):
-    """A loss; it travels alone, as a CloudEvent."""
+    """A loss; never batched."""
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: str
-    """Another for each loss."""
+    """A new one for each loss."""
     source: str
     """The application: ``/stepward/orders``."""
     subject: str
@@ -24,12 +24,12 @@ class Loss(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="s
 
 
 def encode_loss(app: str, ident: str, queue: str) -> bytes:
-    """Word of a loss."""
+    """The event of a loss."""
     return msgspec.json.encode(Loss(specversion="1.0", id=ident, source=f"/stepward/{app}", subject=queue))
 
 
 def decode_loss(body: bytes) -> str | None:
-    """The queue that lost messages; None for what is no loss."""
+    """The queue that lost messages; None for anything else."""
     try:
         return msgspec.json.decode(body, type=Loss).subject
     except FOREIGN:

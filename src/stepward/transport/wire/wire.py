@@ -1,4 +1,4 @@
-"""Requests and replies as they travel over brokers: CloudEvents 1.0 in batches of JSON, for Agents in any language."""
+"""Requests and replies at brokers: CloudEvents 1.0 in batches of JSON, for Agents in any language."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire_events import FOREIGN, ProgressEvent, ReplyEvent, RequestEvent
 
 MOST_APART = 1_000
-"""Events of a batch that are read one by one, because some of them cannot be: more are one dead letter together."""
+"""Most events of a partly unreadable batch that are read one by one; a larger batch is one dead letter."""
 
 
 class Read(NamedTuple):
-    """What a broker message held."""
+    """The contents of a broker message."""
 
     messages: list[AgentMessage]
     spoilt: list[BrokerDeadLetter]
-    """What in it is no message; that does not spoil its neighbours."""
+    """Unreadable parts; they do not affect the others."""
     rejected: list[Rejection]
-    """What in it belongs to another store, or proves nothing."""
+    """Messages of another store, or without a valid proof."""
 
 
 class Wire:
-    """Encodes and decodes the messages of one application; ``seal`` is that of its store."""
+    """Encodes and decodes the messages of one application; ``seal`` is its store's."""
 
     _encoder: ClassVar = msgspec.json.Encoder()
     _raw: ClassVar = msgspec.json.Decoder(Raw)
@@ -48,7 +48,7 @@ class Wire:
         self._seal = seal
 
     def encode(self, message: AgentMessage, now: float) -> bytes:
-        """One event; ``join`` makes a batch of several."""
+        """The message as one event; ``join`` makes a batch of several."""
         if isinstance(message, Request):
             return self._encoder.encode(self._asked(message, now))
         event = self._answered(message, now) if isinstance(message, Reply) else self._told(message)
@@ -59,7 +59,7 @@ class Wire:
         return request if request.proof is not None else replace(request, proof=self._proof(request))
 
     def decode(self, body: bytes) -> Read:
-        """What a batch holds."""
+        """The contents of a batch."""
         read = Read([], [], [])
         try:
             for event in self._events.decode(body):
@@ -89,7 +89,7 @@ class Wire:
         return read
 
     def _admit(self, event: RequestEvent | ReplyEvent | ProgressEvent, read: Read) -> None:
-        """Sort a readable event in. Raises one of ``FOREIGN`` for one that cannot be read after all."""
+        """Sort a decoded event into ``read``. Raises one of ``FOREIGN`` if it is invalid after all."""
         agent = event.agent if isinstance(event, RequestEvent) else self._agent_of(event.source)
         message = _message(event, agent)
         seal, proof = self._seal, event.proof
@@ -187,7 +187,7 @@ def join(events: Sequence[bytes]) -> bytes:
 
 
 def _reason(expected: str, error: Exception) -> str:
-    """Why nobody can read it, never long: an error may quote all that came."""
+    """Why it cannot be read, cut to a bounded length: an error may quote the whole input."""
     return f"expected {expected}, found {cause(error)}"[:LONGEST_REASON]
 
 
@@ -201,7 +201,7 @@ def _message(event: RequestEvent | ReplyEvent | ProgressEvent, agent: str) -> Ag
 
 
 def _readable(body: bytes) -> bytes:
-    """The body of a text; the decoder does not look into what it leaves as it is."""
+    """The bytes, checked to be UTF-8: the decoder skips raw values unread."""
     if not body.isascii():
         body.decode()
     return body
@@ -247,7 +247,7 @@ def _progress(event: ProgressEvent, data: bytes | None, agent: str) -> Progress:
 
 
 def _reply(event: ReplyEvent, agent: str) -> Reply:
-    """The reply, whatever its data are: they are the Scheduler's to check, who knows what follows for the step."""
+    """The reply with unchecked data: the Scheduler checks them, as it decides what follows for the step."""
     data = event.data_base64 if event.data is UNSET else bytes(event.data)
     is_done = event.outcome is Outcome.COMPLETED
     return Reply(

@@ -12,47 +12,47 @@ from stepward.model.current import PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
 
 BATCH = "application/cloudevents-batch+json"
-"""The content type of a broker message."""
+"""Content type of a broker message with a batch of events."""
 SINGLE = "application/cloudevents+json"
-"""That of one that travels alone."""
+"""Content type of a broker message with one event."""
 LONGEST = 2_000
 
 Text = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Instant = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0, lt=2**31)]
-"""CloudEvents' integers have 32 bits."""
+"""Integers in CloudEvents have 32 bits."""
 
 FOREIGN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
 
 
 class WireEvent(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag_field="type"):
-    """What both have; attributes that we do not know are let pass and dropped."""
+    """The attributes of requests and answers; unknown attributes are accepted and dropped."""
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: Text
     """The same for each publication of one attempt."""
     source: Text
-    """Who writes it. A request: ``/stepward/`` and the application. A reply and progress: that, ``/agents.`` and the
-    Agent."""
+    """The sender. Of a request: ``/stepward/`` and the application. Of a reply or progress: that, ``/agents.`` and
+    the Agent."""
     store: Text | None = None
-    """The identity of the store whose step it is about, as the request says it; always there since version 2."""
+    """The identity of the store that holds the step, copied from the request; required since version 2."""
     proof: Text | None = None
-    """What makes an answer one to this very request: it repeats it as it is; always there since version 2."""
+    """Proof that an answer belongs to this request, copied from the request unchanged; required since version 2."""
     correlationid: Text
     """The task's uid."""
     run: Count
     """Which run of the task, from 1."""
     step: Text
-    """The step's key: the operation's name and which of its calls this is, as in ``mail.send/1``."""
+    """The step's key: the operation's name and the number of its call, as in ``mail.send/1``."""
     attempt: Count
     """Which attempt of the step, from 1."""
     time: Instant | None = None
-    """When it was written, by the store's clock."""
+    """When the event was written, by the store's clock."""
     data: Raw | UnsetType = UNSET
-    """Any JSON."""
+    """JSON of any kind."""
     data_base64: bytes | None = None
-    """In place of ``data`` if that is no JSON."""
+    """Used in place of ``data`` for bytes that are no JSON."""
 
 
 class RequestEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.request"):
@@ -61,56 +61,56 @@ class RequestEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=
     subject: Text
     """The task's id."""
     expirytime: Instant
-    """The complete-by, by the store's clock: past it the Agent stops and says nothing."""
+    """The complete-by, by the store's clock: past it the Agent stops and sends nothing."""
     agent: Text
     """The Agent's name."""
     operation: Text
-    """What is asked of it: ``mail.send``."""
+    """The requested operation: ``mail.send``."""
     idempotencykey: Text
-    """The same in every attempt of the step: for the service, which acts once under it."""
+    """The same in every attempt of the step: the service acts once per key."""
     replyto: Text
     """The queue for the reply."""
     priority: Count
-    """The task's, 0 (last) to 9 (first)."""
+    """The task's priority, 0 (last) to 9 (first)."""
     traceparent: str | None = None
-    """W3C Trace Context, for the calls of the service."""
+    """W3C Trace Context for calls of the service."""
     undo: bool = False
-    """Whether the operation is to be undone: its result, or null where that is unknown, comes before the arguments."""
+    """Whether the operation is to be undone: its result, or null if unknown, precedes the arguments."""
     undoes: Text | None = None
-    """For an undo: the idempotency key of what it undoes."""
+    """For an undo: the idempotency key of the step that it undoes."""
     progress: Annotated[str, Meta(max_length=PROGRESS_BYTES)] | None = None
-    """JSON as text: what an attempt before this one told of its progress last."""
+    """JSON as text: the last progress of an earlier attempt."""
 
 
 class ReplyEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.reply"):
-    """A reply; its data are what the operation returned, or the error object."""
+    """A reply; its data are the operation's result, or the error object."""
 
     outcome: Outcome
-    """How the attempt ended; ``deferred``: the Agent has done its part, and another reply may still follow."""
+    """How the attempt ended; ``deferred``: the Agent has done its part, and another reply may follow."""
     maybedone: bool = False
-    """Whether the service may have acted although the attempt failed: then the step is undone like one that did."""
+    """Whether the service may have acted although the attempt failed: the step is then undone like a completed one."""
     calls: Count = 1
     """How often the service was called within this attempt."""
 
 
 class ProgressEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=False, tag="stepward.progress"):
-    """How far an Agent is that goes on working; its data are any JSON of at most 2,048 bytes."""
+    """Progress of an Agent that goes on working; its data are JSON of at most 2,048 bytes."""
 
     time: Instant
-    """When that was: what was told later stands."""
+    """The time of the progress: of two events the later one counts."""
 
 
 class Revocation(
     Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, tag_field="type", tag="stepward.revocation"
 ):
-    """Word that nobody waits for a step any more; it travels alone."""
+    """Revocation of a step: its result is no longer needed; never batched."""
 
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: Text
-    """The same whenever it is told."""
+    """The same for each repetition."""
     source: Text
-    """The process that tells it: it need not hear it, too."""
+    """The process that sends it, which may ignore it."""
     subject: Text
     """The queue of the step's Agent."""
     correlationid: Text
@@ -120,11 +120,11 @@ class Revocation(
     step: Text
     """The step's key."""
     attempt: Annotated[int, Meta(ge=0)] = 0
-    """The last attempt that was asked for: no request of the step up to it is wanted. 0: those at work alone."""
+    """The last requested attempt: no request up to it is needed. 0: only running attempts are revoked."""
 
 
 def encode_revocation(source: str, queue: str, task: str, run: int, key: str, attempt: int = 0) -> bytes:
-    """Word of a revocation."""
+    """The event of a revocation."""
     ident = f"{task}/{run}/{key}/revocation"
     event = Revocation(
         specversion="1.0",
@@ -140,7 +140,7 @@ def encode_revocation(source: str, queue: str, task: str, run: int, key: str, at
 
 
 def decode_revocation(body: bytes) -> Revocation | None:
-    """What was revoked; None for what is no revocation."""
+    """The revocation; None for anything else."""
     try:
         return msgspec.json.decode(body, type=Revocation)
     except FOREIGN:

@@ -1,4 +1,4 @@
-"""NATS as the place of an application's own queues."""
+"""NATS as the backend of an application's own queues."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from stepward.transport.queues.broker_backend import RESPONSES, Posted
 
 DAY = 86_400.0
 MOST_POSTED = 100_000
-"""Messages of one submission queue."""
+"""Most messages of one submission queue."""
 MOST_TOLD = 10_000
-"""Broker messages of one response queue: what nobody reads waits in the store beyond that."""
+"""Most broker messages of one response queue; further events wait in the store."""
 
 
 class NatsQueues:
-    """Implements ``Depot``; ``now`` is the store's clock.
+    """Implements ``QueueBackend``; ``now`` is the store's clock.
 
-    What is posted stands in a stream from which it goes when it is settled; what is told stands in another, which its
-    readers leave as it is until they settle something.
+    Submissions are in one stream, from which settling deletes them; events are in another, which only settling changes.
     """
 
     name = "NATS"
@@ -78,7 +77,7 @@ class NatsQueues:
         await stream.append(queue, self._subject(queue), posted)
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """The stream lists them, and a reader of responses has a consumer while it reads."""
+        """The streams list the queues, and a response queue has a consumer while it is read."""
         stream = self._told if prefix.startswith(RESPONSES) else self._posted
         beginning = self._subject(prefix)
         subjects = await stream.subjects(f"{beginning}*")
@@ -92,7 +91,7 @@ class NatsQueues:
         return NatsTaking(self._posted, queue, self._subject(queue))
 
     def responses(self, queue: str, *, watches: bool) -> NatsReading:
-        """Watching reads the stream as the reader does."""
+        """An observer reads the stream as the reader does."""
         return NatsReading(self._told, queue, self._subject(queue), self._new_uid, watches=watches)
 
     async def close(self) -> None:
@@ -104,7 +103,7 @@ class NatsQueues:
 
 
 def token(name: str) -> str:
-    """A queue's name as one part of a subject, where dots divide; no such name has an equals sign of its own."""
+    """A queue's name as one token of a subject, in which dots separate; queue names have no equals sign."""
     return name.replace(".", "=")
 
 

@@ -1,4 +1,4 @@
-"""A private response queue in a stream, as its reader reads it: nothing is marked, and what is settled is deleted."""
+"""A private response queue in a stream, as its reader reads it: reading marks nothing, settling deletes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog
 
 BATCH = 64
-"""Broker messages that are asked for at once."""
+"""Broker messages requested at once."""
 LONGEST_PULL = 5.0
 FORGOTTEN_SECONDS = 30.0
-"""A consumer that nobody asks any more is forgotten after that; it marks nothing."""
+"""Seconds after which the server deletes an idle consumer; the consumer holds no state."""
 
 
 class NatsReading:
-    """Implements ``ResponseQueue``; a handle is a place in the stream."""
+    """Implements ``ResponseQueue``; a handle is a sequence number in the stream."""
 
     def __init__(
         self, stream: AppStream, queue: str, subject: str, new_uid: Callable[[], str], *, watches: bool
@@ -38,17 +38,17 @@ class NatsReading:
         self._puller = self._new_puller()
         self._consumer: str | None = None
         self._asked_over: Client | None = None
-        """The connection that the consumer was made for: what it sent over another may never have come."""
+        """The connection that the consumer was made for: messages sent over another may be lost."""
         self._counted = 0
-        """How many messages of the consumer came."""
+        """How many messages of the consumer arrived."""
         self._owed: list[int] = []
-        """Places that are settled and still to be deleted."""
+        """Sequence numbers that are settled and not yet deleted."""
         self._seen = 0
-        """The place of the last message that came."""
+        """The sequence number of the last message that arrived."""
         self._made: datetime | None = None
-        """When the stream was made that these places are of."""
+        """The creation time of the stream to which these sequence numbers belong."""
         self._verified: Client | None = None
-        """The connection over which that was asked."""
+        """The connection over which that time was read."""
         self._reading = asyncio.Lock()
 
     async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
@@ -67,7 +67,7 @@ class NatsReading:
         return self._ledger.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """All that lies before what is left goes at once."""
+        """Deletes everything before the first unsettled message in one request."""
         client = await self._stream.link.client()
         if client is not self._verified:
             await self._verify(client)
@@ -99,7 +99,7 @@ class NatsReading:
         return why
 
     async def _renew(self, client: Client) -> None:
-        """Have a consumer that begins behind the last message that came; the old one counts nothing that it sent."""
+        """Make a consumer that starts after the last message; the old one does not track what it sent."""
         self._consumer = None
         await self._puller.close()
         self._puller = self._new_puller()
@@ -120,7 +120,7 @@ class NatsReading:
         self._consumer, self._asked_over, self._counted = name, client, 0
 
     async def _verify(self, client: Client) -> None:
-        """Places of a stream that was lost mean nothing in the one that was made in its stead."""
+        """Forget all sequence numbers if the stream was lost and made again."""
         made = await self._stream.open()
         if made != self._made:
             self._ledger.clear()
@@ -132,15 +132,15 @@ class NatsReading:
         return Puller(self._stream.link, self._queue, self._heard, self._stream.now)
 
     def _heard(self, message: Msg) -> None:
-        # …: the consumer, how often it was given, its place in the stream, its place there, when it was put, how many
-        # follow; of newer servers one more, at random.
+        # …: the consumer, its delivery count, the stream sequence, the consumer sequence, the time, how many are
+        # pending; newer servers append a random token.
         parts = message.reply.split(".")
         consumer, _, place, counted = parts[3:7] if len(parts) == 9 else parts[5:9]
         if consumer != self._consumer:
             return
         self._counted += 1
         if int(counted) != self._counted:
-            # Those before it were lost on the way: whoever settled this one would delete them unread.
+            # Earlier ones were lost on the way: settling this one would delete them unread.
             self._consumer = None
             return
         self._seen = int(place)

@@ -1,4 +1,4 @@
-"""The streams of an application's own queues: one of what it posts, one of what it is told."""
+"""The streams of an application's own queues: one of submissions, one of events."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from stepward.transport.nats.refusals import TOO_LARGE
 from stepward.transport.queues.broker_backend import Posted
 
 DOUBLES_SECONDS = 120.0
-"""How long the server knows the id of a message, so that one whose confirmation was lost does not come twice."""
+"""Seconds for which the server deduplicates ids, so that a message whose confirmation was lost is kept once."""
 ANSWER_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
-"""How long a cluster may take to find a new leader before a message is refused."""
+"""Seconds for which a cluster may elect a leader before a message is refused."""
 PAUSE = 0.1
 EXPIRES = "Stepward-Expires"
 
@@ -29,7 +29,7 @@ EXPIRES = "Stepward-Expires"
 class AppStream:
     """Makes the stream where it is missing, and appends to it; ``now`` is the store's clock.
 
-    A queue takes ``most_messages``; more are refused, and the other queues go on.
+    A queue takes ``most_messages``; more are refused, while other queues go on.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class AppStream:
         self._most_messages = most_messages
 
     async def open(self) -> datetime | None:
-        """Make the stream unless it is there; when it was made, by which a stream that was lost is told from it."""
+        """Make the stream unless it exists; its creation time, which identifies it."""
         context = await self.context()
         with self.link.reaching(f"stream {self.name}", self.name):
             try:
@@ -83,7 +83,7 @@ class AppStream:
             await asyncio.sleep(PAUSE)
 
     async def ensure_consumer(self, config: ConsumerConfig) -> float:
-        """Make a consumer unless it is there; the lease that it gives."""
+        """Make a consumer unless it exists; its lease in seconds."""
         await self.open()
         context = await self.context()
         with self.link.reaching(f"stream {self.name}", self.name):
@@ -99,7 +99,7 @@ class AppStream:
         return config.ack_wait or 0.0
 
     async def subjects(self, pattern: str) -> Collection[str]:
-        """The subjects of that pattern on which something stands."""
+        """The subjects matching that pattern that have messages."""
         context = await self.context()
         with self.link.reaching(f"stream {self.name}", self.name):
             return (await context.stream_info(self.name, subjects_filter=pattern)).state.subjects or {}
@@ -112,13 +112,13 @@ class AppStream:
         return {each.config.filter_subject for each in found if each.config.filter_subject is not None}
 
     async def forget(self, subject: str, below: int) -> None:
-        """Delete the messages of a queue below a place in the stream."""
+        """Delete the messages of a queue below a stream sequence."""
         context = await self.context()
         with self.link.reaching(f"stream {self.name}", self.name):
             await context.purge_stream(self.name, seq=below, subject=subject)
 
     async def delete(self, place: int) -> None:
-        """Delete a message, unless it is gone."""
+        """Delete a message, if it still exists."""
         context = await self.context()
         with self.link.reaching(f"stream {self.name}", self.name):
             try:
@@ -127,7 +127,7 @@ class AppStream:
                 return
 
     async def context(self) -> JetStreamContext:
-        """What speaks with the servers."""
+        """The JetStream context of the present connection."""
         return (await self.link.client()).jetstream(timeout=ANSWER_SECONDS)
 
     async def _append(self, queue: str, subject: str, posted: Posted) -> None:
@@ -157,10 +157,10 @@ class AppStream:
             subjects=self._subjects,
             retention=self._retention,
             storage=StorageType.FILE,
-            # What does not fit is refused, not what was taken before forgotten.
+            # A message beyond the limit is refused; accepted ones are never dropped.
             discard=DiscardPolicy.NEW,
             max_age=self._max_age,
-            # No number of bytes: a server sets those aside for the stream, whether they are used or not.
+            # No limit in bytes: a server reserves those for the stream, used or not.
             max_msgs_per_subject=self._most_messages,
             discard_new_per_subject=True,
             num_replicas=self.link.address.replicas,
@@ -171,7 +171,7 @@ class AppStream:
 
 
 def is_expired(headers: dict[str, str] | None, now: float) -> bool:
-    """Whether nobody wants the message any more; what foreign programs write there counts for nothing."""
+    """Whether the message has expired; expiries written by foreign programs are ignored."""
     text = (headers or {}).get(EXPIRES)
     try:
         return text is not None and float(text) <= now

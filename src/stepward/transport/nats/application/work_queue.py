@@ -1,7 +1,7 @@
-"""A submission queue in a stream, as this process takes from it.
+"""A submission queue in a stream, as this process consumes it.
 
-Each delivery counts, so that no message is taken along with one that returned: first one is asked for, and more only
-behind one that is fresh.
+Each delivery counts, so a message must not be taken beside one that returned: first one is requested, and more only
+after a new one.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from stepward.transport.queues.in_flight import InFlight
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3
-"""A message is leased from when it was asked for at the latest: a pull is to be short beside a lease."""
+"""Seconds of one pull: a message is leased from its request at the latest, so a pull is short beside a lease."""
 REFUSED_SECONDS = 15.0
-"""For how long a permission error counts: it comes apart from what it is about."""
+"""Seconds for which a permission error counts: it arrives apart from its request."""
 MOST_TAKEN = 100_000
-"""Messages of one queue that nobody has settled yet."""
+"""Most unsettled messages of one queue."""
 REMEMBERED_SECONDS = 60.0
 ACK, KEEP = b"+ACK", b"-NAK "
 
 
 class NatsTaking:
-    """Implements ``WorkQueue``; a handle is the subject to which a message is acknowledged."""
+    """Implements ``WorkQueue``; a handle is the subject on which a message is acknowledged."""
 
     def __init__(self, stream: AppStream, queue: str, subject: str) -> None:
         self._stream = stream
@@ -41,9 +41,9 @@ class NatsTaking:
         self._puller = Puller(stream.link, queue, self._heard, stream.now)
         self._in_flight: InFlight[str] = InFlight()
         self._lease = 0.0
-        """What the queue's consumer gives; 0 while we do not know of one."""
+        """The lease of the queue's consumer in seconds; 0 while unknown."""
         self._behind = 0
-        """How many stood behind the last message, which was fresh."""
+        """Messages pending after the last one, which was new."""
         self._expired: list[str] = []
         self._taking = asyncio.Lock()
 
@@ -59,16 +59,16 @@ class NatsTaking:
         return self._in_flight.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """An acknowledgement that is lost lets the message come again."""
+        """A lost acknowledgement lets the message come again."""
         await self._say(self._in_flight.settle(tokens), ACK)
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """Refused with a delay, it is ours until that is over."""
+        """Return it with a delay: until then it stays with this process."""
         handles = self._in_flight.extend(tokens, self._stream.now() + lease)
         await self._say(handles, KEEP + msgspec.json.encode({"delay": int(lease * NANOSECONDS)}))
 
     async def close(self) -> None:
-        """Closes without returning messages: what waits here returns when its lease is over."""
+        """Close without returning messages: they return when their leases are over."""
         self._in_flight.clear()
         await self._puller.close()
 
@@ -77,7 +77,7 @@ class NatsTaking:
             self._lease = await self._stream.ensure_consumer(self._config(lease))
         self._in_flight.lapsed(self._stream.now() - REMEMBERED_SECONDS)
         target = f"{self._stream.name}.{self._consumer}"
-        # What this login may not acknowledge would come again and again.
+        # A message that this login may not acknowledge would come again and again.
         self._stream.link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f"$JS.ACK.{target}.")
         self._behind = 0
         why = await self._puller.pull(target, 1, min(LONGEST_PULL, self._lease / PULLS_PER_LEASE))
@@ -97,7 +97,7 @@ class NatsTaking:
                     await client.publish(handle, word)
 
     def _heard(self, message: Msg) -> None:
-        # $JS.ACK.…: how often it was given, its place in the stream, its place here, when it was put, how many follow
+        # $JS.ACK.…: the delivery count, the stream sequence, the consumer sequence, the time, how many are pending
         parts = message.reply.split(".")
         offset = 4 if len(parts) == 9 else 6
         tries, behind = int(parts[offset]), int(parts[offset + 4])

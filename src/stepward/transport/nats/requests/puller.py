@@ -1,4 +1,4 @@
-"""Requests for messages of one consumer, one at a time: no more comes than there is room for, and nobody polls."""
+"""Pull requests on one consumer, one at a time: no more messages arrive than there is room for."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from stepward.transport.nats.connection import FAULTS, NatsConnection
 
 NANOSECONDS = 1_000_000_000
 OVERDUE = 1.0
-"""How much later than it should end a request is given up."""
+"""Seconds past its end after which a pull request is given up."""
 LOOK_SECONDS = 0.5
-"""How often whoever waits looks whether its connection still stands."""
+"""Seconds between two checks that the connection still stands."""
 PATIENCE_SECONDS = 5.0
 PAUSE = 0.1
 EMPTY = frozenset({"404", "408"})
-"""A request ended as it should: nothing more came."""
+"""The status of a pull request that ended without a further message."""
 
 
 @dataclass(slots=True)
 class PendingPull:
-    """A request that the server answers until it is used up or ends."""
+    """A pull request, which the server answers until it is used up or ends."""
 
     left: int
     overdue_at: float
     came: int = 0
     is_over: bool = False
     why: str = ""
-    """What the server says of a request that it cannot serve."""
+    """The server's error for a pull request that it cannot serve."""
 
 
 class Patience:
-    """A cluster may take a moment to find who leads a consumer: what cannot be served is asked for again."""
+    """Repeats pull requests for a while: a cluster may be electing the leader of a consumer."""
 
     def __init__(self, queue: str) -> None:
         self._queue = queue
         self._until: float | None = None
 
     async def heed(self, why: str) -> None:
-        """Wait a little if there is a reason, and raise TransportError once that has gone on for long."""
+        """Pause if there is a reason, and raise TransportError after that has gone on for long."""
         now = asyncio.get_running_loop().time()
         if not why:
             self._until = None
@@ -59,13 +59,13 @@ class Patience:
 
 
 class Puller:
-    """``arrived`` is given what comes; ``now`` is the store's clock."""
+    """``arrived`` is called with each message; ``now`` is the store's clock."""
 
     def __init__(
         self, link: NatsConnection, queue: str, arrived: Callable[[Msg], None], now: Callable[[], float]
     ) -> None:
         self.asked_at = 0.0
-        """When the last request was sent, by the store's clock: what it brings is leased from then on."""
+        """When the last pull request was sent, by the store's clock: leases of its messages count from then."""
         self._link = link
         self._queue = queue
         self._arrived = arrived
@@ -77,10 +77,10 @@ class Puller:
         self._stirred = asyncio.Event()
 
     async def pull(self, target: str, batch: int, seconds: float | None, *, whole: bool = False) -> str:
-        """Ask for up to ``batch`` messages, unless that is asked already, and wait for the first (``whole``: for all).
+        """Pull up to ``batch`` messages, unless a pull is open, and wait for the first (``whole``: for all).
 
-        ``target`` is ``STREAM.CONSUMER``; without ``seconds`` only what is there is asked for. What the server says
-        if it cannot serve it, else nothing.
+        ``target`` is ``STREAM.CONSUMER``; without ``seconds`` only present messages are requested. Returns the server's
+        error if it cannot serve the request, else nothing.
         """
         client = await self._link.client()
         if client is not self._client:
@@ -98,7 +98,7 @@ class Puller:
         return asked.why
 
     async def close(self) -> None:
-        """Hear no more of what was asked for."""
+        """Stop listening to the open pull request."""
         subscription, self._subscription, self._client = self._subscription, None, None
         if subscription is not None:
             with contextlib.suppress(*FAULTS):

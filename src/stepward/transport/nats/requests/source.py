@@ -18,31 +18,31 @@ from stepward.transport.nats.requests.stream import RETURNED, Stream, consumer_n
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3
-"""A message is leased from when it was asked for at the latest: a pull is to be short beside a lease."""
+"""Seconds of one pull: a message is leased from its request at the latest, so a pull is short beside a lease."""
 OVERDUE = 1.0
-"""How much later than it should end a pull is given up."""
+"""Seconds past its end after which a pull is given up."""
 MOST_FAILED = 2
 REFUSED_SECONDS = LONGEST_PULL * (MOST_FAILED + 1)
-"""For how long a permission error counts: it comes apart from what it is about."""
+"""Seconds for which a permission error counts: it arrives apart from its request."""
 NANOSECONDS = 1_000_000_000
 EMPTY = frozenset({"404", "408"})
-"""A pull ended as it should: nothing more came."""
+"""The status of a pull that ended without a further message."""
 ACK, KEEP, REFUSE = b"+ACK", b"+WPI", b"-NAK"
 
 
 @dataclass(slots=True)
 class Pull:
-    """A request for messages; the server answers it until it is used up or ends."""
+    """A pull, which the server answers until it is used up or ends."""
 
     left: int
     asked_at: float
-    """By the store's clock: what it brings is leased from then on."""
+    """When it was sent, by the store's clock: leases of its messages count from then."""
     overdue_at: float
-    """By the loop's."""
+    """When it was sent, by the loop's clock."""
 
 
 class NatsSource:
-    """Feeds an intake. ``ask`` keeps one pull at the server while anybody waits."""
+    """Feeds an intake. ``ask`` keeps one pull open while a caller waits."""
 
     def __init__(
         self, link: NatsConnection, stream: Stream, queue: str, intake: Consumer[str], now: Callable[[], float]
@@ -56,7 +56,7 @@ class NatsSource:
         self._subscription: Subscription | None = None
         self._inbox = ""
         self._lease = 0.0
-        """What the queue's consumer gives; 0 while we do not know of one."""
+        """The lease of the queue's consumer in seconds; 0 while unknown."""
         self._pull: Pull | None = None
         self._failed = 0
         self._why = ""
@@ -77,10 +77,11 @@ class NatsSource:
         return max(0.0, pull.overdue_at - loop.time())
 
     async def rest(self) -> None:
-        """Nothing comes that was not asked for."""
+        """Nothing to stop: no message arrives without a pull."""
 
     async def acknowledge(self, handles: Sequence[str]) -> None:
-        """Acknowledges without waiting: a lost one lets the message come again, to be acknowledged again."""
+        """Acknowledges without waiting: after a lost acknowledgement the message comes again and is acknowledged
+        again."""
         await self._tell(handles, ACK)
 
     async def extend(self, handles: Sequence[str], lease: float) -> None:
@@ -92,7 +93,7 @@ class NatsSource:
         await self._tell(handles, REFUSE)
 
     async def leave(self) -> None:
-        """Ends the open pull first: what it brings would reach no reader."""
+        """Ends the open pull first: its messages would reach no reader."""
         subscription, self._subscription = self._subscription, None
         if subscription is not None:
             drain: Callable[[], Awaitable[None]] = subscription.drain
@@ -113,7 +114,7 @@ class NatsSource:
 
     async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
         target = f"{self._stream.name}.{consumer_name(self._queue)}"
-        # What this login may not acknowledge would come again and again.
+        # A message that this login may not acknowledge would come again and again.
         self._link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f"$JS.ACK.{target}.")
         if self._failed > MOST_FAILED:
             self._failed = 0
@@ -141,7 +142,7 @@ class NatsSource:
         if message.subject == self._inbox:
             self._ended(message.headers or {})
             return
-        # $JS.ACK.…: how often it was given, its place in the stream, its place here, when it was put, how many follow
+        # $JS.ACK.…: the delivery count, the stream sequence, the consumer sequence, the time, how many are pending
         parts = message.reply.split(".")
         offset = 4 if len(parts) == 9 else 6
         given, place, put_at = parts[offset], parts[offset + 1], parts[offset + 3]

@@ -32,20 +32,20 @@ from stepward.transport.nats.connection import NatsConnection
 DAY = 86_400.0
 MOST_AGE = 7 * DAY
 MOST_MESSAGES = 100_000
-"""Broker messages of one queue; more are refused, and the other queues go on."""
+"""Most broker messages of one queue; more are refused, while other queues go on."""
 MOST_OTHERS = 1_000
-"""Reply queues of nobody that one look finds."""
+"""Most orphaned reply queues found by one look."""
 MOST_TAKEN = 100_000
-"""Broker messages of one queue that nobody has settled yet."""
+"""Most unsettled broker messages of one queue."""
 IDLE_SECONDS = 3600.0
-"""A Scheduler's consumer that nobody asked for so long is forgotten; what stands in its queue is not."""
+"""Seconds after which a Scheduler's idle consumer is deleted; its queue is kept."""
 ASKED = request_queue("")
 ANSWER_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
-"""How long a cluster may take to find a new leader before what is asked of it fails."""
+"""Seconds for which a cluster may elect a leader before a request fails."""
 PAUSE = 0.1
 RETURNED = "Stepward-Returned"
-"""A header: somebody may have had the message before, though the stream has it anew."""
+"""A header: the message may have been delivered before, under another sequence number."""
 
 Done = TypeVar("Done")
 
@@ -63,7 +63,7 @@ class Stream:
         self._lost = lost
         self._created: datetime | None = None
         self._place = 0
-        """The last in the stream of which we know."""
+        """The last known stream sequence."""
 
     def subject(self, queue: str) -> str:
         """The subject of a queue."""
@@ -71,13 +71,13 @@ class Stream:
 
     @property
     def told(self) -> str:
-        """The subject over which processes tell one another what nobody keeps."""
+        """The subject of broadcasts between processes, which are not stored."""
         return f"{self._root}.told"
 
     async def open(self) -> None:
-        """Make the stream unless it is there; one that is there stays as its operator wants it.
+        """Make the stream unless it exists; an existing one keeps its operator's settings.
 
-        Tells ``lost`` if it is not the one that was there before, or has less than that had.
+        Calls ``lost`` if it is another stream than before, or has fewer messages than it had.
         """
         await self._patiently(lambda _: self._open())
 
@@ -94,7 +94,7 @@ class Stream:
             self._lost()
 
     async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
-        """Append messages, all at once; each is acknowledged."""
+        """Append messages concurrently; each is acknowledged."""
         if len(batches) == 1:
             await self._append(queue, batches[0])
             return
@@ -104,7 +104,7 @@ class Stream:
                 raise outcome
 
     async def consumer(self, queue: str, lease: float) -> float:
-        """Make the consumer of a queue unless it is there; the lease that it gives, which is at least ``lease``."""
+        """Make the consumer of a queue unless it exists; its lease in seconds, which is at least ``lease``."""
         return await self._patiently(lambda _: self._consumer(queue, lease))
 
     async def _consumer(self, queue: str, lease: float) -> float:
@@ -129,7 +129,7 @@ class Stream:
         return lease
 
     async def standing(self, queues: Collection[str], live: Collection[str] | None) -> Sequence[str]:
-        """Those of some reply queues in which something stands, and with ``live`` up to 1,000 others but these."""
+        """Those of some reply queues that have messages, and with ``live`` up to 1,000 others outside ``live``."""
         if not queues and live is None:
             return []
         context = await self._context()
@@ -147,7 +147,7 @@ class Stream:
         return [*named, *islice(others, MOST_OTHERS)]
 
     async def first(self, queue: str, after: int) -> RawStreamMsg | None:
-        """The first message of a queue behind a place in the stream, taken or not."""
+        """The first message of a queue after a stream sequence, taken or not."""
         context = await self._context()
         with self._link.reaching(f"queue {queue}", self.name):
             try:
@@ -156,13 +156,13 @@ class Stream:
                 return None
 
     async def delete(self, place: int) -> None:
-        """Delete a message, unless it is gone."""
+        """Delete a message, if it still exists."""
         context = await self._context()
         with self._link.reaching(f"stream {self.name}", self.name):
             try:
                 await context.delete_msg(self.name, place)
             except JetStreamError:
-                # Whoever else adopts that queue was faster.
+                # Another process that adopts the queue was faster.
                 return
 
     async def _append(self, queue: str, batch: MessageBatch) -> None:
@@ -174,7 +174,10 @@ class Stream:
         await self._patiently(append)
 
     async def _patiently(self, act: Callable[[bool], Awaitable[Done]]) -> Done:
-        """What ``act`` gives, which is told whether it is tried once more: a cluster may be finding a leader."""
+        """Call ``act`` until it succeeds, for ``PATIENCE_SECONDS`` at most: a cluster may be electing a leader.
+
+        ``act`` receives whether this is a repeat.
+        """
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE_SECONDS
         again = False
@@ -210,10 +213,10 @@ class Stream:
             subjects=[self.subject(">")],
             retention=RetentionPolicy.WORK_QUEUE,
             storage=StorageType.FILE,
-            # What does not fit is refused, not what was taken before forgotten.
+            # A message beyond the limit is refused; accepted ones are never dropped.
             discard=DiscardPolicy.NEW,
             max_age=MOST_AGE,
-            # No number of bytes: a server sets those aside for the stream, whether they are used or not.
+            # No limit in bytes: a server reserves those for the stream, used or not.
             max_msgs_per_subject=MOST_MESSAGES,
             discard_new_per_subject=True,
             num_replicas=self._link.address.replicas,
@@ -222,10 +225,10 @@ class Stream:
 
 
 def consumer_name(queue: str) -> str:
-    """The name of a queue's consumer, which must have no dot."""
+    """The name of a queue's consumer, which may not contain a dot."""
     return queue.replace(".", "_", 1)
 
 
 def _is_final(error: TransportError) -> bool:
-    """Whether it is no use to try again at once: there is no connection, or the server refuses it."""
+    """Whether an immediate repeat is useless: there is no connection, or the server refuses."""
     return error.__cause__ is None or isinstance(error, QueueRefused)

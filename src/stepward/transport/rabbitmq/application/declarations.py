@@ -1,4 +1,4 @@
-"""What an application's own queues are at RabbitMQ: quorum queues, declared when they are first used."""
+"""Declarations of an application's own queues at RabbitMQ: quorum queues, declared at the first use."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ MOST_COPIES = 10_000
 POSTED: dict[str, FieldValue] = {
     "x-queue-type": "quorum",
     "x-max-length-bytes": 1024**3,
-    # What does not fit is refused, not what was put before forgotten.
+    # A message beyond the limit is refused; accepted ones are never dropped.
     "x-overflow": "reject-publish",
-    # Newer servers throw away what returned a few times; here that is counted, and judged by who takes it.
+    # Newer servers drop messages that returned a few times; here the consumer counts and decides.
     "x-delivery-limit": 1_000_000,
 }
 TOLD: dict[str, FieldValue] = POSTED | {
     "x-message-ttl": int(7 * DAY * MILLISECONDS),
     "x-expires": int(7 * DAY * MILLISECONDS),
-    # A second reader waits for the first to go: both together would have no order.
+    # A second reader waits for the first to end: two together would have no order.
     "x-single-active-consumer": True,
 }
 
@@ -41,30 +41,30 @@ class Declarations:
         self._root = names.root
 
     def name(self, queue: str) -> str:
-        """The name that a queue has at the broker."""
+        """The queue's name at the broker."""
         kind, _, name = queue.split(".", 2)
         return f"{self._root}.{'responses' if kind == 'replies' else kind}.{name}"
 
     async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
-        """Make a queue unless it is there."""
+        """Make a queue unless it exists."""
         arguments = TOLD if queue.startswith(RESPONSES) else POSTED
         return await channel.declare_queue(self.name(queue), durable=True, arguments=arguments, timeout=ANSWER_SECONDS)
 
     async def copies(self, channel: AbstractChannel) -> AbstractExchange:
-        """Where copies of what is told go, for whoever only watches."""
+        """The exchange that copies events to observers."""
         return await channel.declare_exchange(
             f"{self._root}.watched", ExchangeType.DIRECT, durable=True, timeout=ANSWER_SECONDS
         )
 
     async def declare_copy(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
-        """A queue of one's own that gets a copy of what is told from now on, and goes with its consumer."""
+        """A queue of one's own that receives a copy of each event from now on, and is deleted with its consumer."""
         arguments: dict[str, FieldValue] = {"x-max-length": MOST_COPIES}
         own = await channel.declare_queue(exclusive=True, auto_delete=True, arguments=arguments, timeout=ANSWER_SECONDS)
         await own.bind(await self.copies(channel), queue, timeout=ANSWER_SECONDS)
         return own
 
     def is_expired(self, message: AbstractIncomingMessage) -> bool:
-        """Whether nobody wants the message any more; what foreign programs write there counts for nothing."""
+        """Whether the message has expired; expiries written by foreign programs are ignored."""
         text = message.headers.get(EXPIRES)
         try:
             return isinstance(text, str) and float(text) <= self.now()
@@ -73,7 +73,7 @@ class Declarations:
 
 
 async def is_served(channel: AbstractChannel, tag: str | None) -> bool:
-    """Whether the broker still sends to that consumer: when a queue is deleted it says so, and no more."""
+    """Whether the broker still sends to that consumer; it cancels the consumers of a deleted queue."""
     if channel.is_closed:
         return False
     consumers: Mapping[str, object] = getattr(await channel.get_underlay_channel(), "consumers", {})

@@ -1,4 +1,4 @@
-"""RabbitMQ as the place of an application's own queues."""
+"""RabbitMQ as the backend of an application's own queues."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from stepward.transport.wire.wire_events import BATCH, SINGLE
 
 CONTENT_TYPES = {"submissions": SINGLE, "replies": BATCH}
 LIMIT = 15 * 1024 * 1024
-"""Less than any server takes that nobody has told otherwise."""
+"""Most bytes of a message: any server with default settings takes more."""
 
 PATIENCE_SECONDS = 2.0
 PAUSE = 0.1
 
 
 class RabbitQueues:
-    """Implements ``Depot``; ``now`` is the store's clock.
+    """Implements ``QueueBackend``; ``now`` is the store's clock.
 
-    What is told goes to an exchange as well, for whoever only watches: a queue gives each message to one.
+    Events also go to an exchange for observers, because a queue gives each message to one consumer.
     """
 
     name = "RabbitMQ"
@@ -72,13 +72,13 @@ class RabbitQueues:
             while not await self._published(queue, posted, line, end):
                 continue
         if queue.startswith(RESPONSES):
-            # The message itself is safe: who watches may miss one.
+            # The event itself is safe: observers may miss it.
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {queue}"):
                 copies = await self._copies_over(line)
                 await copies.publish(Message(posted.body), queue, mandatory=False)
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """A server lists no queues, and knows who reads those that are named."""
+        """A server does not list queues; it knows the readers of named ones."""
         line = await self._link.line()
         found: dict[str, bool | None] = {}
         for queue in known:
@@ -94,7 +94,7 @@ class RabbitQueues:
         return RabbitTaking(self._declarations, queue)
 
     def responses(self, queue: str, *, watches: bool) -> RabbitReading:
-        """Watching begins with the events from then on."""
+        """An observer sees the events from then on."""
         return RabbitReading(self._declarations, queue, watches=watches)
 
     async def close(self) -> None:
@@ -104,7 +104,7 @@ class RabbitQueues:
         self._copies = None
 
     async def _copies_over(self, line: RabbitChannels) -> AbstractExchange:
-        """Where copies go, made with the first event: a login that tells none needs no right to it."""
+        """The exchange for copies, made with the first event: a login that sends no events needs no right to it."""
         if self._copies is None:
             channel = await open_channel(line.connection)
             self._copies = await self._declarations.copies(channel)
@@ -120,13 +120,13 @@ class RabbitQueues:
             self._declared.add(queue)
 
     async def _published(self, queue: str, posted: Posted, line: RabbitChannels, end: float) -> bool:
-        """Whether the broker has it; it may refuse for a moment what a queue gets that is finding its leader."""
+        """Whether the broker took it; a queue that is electing a leader may refuse for a moment."""
         try:
             await self._ensure(queue, line)
             await self._publish(queue, posted, line)
         except DeliveryError as error:
             if isinstance(error, PublishError):
-                # Somebody deleted the queue.
+                # The queue was deleted.
                 self._declared.discard(queue)
             if asyncio.get_running_loop().time() > end:
                 raise

@@ -1,4 +1,4 @@
-"""A private response queue as its reader reads it, over a channel of its own: what is not settled returns with it."""
+"""A private response queue as its reader reads it, over a channel of its own: unsettled messages return with it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from stepward.transport.rabbitmq.channels import close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels
 
 LOOK_SECONDS = 1.0
-"""How often whoever waits looks whether its channel still stands."""
+"""Seconds between two checks that the channel still stands."""
 PREFETCHED = 500
-"""Broker messages that a reader is sent before it settles any."""
+"""Most unsettled broker messages that a reader receives."""
 
 
 class RabbitReading:
-    """Implements ``ResponseQueue``. One who only watches has a queue of its own, of copies from then on."""
+    """Implements ``ResponseQueue``. An observer has a queue of its own, with copies of events from then on."""
 
     def __init__(self, declarations: Declarations, queue: str, *, watches: bool) -> None:
         self._declarations = declarations
@@ -56,7 +56,7 @@ class RabbitReading:
         return self._ledger.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """An acknowledgement that is lost lets the events come again."""
+        """A lost acknowledgement lets the events come again."""
         with self._link.reaching(f"queue {self._queue}"):
             for handle in self._ledger.settle(tokens):
                 await handle.ack()
@@ -79,7 +79,7 @@ class RabbitReading:
             self._tag = await consumed.consume(self._heard, timeout=ANSWER_SECONDS)
 
     async def _pass_over(self, last: int) -> None:
-        # One whose connection is lost gets nothing of that again.
+        # Messages of a lost connection come again over the next one.
         with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
             for handle in self._ledger.pass_over(last):
                 await handle.ack()

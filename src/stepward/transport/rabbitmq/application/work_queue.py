@@ -1,7 +1,7 @@
-"""A submission queue as this process takes from it, over a channel of its own.
+"""A submission queue as this process consumes it, over a channel of its own.
 
-The broker counts what returns to it, and a process that dies returns all that it holds: so that none is taken along
-with one that returned, nothing is held beside that. As long as all is fresh many are sent at once.
+The broker counts returns, and a process that dies returns all that it holds: so nothing is held beside a message that
+returned. While all messages are new, many are prefetched.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stepward.transport.rabbitmq.channels import close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels
 
 LOOK_SECONDS = 1.0
-"""How often whoever waits looks whether its channel still stands."""
+"""Seconds between two checks that the channel still stands."""
 LOOKS_PER_LEASE = 4
 MOST_PREFETCHED = 60_000
 TRIES = "x-delivery-count"
@@ -31,8 +31,8 @@ FOREVER = float("inf")
 class RabbitTaking:
     """Implements ``WorkQueue``.
 
-    The broker leases nothing, so that this process itself gives back what it held too long; what a process held that
-    is silent returns with the loss of its connection.
+    The broker has no leases, so this process itself returns messages that it held too long; those of a silent process
+    return with the loss of its connection.
     """
 
     def __init__(self, declarations: Declarations, queue: str) -> None:
@@ -43,12 +43,12 @@ class RabbitTaking:
         self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._rooms: dict[str, int] = {}
-        """By consumer, how many messages the broker may send it before it hears what became of others."""
+        """By consumer, the most unacknowledged messages it may have."""
         self._consumers = 0
         self._widest = 0
-        """The most that a consumer of these may hold."""
+        """The most that one of these consumers may hold."""
         self._is_careful = True
-        """Whether the last message had returned, or nobody knows yet."""
+        """Whether the last message had returned, or none came yet."""
         self._lease = 0.0
         self._looking: asyncio.Task[None] | None = None
         self._stirred = asyncio.Event()
@@ -74,7 +74,7 @@ class RabbitTaking:
         return self._in_flight.given(token)
 
     async def settle(self, tokens: Sequence[int]) -> None:
-        """An acknowledgement that is lost lets the message come again."""
+        """A lost acknowledgement lets the message come again."""
         handles = self._in_flight.settle(tokens)
         with self._link.reaching(f"queue {self._queue}"):
             for handle in handles:
@@ -82,12 +82,12 @@ class RabbitTaking:
         self._left(handles)
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """It is this process that counts, and the connection must stand."""
+        """The lease is this process's own, so only the connection must stand."""
         self._in_flight.extend(tokens, self._declarations.now() + lease)
         await self._link.line()
 
     async def close(self) -> None:
-        """All that is held returns with the channel."""
+        """Everything held returns with the channel."""
         if self._looking is not None:
             self._looking.cancel()
             await asyncio.wait({self._looking})
@@ -99,25 +99,25 @@ class RabbitTaking:
                 await close_channel(channel)
 
     async def _make_room(self, window: int) -> None:
-        """Ensures that the broker may send something, and ``window`` messages at least if all is well."""
+        """Ensure that the broker may send a message, and ``window`` messages at least while none returned."""
         line = await self._link.line()
         with self._link.reaching(f"queue {self._queue}"):
             channel = await self._standing(line)
             if not any(room > 0 for room in self._rooms.values()):
-                # Nothing is on its way to these: else it would count as returned.
+                # No message is on its way to these: it would count as returned.
                 await self._cancel(channel)
             if not self._rooms or self._widest < window:
                 await self._consume(channel, window)
 
     async def _standing(self, line: RabbitChannels) -> AbstractChannel:
-        """The channel, opened anew where the last one or a consumer of it is gone."""
+        """The channel, opened again if the last one or one of its consumers is gone."""
         channel = self._channel
         if line is self._line and channel is not None:
             if not self._rooms and not channel.is_closed:
                 return channel
             if self._rooms and all([await is_served(channel, tag) for tag in self._rooms]):
                 return channel
-        # What was held over the last channel is the broker's again.
+        # Messages held over the last channel are the broker's again.
         self._in_flight.clear()
         self._rooms.clear()
         self._widest = 0
@@ -129,14 +129,14 @@ class RabbitTaking:
     async def _consume(self, channel: AbstractChannel, window: int) -> None:
         await channel.set_qos(prefetch_count=window, timeout=ANSWER_SECONDS)
         queue = await self._declarations.declare(self._queue, channel)
-        # A name that was used before would be given again what is still held under it.
+        # A reused name would receive again what is still held under it.
         self._consumers += 1
         tag = f"{self._queue}/{self._consumers}"
         self._rooms[tag] = self._widest = window
         await queue.consume(self._heard, consumer_tag=tag, timeout=ANSWER_SECONDS)
 
     async def _hold_little(self) -> None:
-        """Something returned, which may be what ended its last taker: hold nothing beside it but what is fresh."""
+        """Hold only new messages beside one that returned, because it may have crashed its last consumer."""
         self._is_careful = True
         with self._link.reaching(f"queue {self._queue}"):
             if self._channel is not None and not self._channel.is_closed:

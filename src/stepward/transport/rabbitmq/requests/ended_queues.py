@@ -1,4 +1,4 @@
-"""Queues of dead instances: what stands in them is moved, a few queues at a time, and then they are deleted."""
+"""Queues of dead instances: their messages are moved, a few queues at a time, and then they are deleted."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from stepward.transport.rabbitmq.connection import RabbitConnection
 from stepward.transport.rabbitmq.requests.queues import DELETE_SECONDS, UNCLAIMED, RequestQueues
 
 MOST_ADOPTED = 10_000
-"""Messages of one queue that are moved at once."""
+"""Most messages of one queue that are moved at once."""
 AT_ONCE = 10
-"""Queues that are looked at in one call: a server has no list of them, and each costs some round trips."""
+"""Most queues looked at in one call: a server has no list of them, and each costs some round trips."""
 NEVER = float("inf")
 
 
 class EndedQueues:
-    """Looks first at queues that it has not looked at yet, then at those of which that was longest ago."""
+    """Chooses queues that were not looked at yet first, then those whose last look is oldest."""
 
     def __init__(self, link: RabbitConnection, queues: RequestQueues) -> None:
         self._link = link
@@ -30,7 +30,7 @@ class EndedQueues:
         """The turn of the last look at each queue."""
 
     def due(self, dead: Collection[str]) -> Sequence[str]:
-        """The queues whose turn it is."""
+        """The queues to look at now."""
         self._turn += 1
         self._looked = {queue: self._looked.get(queue, 0) for queue in dead}
         chosen = sorted(dead, key=self._looked.__getitem__)[:AT_ONCE]
@@ -38,7 +38,7 @@ class EndedQueues:
         return chosen
 
     async def adopt(self, queue: str, heir: str) -> None:
-        """Move what stands in a queue; what another process has taken returns when that is dead, and is moved then."""
+        """Move a queue's messages; those taken by another process return when it dies, and are moved then."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             try:
@@ -49,7 +49,7 @@ class EndedQueues:
                 return
 
     async def adopt_unclaimed(self, heir: str) -> None:
-        """Move the replies whose Scheduler's queue is gone; that queue stays."""
+        """Move the replies whose Scheduler's queue is gone; the queue itself is kept."""
         line = await self._link.line()
         with self._link.reaching(f"queue {UNCLAIMED}"):
             try:
@@ -59,7 +59,7 @@ class EndedQueues:
                 return
 
     async def release(self, queue: str) -> None:
-        """Delete a queue unless something stands in it, or somebody takes from it."""
+        """Delete a queue unless it holds messages or has a consumer."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             try:
@@ -78,7 +78,7 @@ class EndedQueues:
             await message.ack()
 
     async def _delete(self, queue: str, channel: AbstractChannel) -> None:
-        # Quorum queues know no deletion "if empty" or "if unused".
+        # Quorum queues do not support deletion "if empty" or "if unused".
         name = self._queues.name(queue)
         found = (await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)).declaration_result
         if found.message_count or found.consumer_count:

@@ -24,22 +24,22 @@ MOST_AGE = 7 * DAY
 MILLISECONDS = 1000
 REPLIES = reply_queue("")
 UNCLAIMED = reply_queue("unclaimed")
-"""Where replies stand whose Scheduler's queue is gone."""
+"""The queue of replies whose Scheduler's queue is gone."""
 RETURNED = "stepward-returned"
-"""A header: somebody may have had the message before, though the queue has it anew."""
+"""A header: the message may have been delivered before, though it is new in this queue."""
 STUCK_SECONDS = 20.0
-"""Longer than a cluster takes to find a queue another leader."""
+"""Seconds, longer than a cluster takes to elect a queue's leader."""
 DELETE_SECONDS = 10.0
 ARGUMENTS: dict[str, FieldValue] = {
     "x-queue-type": "quorum",
     "x-message-ttl": int(MOST_AGE * MILLISECONDS),
     "x-expires": int(MOST_AGE * MILLISECONDS),
-    # Servers from 3.12 on heed it: to older ones a step that takes half an hour looks like an Agent that is stuck.
+    # Servers from 3.12 on heed it; older ones take an Agent with a step of half an hour for stuck.
     "x-consumer-timeout": int(MOST_AGE * MILLISECONDS),
-    # Servers from 4.0 on throw away what came back twenty times; here whoever returns is nobody's fault.
+    # Servers from 4.0 on drop messages that returned twenty times; here returns do not count against a message.
     "x-delivery-limit": 1_000_000,
     "x-max-length-bytes": 1024**3,
-    # What does not fit is refused, not what was taken before forgotten.
+    # A message beyond the limit is refused; accepted ones are never dropped.
     "x-overflow": "reject-publish",
 }
 
@@ -58,41 +58,41 @@ class RequestQueues:
         self._tell_loss = tell_loss
         self._root = names.root
         self._exchange = f"{names.root}.queues"
-        """Through it a login reaches the queues that its topic permission names, and no others."""
+        """Through this exchange a login reaches the queues that its topic permission names, and no others."""
         self._link = link
         self._now = now
         self._environment = environment
         self._line: RabbitChannels | None = None
         self._declared: set[str] = set()
         self._others: set[str] = set()
-        """Queues that this login may not make: what is for them goes through the exchange."""
+        """Queues that this login may not declare: messages for them go through the exchange."""
         self._has_exchange = False
         self._known: set[str] = set()
-        """Declared over this connection or one before."""
+        """Queues that were declared over this connection or an earlier one."""
         self._silences: dict[str, tuple[float, float]] = {}
-        """The first and the last of the timeouts since when a queue has confirmed nothing, by the loop's time."""
+        """By queue, the first and the last timeout since its last confirmation, by the loop's time."""
 
     def name(self, queue: str) -> str:
-        """The name that a queue has at the broker."""
+        """The queue's name at the broker."""
         return f"{self._root}.{queue}"
 
     async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
-        """Make a queue unless it is there."""
+        """Make a queue unless it exists."""
         return await channel.declare_queue(self.name(queue), durable=True, arguments=ARGUMENTS, timeout=ANSWER_SECONDS)
 
     async def tell_loss(self, queue: str) -> None:
-        """Tell every process that a queue was deleted; a login that may not make it may not tell either."""
+        """Broadcast that a queue was deleted; a login without the right to declare it may not broadcast it."""
         if queue not in self._others:
             await self._tell_loss(queue)
 
     async def ensure(self, queue: str) -> None:
-        """Make a queue unless it is there, as this process knows it."""
+        """Make a queue unless this process knows that it exists."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             await self._ensure(queue, line)
 
     async def renew(self, queue: str, line: RabbitChannels) -> None:
-        """Make a queue unless it is there, whatever this process knows, or this login may not make it."""
+        """Make a queue unless it exists, whatever this process knows, or this login may not declare it."""
         self._declared.discard(queue)
         await self._ensure(queue, line)
 
@@ -104,7 +104,7 @@ class RequestQueues:
             try:
                 await self._append(queue, batches, line)
             except PublishError:
-                # Somebody deleted the queue.
+                # The queue was deleted.
                 self._declared.discard(queue)
                 await self._ensure(queue, line)
                 await self._append(queue, batches, line)
@@ -134,11 +134,11 @@ class RequestQueues:
                 if is_lost:
                     await self.tell_loss(queue)
         if queue in self._others and not queue.startswith(REPLIES):
-            # A reply to a Scheduler that has ended waits for an heir; a request would be lost among those, unseen.
+            # A reply to an ended Scheduler waits for its successor; a request among those would stay unseen.
             await verify(line, self.name(queue))
 
     async def _bind(self, queue: str, channel: AbstractChannel) -> None:
-        """Let the exchange reach a queue that was just declared."""
+        """Bind a queue that was just declared to the exchange."""
         if not self._has_exchange:
             await self._declare_exchange(channel)
             self._has_exchange = True
@@ -146,7 +146,7 @@ class RequestQueues:
         await bound.bind(self._exchange, routing_key=queue, timeout=ANSWER_SECONDS)
 
     async def _declare_exchange(self, channel: AbstractChannel) -> None:
-        """What has no queue there any more, a reply to a Scheduler that has ended, waits for an heir."""
+        """Move a reply whose queue is gone, because its Scheduler ended, to the queue for successors."""
         unclaimed = await channel.declare_exchange(
             f"{self._exchange}.unclaimed", ExchangeType.FANOUT, durable=True, timeout=ANSWER_SECONDS
         )
@@ -160,14 +160,14 @@ class RequestQueues:
         )
 
     async def _replace_if_stuck(self, queue: str, line: RabbitChannels) -> None:
-        """Delete a queue that takes nothing while its server answers; what stood in it is asked for again.
+        """Delete a queue that takes nothing while its server answers; its requests are sent again.
 
-        RabbitMQ 3.10 may leave one behind that way: there, and led by nobody, when it dies just as the queue is made.
+        RabbitMQ 3.10 may leave a queue without a leader if a server dies while the queue is made.
         """
         if self._silence(queue) < STUCK_SECONDS:
             return
         async with own_channel(line.connection) as channel:
-            # A server that takes nothing from anybody does not answer this either, and may keep the queue.
+            # A server that takes no messages at all does not answer this either, and may keep the queue.
             await channel.declare_queue(self.name(queue), passive=True, timeout=ANSWER_SECONDS)
             await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
         del self._silences[queue]
@@ -175,7 +175,7 @@ class RequestQueues:
         await self.tell_loss(queue)
 
     def _silence(self, queue: str) -> float:
-        """How long it has taken nothing that it was given; while nobody gave it anything, nobody knows."""
+        """Seconds for which it has confirmed nothing of what was published to it; 0 without publications."""
         now = asyncio.get_running_loop().time()
         first, last = self._silences.get(queue, (now, now))
         if now - last > STUCK_SECONDS:
@@ -209,7 +209,7 @@ class RequestQueues:
 
 
 async def is_there(line: RabbitChannels, name: str) -> bool:
-    """Whether the server knows that queue; asked over a channel of its own, as a no closes it."""
+    """Whether the server has that queue; asked over a channel of its own, which a "no" closes."""
     try:
         await verify(line, name)
     except ChannelNotFoundEntity:
@@ -218,6 +218,6 @@ async def is_there(line: RabbitChannels, name: str) -> bool:
 
 
 async def verify(line: RabbitChannels, name: str) -> None:
-    """Raises ChannelNotFoundEntity unless the server knows that queue."""
+    """Raises ChannelNotFoundEntity unless the server has that queue."""
     async with own_channel(line.connection) as channel:
         await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)

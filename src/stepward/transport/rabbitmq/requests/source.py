@@ -1,4 +1,4 @@
-"""One queue as this process consumes it: over a channel of its own, no more at once than it has room for."""
+"""One queue as this process consumes it, over a channel of its own, prefetching no more than it has room for."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ MOST_PREFETCHED = 60_000
 
 
 class RabbitHandle(NamedTuple):
-    """By which the broker knows a message that it gave."""
+    """The broker's id of a delivery: channel and delivery tag."""
 
     carrying: Carrying
     tag: int
 
 
 class RabbitSource:
-    """Feeds an intake while somebody asks.
+    """Feeds an intake while a caller waits.
 
-    The broker leases nothing, so that this process itself gives back what it held too long; what a process held that
-    is silent returns with the loss of its connection.
+    The broker has no leases, so this process itself returns messages that it held too long; those of a silent process
+    return with the loss of its connection.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class RabbitSource:
         self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._carrying: Carrying | None = None
-        """What the channel stands on, and what messages name as theirs."""
+        """The number of the channel, part of each delivery's id."""
         self._consumed: AbstractQueue | None = None
         self._tag: str | None = None
         self._prefetch = 0
         self._unsettled: set[RabbitHandle] = set()
-        """What came over the channel and the broker still counts as ours."""
+        """Deliveries of the present channel that the broker counts as unacknowledged."""
         self._is_deleted = False
         self._lease = 0.0
         self._asking = asyncio.Lock()
@@ -72,7 +72,7 @@ class RabbitSource:
                 try:
                     await self._ready(line, limit)
                 except ChannelNotFoundEntity:
-                    # Somebody deleted the queue behind its declaration: the channel is gone with that.
+                    # The queue was deleted after its declaration, and the channel closed with it.
                     await self._ready(line, limit)
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
@@ -83,14 +83,15 @@ class RabbitSource:
             await self._cancel()
 
     async def acknowledge(self, handles: Sequence[RabbitHandle]) -> None:
-        """Acknowledges without waiting: a lost one lets the message come again, to be acknowledged again."""
+        """Acknowledges without waiting: after a lost acknowledgement the message comes again and is acknowledged
+        again."""
         with self._link.reaching(f"queue {self._queue}"):
             async with asyncio.timeout(ANSWER_SECONDS):
                 for handle in self._ours(handles):
                     await handle.carrying.basic_ack(handle.tag, wait=False)
 
     async def extend(self, handles: Sequence[RabbitHandle], lease: float) -> None:
-        """It is the intake that counts, and the connection must stand."""
+        """The lease is the intake's own, so only the connection must stand."""
         await self._link.line()
 
     async def refuse(self, handles: Sequence[RabbitHandle]) -> None:
@@ -100,7 +101,7 @@ class RabbitSource:
                     await handle.carrying.basic_reject(handle.tag, requeue=True, wait=False)
 
     async def leave(self) -> None:
-        """Let go of everything that was taken, and stop looking."""
+        """Return everything that was taken, and stop consuming."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -111,7 +112,7 @@ class RabbitSource:
                     await close_channel(channel)
 
     async def _ready(self, line: RabbitChannels, limit: int) -> None:
-        """Have the broker send up to ``limit`` messages more."""
+        """Let the broker send up to ``limit`` further messages."""
         channel = self._channel
         if line is not self._line or channel is None or channel.is_closed or self._is_deleted:
             channel = await self._open(line)
@@ -147,7 +148,7 @@ class RabbitSource:
                 await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
 
     def _ours(self, handles: Sequence[RabbitHandle]) -> Iterator[RabbitHandle]:
-        """Those that the broker still counts as ours: what came over a channel that is gone has gone back with it."""
+        """Those that are still unacknowledged at the broker: deliveries of a closed channel have been returned."""
         for handle in handles:
             if handle in self._unsettled:
                 self._unsettled.remove(handle)
@@ -163,7 +164,7 @@ class RabbitSource:
         self._intake.arrived(ident, handle, message.body, self._now() + self._lease, again=again)
 
     async def _deleted(self, _: object) -> None:
-        """Somebody deleted the queue, and all that was in it, taken or not."""
+        """The queue was deleted with all its messages, taken or not."""
         self._is_deleted = True
         self._intake.forget()
         self._intake.stir()
