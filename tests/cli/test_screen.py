@@ -11,7 +11,7 @@ from rich.console import Console
 
 from stepward.cli.output.table import Cell, Column, table
 from stepward.cli.output.text_width import clean, cut, cut_middle
-from stepward.cli.output.times import instant, relative, span
+from stepward.views.times import instant, relative, span
 
 from .conftest import LONG_ID, Stepward
 

@@ -10,11 +10,11 @@ from rich.text import Text
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.text_width import clean
-from stepward.cli.output.times import NOTHING
 from stepward.durations import text
 from stepward.model.records import Instance
 from stepward.settings import Settings
 from stepward.store.contract import Hold, Server, ServerHost, Standby
+from stepward.views.times import NOTHING
 
 CONNECTIONS = 15
 """Most connections that the store of one process opens: for turns, leases, hints, other queries, and applications."""

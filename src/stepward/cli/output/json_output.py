@@ -9,8 +9,8 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from stepward.cli.output.times import instant
 from stepward.payload import readable
+from stepward.views.times import instant
 
 INSTANTS = frozenset(
     {

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepward.cli.output.text_width import clean, cut, cut_middle, width_of
-from stepward.cli.output.times import NOTHING
+from stepward.views.times import NOTHING
 
 GAP = 2
 SAYS_NOTHING = frozenset({"", "0", NOTHING})

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.cli.commands.system.agents import state_of
-from stepward.cli.findings import standstill
 from stepward.cli.input.operator_store import command_line
 from stepward.client import Client, session_of
 from stepward.client.agents import AgentState, is_silent
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState
 from stepward.payload import readable
+from stepward.views import standstill
 
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
 

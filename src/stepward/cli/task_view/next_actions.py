@@ -10,9 +10,9 @@ from rich.text import Text
 
 from stepward.cli.input.operator_store import command_line
 from stepward.cli.output.text_width import clean, cut, width_of
-from stepward.cli.task_view.choices import Choice, choices, variants
 from stepward.client import Client, TaskStatus, session_of, would_work
 from stepward.model.records import Step, Task
+from stepward.views.choices import Choice, choices, variants
 
 INDENT = 2
 GAP = 3

@@ -8,11 +8,11 @@ from typing import Any
 from stepward.cli.output.json_output import plain
 from stepward.cli.output.screen import LOOKS, print_table, state_cell
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import NOTHING
-from stepward.cli.task_view.graph import drawn
 from stepward.client.status import StepRecord
 from stepward.model.plan import Plan, PlannedStage
 from stepward.model.states import StepState
+from stepward.views.graph import drawn
+from stepward.views.times import NOTHING
 
 GRAPH = Column(name="")
 COLUMNS = (

@@ -9,9 +9,9 @@ from stepward.cli.input.operator_store import json_option, run_with_client, stor
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import span
 from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState
+from stepward.views.times import span
 
 COLUMNS = (
     Column(name="AGENT", least=10, middle=True),

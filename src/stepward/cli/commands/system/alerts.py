@@ -9,10 +9,10 @@ from stepward.cli.input.operator_store import json_option, run_with_client, stor
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import NOTHING, span
 from stepward.client import Client, session_of
 from stepward.model.records import Alert
 from stepward.payload import readable
+from stepward.views.times import NOTHING, span
 
 LIMIT = 100
 UNSERVED = "unserved"

@@ -14,9 +14,9 @@ from stepward.cli.input.operator_store import json_option, run_with_client, stor
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import span
 from stepward.client import Client, session_of
 from stepward.model.records import DeadLetter
+from stepward.views.times import span
 
 LIMIT = 100
 NUMBERS = click.argument("numbers", metavar="NUMBER…", nargs=-1, required=True, type=click.IntRange(1, GREATEST))

@@ -9,11 +9,11 @@ from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import NOTHING, relative, span
 from stepward.client import Client, session_of
 from stepward.client.agents import is_apart, is_silent
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Audit, Instance
+from stepward.views.times import NOTHING, relative, span
 
 CLOSED = "closed"
 LEAST_AHEAD = 0.1

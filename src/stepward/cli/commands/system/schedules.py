@@ -9,9 +9,9 @@ from stepward.cli.input.operator_store import json_option, run_with_client, stor
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import full, relative
 from stepward.client import Client, session_of
 from stepward.model.records import Schedule
+from stepward.views.times import full, relative
 
 COLUMNS = (
     Column(name="NAME", least=10, middle=True),

@@ -18,7 +18,6 @@ from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, screen, state_cell
 from stepward.cli.output.text_width import clean, cut_middle
-from stepward.cli.output.times import full, took
 from stepward.cli.task_view.failed_attempts import print_attempts, print_own_traceback
 from stepward.cli.task_view.hindrances import hindrances
 from stepward.cli.task_view.next_actions import advise, print_advice
@@ -28,6 +27,7 @@ from stepward.client import Client, TaskStatus, session_of
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import is_stopped
+from stepward.views.times import full, took
 
 MOST_NAMES = 5
 ALERTS = 1_000

@@ -10,12 +10,12 @@ from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import NOTHING, relative, took
 from stepward.cli.task_view.failed_attempts import one_line
 from stepward.client import Client, session_of
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
 from stepward.model.stopped_tasks import is_stopped
+from stepward.views.times import NOTHING, relative, took
 
 STEP_COLUMNS = (
     Column(name="KEY", least=12, middle=True),

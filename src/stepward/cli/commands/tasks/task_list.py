@@ -11,11 +11,11 @@ from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.times import span
 from stepward.client import Client, TaskStatus, session_of
 from stepward.model.failures import titled
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.views.times import span
 
 LIMIT = 50
 MOST = 10_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from stepward.cli.output.times import span
 from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState, is_silent
 from stepward.model.records import Alert, Instance, Role, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskFilter
+from stepward.views.times import span
 
 LIVE = (TaskState.PENDING, TaskState.PROCESSING, TaskState.WAITING, TaskState.UNDOING)
 MOST = 1_000
