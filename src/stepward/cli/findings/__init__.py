@@ -1,1 +1,1 @@
-"""What ``check`` and ``show`` find wrong with the store, the server and the versions at work."""
+"""What ``check`` finds wrong with the store, the server and the versions at work."""

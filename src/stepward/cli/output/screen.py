@@ -12,35 +12,22 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward.cli.output.table import Cell, Column, table
-from stepward.model.states import StepState, TaskState
+from stepward.views.signs import LOOKS, Tone
 
 WIDTH = 80
 NARROWEST = 40
 UNBOUNDED = 1_000_000
 """Cells for a line that is read by a program: more than any line has."""
 
-LOOKS: dict[str, tuple[str, str]] = {
-    TaskState.PENDING: ("○", "dim"),
-    TaskState.PROCESSING: ("●", "cyan"),
-    TaskState.WAITING: ("◌", "blue"),
-    TaskState.SUSPENDED: ("=", "yellow"),
-    TaskState.UNDOING: ("←", "magenta"),
-    TaskState.PROCESSED: ("✓", "green"),
-    TaskState.UNDONE: ("←", "magenta"),
-    TaskState.CANCELLED: ("×", "dim"),
-    TaskState.ERROR: ("✗", "bold red"),
-    StepState.NOT_STARTED: ("○", "dim"),
-    StepState.RUNNING: ("●", "cyan"),
-    StepState.TO_REPEAT: ("↻", "yellow"),
-    StepState.COMPLETED: ("✓", "green"),
-    StepState.FAILED: ("✗", "bold red"),
-    StepState.ABANDONED: ("×", "yellow"),
-    StepState.SKIPPED: ("-", "dim"),
-    "alive": ("✓", "green"),
-    "ended": ("-", "dim"),
-    "dead": ("✗", "red"),
+STYLES = {
+    Tone.QUIET: "dim",
+    Tone.WORK: "cyan",
+    Tone.WAIT: "blue",
+    Tone.HELD: "yellow",
+    Tone.BACK: "magenta",
+    Tone.GOOD: "green",
+    Tone.BAD: "bold red",
 }
-"""The sign and the colour of each state."""
 
 
 def screen() -> Console:
@@ -74,8 +61,12 @@ def print_table(
 
 def state_cell(state: str) -> Cell:
     """A state with its sign, in its colour."""
-    sign, style = LOOKS[state]
-    return Cell(f"{sign} {state}", style)
+    return Cell(f"{LOOKS[state].sign} {state}", style_of(state))
+
+
+def style_of(state: str) -> str:
+    """The colour of a state."""
+    return STYLES[LOOKS[state].tone]
 
 
 def room() -> int:

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from stepward.cli.output.text_width import clean
 from stepward.client.status import StepRecord
-from stepward.model.failures import titled
 from stepward.model.states import StepState
+from stepward.views.errors import attempts_of, one_line, told
 
 MOST_STEPS = 5
 """Steps of which attempts are shown; the latest are."""
@@ -22,7 +22,7 @@ INDENT = 2
 
 def print_attempts(console: Console, steps: Sequence[StepRecord]) -> None:
     """Print what the failed attempts of steps told, if any did."""
-    failed = [step for step in steps if step.state not in ENDED_WELL and _told(step.error)]
+    failed = [step for step in steps if step.state not in ENDED_WELL and told(step.error)]
     if not failed:
         return
     console.print(Text("\nFailed attempts", style="bold"))
@@ -32,16 +32,10 @@ def print_attempts(console: Console, steps: Sequence[StepRecord]) -> None:
         console.print(Text(f"  {len(failed) - MOST_STEPS} more steps: see `stepward steps`", style="dim"))
 
 
-def one_line(error: dict[str, Any]) -> str:
-    """An error as ``Type: message (place)``."""
-    place = error.get("at")
-    return f"{titled(error)} ({place})" if place else titled(error)
-
-
 def _print_step(console: Console, step: StepRecord) -> None:
     error = step.error
     _print(console, 1, step.key if step.run == 1 else f"{step.run}: {step.key}", "")
-    for attempt in [*_earlier(error), error]:
+    for attempt in [*attempts_of(error)]:
         _print(console, 2, f"attempt {attempt.get('attempt', step.attempt)}: {one_line(attempt)}", "red")
     _print_traceback(console, 3, error)
 
@@ -62,12 +56,3 @@ def _print_traceback(console: Console, depth: int, error: dict[str, Any]) -> Non
 def _print(console: Console, depth: int, line: str, style: str) -> None:
     text = Text(clean(line), style=style, overflow="fold")
     console.print(Padding(text, (0, 0, 0, depth * INDENT)))
-
-
-def _told(error: object) -> bool:
-    return isinstance(error, dict) and bool(error.get("message"))
-
-
-def _earlier(error: dict[str, Any]) -> list[dict[str, Any]]:
-    earlier = error.get("earlier")
-    return [each for each in earlier if isinstance(each, dict)] if isinstance(earlier, list) else []

@@ -1,4 +1,4 @@
-"""What an operator can do next about a task: the exact commands."""
+"""The commands that do something about a task, each with what it does."""
 
 from __future__ import annotations
 
@@ -10,30 +10,17 @@ from rich.text import Text
 
 from stepward.cli.input.operator_store import command_line
 from stepward.cli.output.text_width import clean, cut, width_of
-from stepward.client import Client, TaskStatus, session_of, would_work
-from stepward.model.records import Step, Task
-from stepward.views.choices import Choice, choices, variants
+from stepward.views.choices import Choice
 
 INDENT = 2
 GAP = 3
 
-NextActions = list[tuple[str, str]]
-"""Commands, each with what it does."""
 
-
-async def advise(client: Client, record: Task, status: TaskStatus) -> NextActions:
-    """What can be done next about a task that needs somebody to do something: only what the store would carry out."""
-    steps = await session_of(client).store.client.steps(record.id)
-    found: NextActions = []
-    for choice in choices(record, status, steps):
-        found += await _working(client, record, steps, choice)
-    return found
-
-
-def print_advice(console: Console, advice: NextActions) -> None:
+def print_advice(console: Console, actions: Sequence[Choice]) -> None:
     """Print what can be done next, if there is anything."""
-    if not advice:
+    if not actions:
         return
+    advice = [(command_line(*action.words), action.meaning) for action in actions]
     console.print(Text("\nWhat to do next", style="bold"))
     room = max(width_of(command) for command, _ in advice) + GAP
     beside = INDENT + room + max(width_of(meaning) for _, meaning in advice) <= console.width
@@ -43,18 +30,6 @@ def print_advice(console: Console, advice: NextActions) -> None:
             console.print(line, soft_wrap=True)
         else:
             _print_below(console, command, meaning)
-
-
-async def _working(client: Client, record: Task, steps: Sequence[Step], choice: Choice) -> NextActions:
-    """The choice without options if that works, else once for each option that makes it work."""
-    for among in variants(record, choice, session_of(client).store.now()):
-        found: NextActions = []
-        for one in among:
-            if one.directive is None or await would_work(session_of(client).store.client, record, steps, one.directive):
-                found.append((command_line(*one.words), one.meaning))
-        if found:
-            return found
-    return []
 
 
 def _print_below(console: Console, command: str, meaning: str) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stepward.cli.output.json_output import plain
-from stepward.cli.output.screen import LOOKS, print_table, state_cell
+from stepward.cli.output.screen import print_table, state_cell, style_of
 from stepward.cli.output.table import Cell, Column
 from stepward.client.status import StepRecord
 from stepward.model.plan import Plan, PlannedStage
 from stepward.model.states import StepState
 from stepward.views.graph import drawn
+from stepward.views.signs import LOOKS
 from stepward.views.times import NOTHING
 
 GRAPH = Column(name="")
@@ -64,8 +65,8 @@ def _row(stage: PlannedStage, states: States, *, signed: bool) -> list[Cell]:
 def _state(state: StepState | None, *, signed: bool) -> Cell:
     if state is None:
         return UNKNOWN
-    return state_cell(state) if signed else Cell(state, LOOKS[state][1])
+    return state_cell(state) if signed else Cell(state, style_of(state))
 
 
 def _sign(state: StepState | None) -> str:
-    return NOTHING if state is None else LOOKS[state][0]
+    return NOTHING if state is None else LOOKS[state].sign

@@ -11,7 +11,7 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState
-from stepward.views.times import span
+from stepward.views.agents import state_of
 
 COLUMNS = (
     Column(name="AGENT", least=10, middle=True),
@@ -81,13 +81,3 @@ def _row(agent: AgentStatus, now: float) -> list[Cell]:
         Cell(str(agent.asked), "dim"),
         Cell(", ".join(agent.hosts), "dim"),
     ]
-
-
-def state_of(agent: AgentStatus, now: float) -> str:
-    """The state of an Agent, since when, and by whom."""
-    if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:
-        note = f": {agent.note}" if agent.note else ""
-        return f"suspended {span(now - agent.suspended_at)} by {agent.suspended_by}{note}"
-    if agent.state is AgentState.BREAKER_OPEN and agent.opened_at is not None:
-        return f"breaker open {span(now - agent.opened_at)}"
-    return agent.state

@@ -11,11 +11,10 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.model.records import Alert
-from stepward.payload import readable
+from stepward.views.alerts import message_of, subject_of
 from stepward.views.times import NOTHING, span
 
 LIMIT = 100
-UNSERVED = "unserved"
 GREATEST = 2**63 - 1
 
 ALERT_COLUMNS = (
@@ -66,19 +65,6 @@ async def _list(client: Client, *, everything: bool, limit: int, as_json: bool) 
         click.echo("What to do about a task: stepward show ID")
 
 
-def _served(alert: Alert) -> str | None:
-    """What nobody serves, of an alert on all tasks of a workflow."""
-    details = readable(alert.details)
-    known = alert.kind == UNSERVED and isinstance(details, dict) and "workflow" in details
-    return f"{details['workflow']}@{details.get('version')}" if known else None
-
-
-def _without_its_task(alert: Alert) -> str:
-    """The message without the task that stands beside it, where it would fill the line."""
-    head, rest = f"task {alert.task_id} (", alert.message.partition("): ")[2]
-    return rest if rest and alert.message.startswith(head) else alert.message
-
-
 def alert_row(alert: Alert, now: float) -> list[Cell]:
     """An alert as a row of its table."""
     style = "dim" if alert.acknowledged_at is not None else ""
@@ -86,6 +72,6 @@ def alert_row(alert: Alert, now: float) -> list[Cell]:
         Cell(str(alert.number), style),
         Cell(span(now - alert.at), "dim"),
         Cell(alert.kind, style or "bold red"),
-        Cell(alert.task_id or alert.task or _served(alert) or NOTHING, style),
-        Cell(_without_its_task(alert), style),
+        Cell(subject_of(alert) or NOTHING, style),
+        Cell(message_of(alert), style),
     ]

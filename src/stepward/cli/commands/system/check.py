@@ -12,7 +12,7 @@ from rich.text import Text
 from stepward.app import App
 from stepward.cli.commands.system.reports import INSTANCE_COLUMNS, instance_row
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
-from stepward.cli.findings import server, standstill, version_diff
+from stepward.cli.findings import server, version_diff
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import plain, print_json
@@ -28,6 +28,7 @@ from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
 from stepward.store.opening import identify, inspect
+from stepward.views import standstill
 
 SETTING_COLUMNS = (
     Column(name="SETTING", least=12),

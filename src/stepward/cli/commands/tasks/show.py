@@ -14,19 +14,22 @@ from rich.text import Text
 
 from stepward.cli.commands.system.alerts import ALERT_COLUMNS, alert_row
 from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
-from stepward.cli.input.operator_store import json_option, with_client
+from stepward.cli.input.operator_store import command_line, json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, screen, state_cell
 from stepward.cli.output.text_width import clean, cut_middle
 from stepward.cli.task_view.failed_attempts import print_attempts, print_own_traceback
-from stepward.cli.task_view.hindrances import hindrances
-from stepward.cli.task_view.next_actions import advise, print_advice
+from stepward.cli.task_view.next_actions import print_advice
 from stepward.cli.task_view.plan import plan_fields, print_plan
-from stepward.cli.task_view.relatives import family, print_children
+from stepward.cli.task_view.relatives import print_children
 from stepward.client import Client, TaskStatus, session_of
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import is_stopped
+from stepward.views.hindrances import Hindrance, hindrances
+from stepward.views.next_actions import next_actions
+from stepward.views.relatives import family
+from stepward.views.tasks import failures_of, stage_of
 from stepward.views.times import full, took
 
 MOST_NAMES = 5
@@ -71,13 +74,13 @@ async def show(client: Client, id: str, as_json: bool) -> None:
     attempts = sum(step.failure_count for step in rows)
     lines = (
         _lines(record, status, relatives.parent, now, attempts)
-        + await hindrances(client, record, rows)
+        + [_hindrance(each) for each in await hindrances(client, record, rows)]
         + _waiting(signals)
     )
     console.print(_header(lines, status, console.width))
     print_children(console, relatives.children)
     print_own_traceback(console, status.error)
-    print_advice(console, await advise(client, record, status))
+    print_advice(console, await next_actions(client, record, status, rows))
     if plan:
         print_plan(plan, steps)
     if steps:
@@ -85,6 +88,11 @@ async def show(client: Client, id: str, as_json: bool) -> None:
         print_attempts(console, steps)
     if alerts:
         print_table(ALERT_COLUMNS, [alert_row(alert, now) for alert in alerts], "", title="Open alerts")
+
+
+def _hindrance(found: Hindrance) -> tuple[str, str]:
+    see = f"; see {command_line(*found.see)}" if found.see else ""
+    return found.label, f"{found.line}{see}"
 
 
 async def _signals(client: Client, record: Task) -> Counter[str]:
@@ -129,7 +137,7 @@ def _header(lines: ShownLines, status: TaskStatus, width: int) -> Panel:
 def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> ShownLines:
     state = state_cell(status.state)
     lines: ShownLines = [
-        ("state", Text.assemble((state.text, state.style), f"  {_stage(status)}")),
+        ("state", Text.assemble((state.text, state.style), f"  {clean(stage_of(status))}")),
         ("workflow", f"{status.workflow}@{status.version}"),
         ("arguments", _shown(record.input)),
         ("created", full(status.created_at, now)),
@@ -143,21 +151,13 @@ def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, att
     return lines + _circumstances(record, status, parent, now, attempts) + _outcome(record, status)
 
 
-def _stage(status: TaskStatus) -> str:
-    waits = f", waits for {status.waits_for}" if status.state is TaskState.WAITING and status.waits_for else ""
-    run = f", run {status.run}" if status.run > 1 else ""
-    steps = f"{status.steps_done} of {status.steps} steps"
-    done = steps if status.progress.total is None else f"{status.progress} stages"
-    return clean(f"{done} done{run}{waits}")
-
-
 def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> ShownLines:
     lines: ShownLines = [("locked by", status.locked_by or "nobody")]
     if status.complete_by is not None:
         lines.append(("complete by", full(status.complete_by, now)))
     if status.deadline is not None:
         lines.append(("deadline", full(status.deadline, now)))
-    lines.append(("failures", _failures(status, attempts)))
+    lines.append(("failures", failures_of(status, attempts)))
     if status.priority != USUAL_PRIORITY or status.fairness_key is not None:
         key = "" if status.fairness_key is None else f", in turn as {status.fairness_key}"
         lines.append(("priority", f"{status.priority}{key}"))
@@ -168,19 +168,6 @@ def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: fl
     if parent is not None:
         lines.append(("parent", f"{parent}, as its step {record.parent_step}"))
     return lines
-
-
-def _failures(status: TaskStatus, attempts: int) -> str:
-    """How often it failed, and of what: ``attempts`` of steps, and what is counted on no step."""
-    others = status.failure_count - attempts
-    if not status.failure_count or others < 0:
-        return f"{status.failure_count}"
-    kinds = ["takeover from a Scheduler that died"]
-    kinds += ["its own complete-by"] if status.deadline is not None else []
-    kinds += ["earlier runs"] if status.run > 1 else []
-    parts = [f"{attempts} by attempts of its steps"] if attempts else []
-    parts += [f"{others} by {' or '.join(kinds)}"] if others else []
-    return f"{status.failure_count}: {', '.join(parts)}"
 
 
 def _outcome(record: Task, status: TaskStatus) -> ShownLines:

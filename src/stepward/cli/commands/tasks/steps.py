@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.task_view.failed_attempts import one_line
 from stepward.client import Client, session_of
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
 from stepward.model.stopped_tasks import is_stopped
+from stepward.views.steps import LIVE, outcome_of
 from stepward.views.times import NOTHING, relative, took
 
 STEP_COLUMNS = (
@@ -26,8 +24,6 @@ STEP_COLUMNS = (
     Column(name="COMPLETE BY", spare=True, drops=1),
     Column(name="RESULT / ERROR", least=12),
 )
-LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
-LONGEST_RESULT = 500
 
 
 @click.command("steps", epilog=keys(StepRecord))
@@ -54,25 +50,5 @@ def step_row(step: StepRecord, now: float, *, waits: bool) -> list[Cell]:
         Cell(str(step.failure_count), "yellow" if step.failure_count else "dim"),
         Cell(took(step.started_at, step.finished_at, now) if is_going_on or step.finished_at else NOTHING, "dim"),
         Cell(relative(step.complete_by, now) if step.state in LIVE else NOTHING, "dim"),
-        _outcome(step, now, waits=waits),
+        Cell(outcome_of(step, now, waits=waits), "red" if step.state is StepState.FAILED else ""),
     ]
-
-
-def _outcome(step: StepRecord, now: float, *, waits: bool) -> Cell:
-    said = ["set aside"] if step.set_aside_at is not None else []
-    said += ["waits with its task for code that fits"] if waits and step.state in LIVE else []
-    said += ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
-    if step.progress is not None and step.state in LIVE:
-        told = f"told {json.dumps(step.progress, ensure_ascii=False)} {relative(step.progress_at, now)}"
-        said.insert(0 if step.state is StepState.RUNNING else len(said), told)
-    if step.deferred_at is not None and step.state is StepState.RUNNING:
-        said.append("waits to be finished from outside")
-    if step.error is not None:
-        said.append(
-            one_line(step.error)
-            if isinstance(step.error, dict) and step.error.get("message")
-            else json.dumps(step.error)
-        )
-    elif step.output is not None:
-        said.append(json.dumps(step.output, ensure_ascii=False)[:LONGEST_RESULT])
-    return Cell(": ".join(said), "red" if step.state is StepState.FAILED else "")

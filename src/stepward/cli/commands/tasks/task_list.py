@@ -12,9 +12,8 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, TaskStatus, session_of
-from stepward.model.failures import titled
-from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.states import TaskState
+from stepward.views.tasks import note_of
 from stepward.views.times import span
 
 LIMIT = 50
@@ -66,14 +65,5 @@ def _row(task: TaskStatus, now: float) -> list[Cell]:
         state_cell(task.state),
         Cell(str(task.failure_count), "yellow" if task.failure_count else "dim"),
         Cell(span(now - task.created_at), "dim"),
-        _note(task),
+        Cell(note_of(task), "red" if task.state is TaskState.ERROR else ""),
     ]
-
-
-def _note(task: TaskStatus) -> Cell:
-    """Why the task is in its state; for code that does not fit the record, the place in the code."""
-    if task.waits_for == WAITS_FOR and task.error is not None and task.error.get("place"):
-        return Cell(f"code that fits: {task.error['place']}")
-    if task.error is not None and task.state is not TaskState.PROCESSED:
-        return Cell(titled(task.error), "red" if task.state is TaskState.ERROR else "")
-    return Cell("" if task.state in TASK_ENDS else task.waits_for or "")

@@ -1,0 +1,17 @@
+"""Where an Agent stands, in words."""
+
+from __future__ import annotations
+
+from stepward.client import AgentStatus
+from stepward.client.agents import AgentState
+from stepward.views.times import span
+
+
+def state_of(agent: AgentStatus, now: float) -> str:
+    """The state of an Agent, since when, and by whom."""
+    if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:
+        note = f": {agent.note}" if agent.note else ""
+        return f"suspended {span(now - agent.suspended_at)} by {agent.suspended_by}{note}"
+    if agent.state is AgentState.BREAKER_OPEN and agent.opened_at is not None:
+        return f"breaker open {span(now - agent.opened_at)}"
+    return agent.state

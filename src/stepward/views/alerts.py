@@ -1,0 +1,26 @@
+"""What an alert is about and what it says, in words."""
+
+from __future__ import annotations
+
+from stepward.model.records import Alert
+from stepward.payload import readable
+
+UNSERVED = "unserved"
+
+
+def subject_of(alert: Alert) -> str | None:
+    """The task, or the workflow of all tasks, that the alert is about."""
+    return alert.task_id or alert.task or _served(alert)
+
+
+def message_of(alert: Alert) -> str:
+    """The message without the task that stands beside it, where it would fill the line."""
+    head, rest = f"task {alert.task_id} (", alert.message.partition("): ")[2]
+    return rest if rest and alert.message.startswith(head) else alert.message
+
+
+def _served(alert: Alert) -> str | None:
+    """What nobody serves, of an alert on all tasks of a workflow."""
+    details = readable(alert.details)
+    known = alert.kind == UNSERVED and isinstance(details, dict) and "workflow" in details
+    return f"{details['workflow']}@{details.get('version')}" if known else None

@@ -1,0 +1,34 @@
+"""How a step stands, in words."""
+
+from __future__ import annotations
+
+import json
+
+from stepward.client.status import StepRecord
+from stepward.model.states import StepState
+from stepward.views.errors import one_line
+from stepward.views.times import relative
+
+LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+LONGEST_RESULT = 500
+
+
+def outcome_of(step: StepRecord, now: float, *, waits: bool) -> str:
+    """What became of a step, or what it is at; ``waits``: its task goes on only with code that fits."""
+    said = ["set aside"] if step.set_aside_at is not None else []
+    said += ["waits with its task for code that fits"] if waits and step.state in LIVE else []
+    said += ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
+    if step.progress is not None and step.state in LIVE:
+        told = f"told {json.dumps(step.progress, ensure_ascii=False)} {relative(step.progress_at, now)}"
+        said.insert(0 if step.state is StepState.RUNNING else len(said), told)
+    if step.deferred_at is not None and step.state is StepState.RUNNING:
+        said.append("waits to be finished from outside")
+    if step.error is not None:
+        said.append(
+            one_line(step.error)
+            if isinstance(step.error, dict) and step.error.get("message")
+            else json.dumps(step.error)
+        )
+    elif step.output is not None:
+        said.append(json.dumps(step.output, ensure_ascii=False)[:LONGEST_RESULT])
+    return ": ".join(said)
