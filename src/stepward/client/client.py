@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from stepward.client.agents import AgentStatus, check_known, statuses
-from stepward.client.handle import R, TaskHandle, actor
+from stepward.client.handle import R, TaskHandle
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
 from stepward.client.status import TaskStatus
@@ -145,7 +145,7 @@ class Client:
 
     async def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""
-        return await self._session.store.operators.acknowledge(number, actor())
+        return await self._session.store.operators.acknowledge(number, self._session.actor)
 
     async def schedules(self) -> list[Schedule]:
         """The recurring tasks, by name."""
@@ -154,18 +154,18 @@ class Client:
     async def pause_schedule(self, schedule: str) -> bool:
         """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
         await self._schedule(schedule)
-        return await self._session.store.operators.pause_schedule(schedule, actor())
+        return await self._session.store.operators.pause_schedule(schedule, self._session.actor)
 
     async def resume_schedule(self, schedule: str) -> bool:
         """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
         found = await self._schedule(schedule)
         next_at = timetable(found.cron, found.timezone).after(self._session.store.now())
-        return await self._session.store.operators.resume_schedule(schedule, next_at, actor())
+        return await self._session.store.operators.resume_schedule(schedule, next_at, self._session.actor)
 
     async def remove_schedule(self, schedule: str) -> None:
         """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
         await self._schedule(schedule)
-        await self._session.store.operators.remove_schedule(schedule, actor())
+        await self._session.store.operators.remove_schedule(schedule, self._session.actor)
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """Messages that nobody could use, newest first."""
@@ -173,13 +173,13 @@ class Client:
 
     async def put_back(self, *numbers: int) -> list[int]:
         """Put dead letters back into their queues, as new; the numbers of those that were there."""
-        found = await self._session.store.operators.put_back(numbers, actor())
+        found = await self._session.store.operators.put_back(numbers, self._session.actor)
         self._session.hints.hint()
         return found
 
     async def discard(self, *numbers: int) -> list[int]:
         """Throw dead letters away; the numbers of those that were there."""
-        return await self._session.store.operators.discard(numbers, actor())
+        return await self._session.store.operators.discard(numbers, self._session.actor)
 
     async def instances(self) -> list[Instance]:
         """The live actors, and those that died within the hour."""
@@ -200,7 +200,7 @@ class Client:
         """
         why = validation.note(note)
         check_known(name, await self._session.store.operators.standings())
-        is_new = await self._session.store.operators.suspend_agent(name, why, actor())
+        is_new = await self._session.store.operators.suspend_agent(name, why, self._session.actor)
         self._session.hints.hint()
         return is_new
 
@@ -210,7 +210,7 @@ class Client:
         A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
         """
         check_known(name, await self._session.store.operators.standings())
-        was_suspended = await self._session.store.operators.resume_agent(name, actor())
+        was_suspended = await self._session.store.operators.resume_agent(name, self._session.actor)
         self._session.hints.hint()
         return was_suspended
 

@@ -43,6 +43,11 @@ class HandleClient(Protocol):
         """The payload limit in bytes."""
         ...
 
+    @property
+    def actor(self) -> str:
+        """Who acts, for the audit."""
+        ...
+
     async def record(self, id: str) -> Task:
         """The task's record. Raises TaskNotFound."""
         ...
@@ -186,7 +191,7 @@ class TaskHandle(Generic[R]):
         return deadline(complete_by, None, self._client.store.now())
 
     async def _direct(self, verb: str, **more: Any) -> TaskState:
-        return await self._client.direct(self.id, Directive(verb=verb, actor=actor(), **more))
+        return await self._client.direct(self.id, Directive(verb=verb, actor=self._client.actor, **more))
 
     async def _not_ended(self, limit: float) -> TimeoutError:
         try:

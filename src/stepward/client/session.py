@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from stepward.client.completion import Completions
-from stepward.client.handle import TaskHandle
+from stepward.client.handle import TaskHandle, actor
 from stepward.client.queues.events import Readers
 from stepward.client.queues.places import queues_beside
 from stepward.client.repairs import refuse_unfit
@@ -72,6 +73,8 @@ class ClientSession:
         """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
         self.app = app
         self.limit = payload_bytes
+        self.actor = actor()
+        """Who acts, for the audit."""
         self.hints = hints or Hints()
         self._operations = registry.operations if registry is not None else {}
         self.completions = Completions(opened.client, app, environment, self.hints, payload_bytes, self._operations)
@@ -84,6 +87,12 @@ class ClientSession:
         self.readers = Readers(self._queues)
         self._lookout = Lookout(opened.client, endings or Endings(), self.hints, POLL)
         self._watcher = ChangeWatcher(opened.host, self.hints) if self._owns_store else None
+
+    def acting_as(self, actor: str) -> ClientSession:
+        """This session in the name of somebody else, for the audit; it is open as long as this one."""
+        other = copy.copy(self)
+        other.actor = actor
+        return other
 
     async def open(self) -> None:
         """Open what is its own."""
