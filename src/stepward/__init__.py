@@ -43,6 +43,7 @@ from stepward.errors import (
     Unacceptable,
     Unrecoverable,
 )
+from stepward.http.asgi import AsgiApplication
 from stepward.model.current import CurrentStep, current_step
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import StepState, TaskState
@@ -82,6 +83,7 @@ __all__ = [
     "AgentStatus",
     "Alert",
     "App",
+    "AsgiApplication",
     "Audit",
     "Backoff",
     "CircuitBreaker",

@@ -17,8 +17,10 @@ from stepward.durations import Duration
 from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
+from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
+from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Reach, Running, sinks_of
@@ -186,6 +188,14 @@ class App:
             endings=running.endings,
             submit_locally=running.host.submit_locally,
         )
+
+    def asgi(self, *, local_admin: bool = False, url: str | None = None) -> AsgiApplication:
+        """The HTTP API and the console as an ASGI application, to mount in FastAPI or Starlette.
+
+        Whoever asks sends an API token or signs in. With ``local_admin`` everybody who reaches it under a name of
+        loopback is an admin. Browsers reach it at ``url``, if given: requests under another host are refused.
+        """
+        return mounted(self.client, local_admin=local_admin, url=url)
 
     def sync_client(self) -> SyncClient:
         """The blocking twin of ``client``, with a connection of its own."""

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from stepward.cli.commands.console import console
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
 from stepward.cli.commands.system.agents import agents
 from stepward.cli.commands.system.alerts import alerts
@@ -27,7 +28,7 @@ from stepward.cli.input.passwords import warning
 from stepward.cli.processes.exit import bound_end
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (run, scheduler, agent, submission, supervisor),
+    "Run": (run, scheduler, agent, submission, supervisor, console),
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),

@@ -1,0 +1,21 @@
+"""Ids in paths: the ``/`` within the id of a child task is written ``~``, which no id has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from urllib.parse import quote
+
+from litestar.params import PathParameter
+
+API = "/api/v1"
+PathId = Annotated[str, PathParameter(description="The task's id; a child's `/` is written `~`.", max_length=2000)]
+
+
+def task_id_of(part: str) -> str:
+    """The id that a part of a path means."""
+    return part.replace("~", "/")
+
+
+def task_path(id: str) -> str:
+    """Where a task is found, below the place where the application is mounted."""
+    return f"{API}/tasks/{quote(id.replace('/', '~'), safe='~@:')}"

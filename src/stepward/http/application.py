@@ -1,0 +1,132 @@
+"""The ASGI application: routes behind the choke point, around one client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from litestar import Litestar, Request, Router, get
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.routes import HTTPRoute
+from litestar.types import ControllerRouterHandler, Receive, Scope, Send
+
+from stepward.http import health
+from stepward.http.access.authentication import Credentials
+from stepward.http.access.choke_point import ChokePoint, authorize
+from stepward.http.access.permissions import Permission
+from stepward.http.access.principals import Principal
+from stepward.http.access.rules import AccessRules
+from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api import tasks
+from stepward.http.api.addresses import API
+from stepward.http.client_source import ClientSource
+from stepward.http.headers import SECURITY_HEADERS
+from stepward.http.problems import EXCEPTION_HANDLERS
+
+BODY_BYTES = 64 * 1024
+"""What a request's body may have beyond the payload that it carries."""
+PAYLOAD_BYTES = 1024 * 1024
+
+
+class HttpApplication:
+    """The API and the pages of one store, as an ASGI application.
+
+    Where it is mounted in another application, its client is opened with the first request; let the lifespan of the
+    outer one enter ``async with`` to have it closed.
+    """
+
+    def __init__(
+        self,
+        source: ClientSource,
+        *,
+        rules: AccessRules,
+        pages: Sequence[ControllerRouterHandler] = (),
+    ) -> None:
+        self._source = source
+        self.litestar = _litestar(source, rules, pages)
+        self.routes = declared_routes(self.litestar)
+        self._choke_point = ChokePoint(
+            self.litestar,
+            rules=rules,
+            authenticator=Credentials(source),
+            public=frozenset(path for path, _, permission in self.routes if permission is Permission.PUBLIC),
+            headers=SECURITY_HEADERS,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._choke_point(scope, receive, send)
+
+    async def __aenter__(self) -> HttpApplication:
+        await self._source.client()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._source.close()
+
+
+def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
+    """Every path with its methods, and the permission that it declares. Raises RuntimeError for one without."""
+    found = []
+    for route in litestar.routes:
+        if not isinstance(route, HTTPRoute):
+            raise RuntimeError(f"route {route.path}: expected HTTP alone, found another protocol; leave it out")
+        for handler in route.route_handlers:
+            for method in sorted(handler.http_methods):
+                if method == "OPTIONS":
+                    continue
+                permission = handler.opt.get("permission")
+                if not isinstance(permission, Permission):
+                    raise RuntimeError(f"route {method} {route.path}: expected a permission, found none; declare one")
+                if permission is Permission.PUBLIC and "{" in route.path:
+                    raise RuntimeError(f"route {method} {route.path}: expected no parameter in a public path")
+                found.append((route.path, str(method), permission))
+    return found
+
+
+def _litestar(source: ClientSource, rules: AccessRules, pages: Sequence[ControllerRouterHandler]) -> Litestar:
+    api = Router(API, route_handlers=[*_api_routes()])
+    return Litestar(
+        [health.livez, health.readyz, api, *pages],
+        guards=[authorize],
+        dependencies={
+            "client": Provide(_client),
+            "principal": Provide(_principal, sync_to_thread=False),
+        },
+        exception_handlers=EXCEPTION_HANDLERS,
+        openapi_config=_openapi(),
+        request_max_body_size=PAYLOAD_BYTES + BODY_BYTES,
+        state=State({"source": source, "rules": rules}),
+        on_shutdown=[source.close],
+        logging_config=None,
+        debug=False,
+    )
+
+
+def _api_routes() -> list[HTTPRouteHandler]:
+    return [openapi, tasks.list_tasks, tasks.show_task, tasks.list_steps]
+
+
+@get("/openapi.json", permission=Permission.SIGNED_IN, include_in_schema=False, media_type="application/json")
+async def openapi(request: Request[Any, Any, Any]) -> dict[str, Any]:
+    """The description of this API."""
+    return request.app.openapi_schema.to_schema()
+
+
+def _openapi() -> OpenAPIConfig:
+    # Litestar's own routes, among them a page for paths that it does not know, stand aside.
+    aside = Router(f"{API}/openapi", route_handlers=[], opt={"permission": Permission.SIGNED_IN})
+    return OpenAPIConfig(title="Stepward", version="1", openapi_router=aside, render_plugins=[])
+
+
+async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:
+    source: ClientSource = state.source
+    return ScopedClient(await source.client(), request.scope["user"])
+
+
+def _principal(request: Request[Any, Any, Any]) -> Principal:
+    found: Principal = request.scope["user"]
+    return found

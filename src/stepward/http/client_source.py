@@ -1,0 +1,32 @@
+"""The client that all requests of an application share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from stepward.client import Client
+
+
+class ClientSource:
+    """Opens a client with the first request, as a mounted application is not told when its server starts."""
+
+    def __init__(self, make: Callable[[], Client]) -> None:
+        self._make = make
+        self._client: Client | None = None
+        self._opening = asyncio.Lock()
+
+    async def client(self) -> Client:
+        """The open client. Raises StoreUnavailable or StoreUnusable."""
+        async with self._opening:
+            if self._client is None:
+                client = self._make()
+                await client.__aenter__()
+                self._client = client
+            return self._client
+
+    async def close(self) -> None:
+        """Close the client, if one was opened."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.__aexit__(None, None, None)

@@ -1,0 +1,36 @@
+"""``/livez`` and ``/readyz``, for whoever watches the process; nobody has to sign in, and nothing is told."""
+
+from __future__ import annotations
+
+import asyncio
+
+from litestar import Response, get
+from litestar.datastructures import State
+
+from stepward.client import session_of
+from stepward.errors import StepwardError
+from stepward.http.access.permissions import Permission
+from stepward.http.client_source import ClientSource
+
+READY_SECONDS = 2.0
+"""How long the store may take to answer."""
+NO_TASK: list[str] = []
+
+
+@get("/livez", permission=Permission.PUBLIC, include_in_schema=False, media_type="text/plain")
+async def livez() -> str:
+    """The process answers."""
+    return "live"
+
+
+@get("/readyz", permission=Permission.PUBLIC, include_in_schema=False, media_type="text/plain")
+async def readyz(state: State) -> Response[str]:
+    """The store answers too; 503 where it does not."""
+    source: ClientSource = state.source
+    try:
+        async with asyncio.timeout(READY_SECONDS):
+            client = await source.client()
+            await session_of(client).store.client.ended(NO_TASK)
+    except (StepwardError, TimeoutError):
+        return Response("the store does not answer", status_code=503, media_type="text/plain")
+    return Response("ready", media_type="text/plain")
