@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from tests.scratch import write_in_memory
 from tests.store.postgres.server import SERVERS, Servers
 
 SHARED = ("rabbitmq", "nats3", "pairs")
 """Servers that take long to start: one process runs all tests that need one, and starts it once."""
 PROGRAMS = ("postgres", "nats-server", "rabbitmq-server")
 SECOND_TIER = ("servers", "faults")
+
+write_in_memory()
 
 _at_work: list[pytest.Item] = []
 """The test that runs."""
