@@ -36,7 +36,7 @@ from stepward.store.sqlite.hot import status_events, turn
 from stepward.store.sqlite.hot.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.workflow import undo
-from stepward.workflow.decision_log import DecisionLog
+from stepward.workflow.decisions import DecisionLog
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.pipeline.pipeline_run import Flow
 

@@ -20,8 +20,8 @@ HEADINGS = {
     "takeover": "A takeover",
 }
 FILE = re.compile(r"`([a-z_/]+\.py)`")
-MOST = {"submit": 46, "step": 45}
-"""Files that these two pass, to be lowered as they get fewer."""
+MOST = {"submit": 41, "step": 40}
+"""The files of which these two execute lines, to be lowered as they get fewer."""
 
 
 def named(path: str) -> list[str]:
@@ -46,5 +46,6 @@ async def test_a_path_passes_every_file_that_its_table_names(world: World, path:
 
 
 @pytest.mark.parametrize("path", MOST)
-async def test_the_paths_that_every_task_takes_pass_no_more_files_than_they_did(world: World, path: str) -> None:
-    assert len(await walked(world, path)) <= MOST[path]
+async def test_the_two_commonest_paths_execute_lines_of_no_more_files_than_listed(world: World, path: str) -> None:
+    files = await walked(world, path)
+    assert len(files) <= MOST[path], "\n".join([f"{path}: expected {MOST[path]} files, found {len(files)}:", *files])

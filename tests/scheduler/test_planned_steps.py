@@ -347,7 +347,7 @@ async def test_plans_count_towards_the_rows_of_a_transaction(
     world: World, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = orders(service)
-    monkeypatch.setattr("stepward.client.submitting.writer.BATCH", 10)
+    monkeypatch.setattr("stepward.client.submitting.submissions.BATCH", 10)
     app = world.app([order], [service.agent])
     client = await world.client(app)
     sizes: list[int] = []

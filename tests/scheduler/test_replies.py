@@ -16,7 +16,7 @@ from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies, ReplyReceiver
-from stepward.scheduler.scheduler import Wakeup
+from stepward.scheduler.turn import Wakeup
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
 from stepward.transport.memory.memory_transport import MemoryTransport

@@ -212,7 +212,7 @@ async def test_a_conflict_among_many_leaves_none_of_them(world: World) -> None:
 async def test_a_conflict_among_more_than_fit_a_batch_leaves_none_of_them(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.client.submitting.writer.BATCH", 2)
+    monkeypatch.setattr("stepward.client.submitting.submissions.BATCH", 2)
     client = await world.start([doubling])
     await client.submit(doubling, 1, id="taken")
     with pytest.raises(TaskConflict):

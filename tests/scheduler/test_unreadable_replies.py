@@ -177,7 +177,7 @@ async def test_a_reply_of_another_type_to_a_task_that_is_not_held_is_not_recorde
     strays: list[Reply] = []
     scheduler = running.host.scheduler
     assert scheduler is not None
-    scheduler._store.stray = note_in(strays)  # type: ignore[method-assign]
+    running.store.scheduler.stray = note_in(strays)  # type: ignore[method-assign]
     other = Reply(task="other", run=1, key="svc.do/1", attempt=1, outcome=Outcome.COMPLETED, output=b"[1]")
     undo = msgspec.structs.replace(other, key="svc.do/1~undo")
     await running.transport.publish(reply_queue(scheduler.instance), [other, undo])

@@ -100,7 +100,7 @@ async def test_many_at_once(desk: Desk, client: Client) -> None:
 async def test_a_conflict_among_many_takes_only_them_out_of_the_transaction(
     desk: Desk, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.client.submitting.writer.BATCH", 2)
+    monkeypatch.setattr("stepward.client.submitting.submissions.BATCH", 2)
     await client.submit(order, "pen", id="taken")
     await desk.begin()
     await desk.submit(order, "pen", id="before")

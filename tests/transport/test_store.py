@@ -8,7 +8,6 @@ import pytest
 
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.events import Event, Observers
-from stepward.model.messages import answers
 from stepward.transport.store_transport import StoreTransport
 from tests.transport.messages import request
 from tests.transport.small_store import Row, SmallStore
@@ -234,4 +233,4 @@ async def test_what_nobody_took_is_answered_by_the_queue() -> None:
     await opened.other.revoke(QUEUE, "a", 1, "payments.charge/1")
     assert [delivery.message for delivery in await opened.transport.take(QUEUE, 10, 30)] == [request("b")]
     (answer,) = await opened.other.take(request().reply_to, 10, 30)
-    assert answer.message == answers.never_began(request("a"))
+    assert answer.message == request("a").never_began()

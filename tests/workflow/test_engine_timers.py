@@ -8,7 +8,7 @@ from typing import Any
 
 from stepward.durations import LONGEST
 from stepward.workflow.definition import workflow
-from stepward.workflow.event_loop.handles import Timer
+from stepward.workflow.event_loop.futures import Timer
 from tests.workflow.declared import charge
 from tests.workflow.play import START, Play
 

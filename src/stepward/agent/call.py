@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from stepward.model.failures import FailureConverter
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
@@ -63,19 +62,19 @@ class Call:
 
     def completed(self, output: bytes) -> Reply:
         """The function returned."""
-        return answers.completed(self.request, output, calls=self.calls)
+        return self.request.completed(output, calls=self.calls)
 
     def deferred(self) -> Reply:
         """The function has done its part; somebody else finishes the step."""
-        return answers.deferred(self.request, calls=self.calls)
+        return self.request.deferred(calls=self.calls)
 
     def failed(self, error: BaseException) -> Reply:
         """Repeating is pointless."""
-        return answers.failed(self.request, self.failures.convert(error), maybe_done=self.maybe_done, calls=self.calls)
+        return self.request.failed(self.failures.convert(error), maybe_done=self.maybe_done, calls=self.calls)
 
     def gave_up(self, error: BaseException) -> Reply:
         """This attempt got nowhere; another may."""
-        return answers.gave_up(self.request, self.failures.convert(error), maybe_done=self.maybe_done, calls=self.calls)
+        return self.request.gave_up(self.failures.convert(error), maybe_done=self.maybe_done, calls=self.calls)
 
 
 class Slots:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from stepward.agent.call import Call, Slots
 from stepward.errors import LeaseLapsed, TransportError
 from stepward.events import Observers
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Progress, Request
 from stepward.transport.contract import Transport
 
@@ -69,7 +68,7 @@ class Heartbeats:
         if call is None:
             return
         if progress is not None:
-            call.untold = answers.progress(call.request, progress, self._now())
+            call.untold = call.request.progressed(progress, self._now())
         if call.ended:
             return  # Its reply is about to leave, and takes along what is still of use.
         if self._now() >= call.beaten_at + EVERY:

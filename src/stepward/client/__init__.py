@@ -11,7 +11,7 @@ from stepward.client.session import ClientSession
 from stepward.client.status import StepRecord, TaskStatus
 from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.options import Options
-from stepward.client.submitting.preparation import Preparation
+from stepward.client.submitting.submissions import Preparation
 from stepward.client.waiting import Endings
 
 __all__ = [

@@ -15,8 +15,7 @@ from stepward.client.repairs import refuse_unfit
 from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.in_transaction import Prepared
-from stepward.client.submitting.preparation import Preparation
-from stepward.client.submitting.writer import SubmissionWriter, SubmitLocally
+from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.errors import Refused, TaskNotFound

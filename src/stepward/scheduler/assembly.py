@@ -17,7 +17,7 @@ from stepward.scheduler.dispatch.publisher import Publisher
 from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import Replies, ReplyReceiver
-from stepward.scheduler.scheduler import Scheduler, Wakeup
+from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.closing import Closing
@@ -28,7 +28,7 @@ from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.scheduler.tasks.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
-from stepward.scheduler.turn import Turn, WorkAhead
+from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
 from stepward.threads import Threads
 
 
@@ -65,19 +65,9 @@ def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Li
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
     commits = Commits(context)
     turn = Turn(
-        store,
-        intake,
-        replies,
-        receiver,
-        ahead,
-        tasks,
-        incoming,
-        closing,
-        starts,
-        commits,
-        conclusions,
-        dispatcher,
+        store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, commits, conclusions, dispatcher
     )
+    turns = TurnLoop(context, wakeup, turn)
     return Scheduler(
-        context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost, turn
+        context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost, turns
     )

@@ -1,4 +1,4 @@
-"""The Scheduler: turns, one after the other, each of which is one commit.
+"""The Scheduler as its host knows it: submissions, room, hints, its run and its end.
 
 What leaves the process (requests, answers to clients) leaves after the commit. An instance that was fenced, or that
 cannot know what became of a commit, is over: its host starts another under a new id.
@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 
-from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Task
 from stepward.scheduler.admission.fair_share import Room
@@ -24,10 +23,10 @@ from stepward.scheduler.intake import Answered, Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import ReplyReceiver
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
-from stepward.scheduler.turn import Turn
+from stepward.scheduler.turn import TurnLoop, Wakeup
 
 ITERATIONS_TO_ARRIVE = 3
-"""Turns of the event loop in which a published reply reaches the Scheduler."""
+"""Iterations of the event loop in which a published reply reaches the Scheduler."""
 SETTLE_LOOK = 0.005
 """Seconds between looks whether what came in is committed, or what was started is out, at the end."""
 ON_ITS_WAY = 0.1
@@ -55,12 +54,10 @@ class Scheduler:
         local: LocalSteps,
         dispatcher: Dispatcher,
         lost: LostMessages,
-        turn: Turn,
+        turns: TurnLoop,
     ) -> None:
         self.instance = context.instance
-        self._store = context.store
         self._settings = context.settings
-        self._observers = context.observers
         self._wakeup = wakeup
         self._windows = windows
         self._rooms = rooms
@@ -72,9 +69,7 @@ class Scheduler:
         self._local = local
         self._dispatcher = dispatcher
         self._lost = lost
-        self._turn = turn
-        self._turning = False
-        self._is_fenced = False
+        self._turns = turns
 
     def hint(self) -> None:
         """The store was changed by somebody else: look soon."""
@@ -132,15 +127,7 @@ class Scheduler:
         pump = asyncio.get_running_loop().create_task(self._receiver.pump())
         pump.add_done_callback(lambda _: self._wakeup.stir())
         try:
-            while True:
-                if pump.done():
-                    pump.result()  # it ends by a bug alone
-                try:
-                    delay = await self.turn()
-                except StoreUnavailable as error:
-                    self._observers.tell("store.unavailable", error=str(error))
-                    delay = self._settings.poll
-                await self._wakeup.sleep(delay)
+            await self._turns.run(pump)
         finally:
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
@@ -158,14 +145,14 @@ class Scheduler:
 
     def fence(self) -> None:
         """This instance was declared dead: end the run with InstanceFenced."""
-        self._is_fenced = True
+        self._turns.is_fenced = True
         self._wakeup.stir()
 
     async def hand_out(self) -> None:
         """Wait, after ``stop_taking``, until what was started is with Agents: those that drain would leave it."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(self._settings.drain, HAND_OUT_SECONDS)):
-                while self._turning or self._dispatcher.is_sending:  # noqa: ASYNC110 - nothing tells of both ends
+                while self._turns.is_turning or self._dispatcher.is_sending:  # noqa: ASYNC110 - nothing tells of both ends
                     await asyncio.sleep(SETTLE_LOOK)
                 await asyncio.sleep(ON_ITS_WAY if self._active_tasks.tasks else 0)
 
@@ -175,43 +162,6 @@ class Scheduler:
             async with asyncio.timeout(self._settings.drain):
                 for _ in range(ITERATIONS_TO_ARRIVE):
                     await asyncio.sleep(0)
-                while self._turning or self._turn.is_behind or self._local_submissions:
+                while self._turns.is_turning or self._turns.is_behind or self._local_submissions:
                     self._wakeup.stir()
                     await asyncio.sleep(SETTLE_LOOK)
-
-    async def turn(self) -> float:
-        """One bounded piece of work; the seconds until the next one is due."""
-        self._turning = True
-        try:
-            if self._is_fenced:
-                raise InstanceFenced(f"instance {self.instance}: expected a lease, found it declared dead")
-            await self._turn.run()
-            return self._turn.delay()
-        finally:
-            self._turning = False
-
-
-class Wakeup:
-    """The sleep of a Scheduler between two turns, which ends at its time or earlier."""
-
-    def __init__(self) -> None:
-        self._waking: asyncio.Future[None] | None = None
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep that long, or until stirred; not at all gives way to others once."""
-        if seconds <= 0:
-            await asyncio.sleep(0)
-            return
-        loop = asyncio.get_running_loop()
-        self._waking = loop.create_future()
-        timer = loop.call_later(seconds, self.stir)
-        try:
-            await self._waking
-        finally:
-            timer.cancel()
-            self._waking = None
-
-    def stir(self) -> None:
-        """Wake the sleeper, if it sleeps."""
-        if self._waking is not None and not self._waking.done():
-            self._waking.set_result(None)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
+from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.model.records import Step
 from stepward.scheduler.commits import Commits, Conclusions
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher, StepStarts
 from stepward.scheduler.intake import Intake
 from stepward.scheduler.replies import Replies, ReplyReceiver
@@ -122,3 +125,75 @@ class Turn:
             self._active_tasks.strays = []
         await self._receiver.settle(received)
         await self._intake.reload()
+
+
+class TurnLoop:
+    """Runs turns one after the other, and sleeps between two until the next is due or something has come in."""
+
+    def __init__(self, context: SchedulerContext, wakeup: Wakeup, turn: Turn) -> None:
+        self._instance = context.instance
+        self._poll = context.settings.poll
+        self._observers = context.observers
+        self._wakeup = wakeup
+        self._turn = turn
+        self.is_turning = False
+        """Whether a turn is under way."""
+        self.is_fenced = False
+        """Whether the instance was declared dead: no further turn may begin."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether tasks that were touched, or replies, wait for the next turn."""
+        return self._turn.is_behind
+
+    async def run(self, pump: asyncio.Task[None]) -> None:
+        """Turn until cancelled, or until the receiving of replies in ``pump`` ends, which it does by a bug alone.
+
+        Raises InstanceFenced or CommitUnknown when this instance is over.
+        """
+        while True:
+            if pump.done():
+                pump.result()
+            try:
+                delay = await self._next()
+            except StoreUnavailable as error:
+                self._observers.tell("store.unavailable", error=str(error))
+                delay = self._poll
+            await self._wakeup.sleep(delay)
+
+    async def _next(self) -> float:
+        """One turn; the seconds until the next one is due."""
+        self.is_turning = True
+        try:
+            if self.is_fenced:
+                raise InstanceFenced(f"instance {self._instance}: expected a lease, found it declared dead")
+            await self._turn.run()
+            return self._turn.delay()
+        finally:
+            self.is_turning = False
+
+
+class Wakeup:
+    """The sleep of a Scheduler between two turns, which ends at its time or earlier."""
+
+    def __init__(self) -> None:
+        self._waking: asyncio.Future[None] | None = None
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep that long, or until stirred; not at all gives way to others once."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        loop = asyncio.get_running_loop()
+        self._waking = loop.create_future()
+        timer = loop.call_later(seconds, self.stir)
+        try:
+            await self._waking
+        finally:
+            timer.cancel()
+            self._waking = None
+
+    def stir(self) -> None:
+        """Wake the sleeper, if it sleeps."""
+        if self._waking is not None and not self._waking.done():
+            self._waking.set_result(None)

@@ -19,8 +19,8 @@ from stepward.client import (
     session_of,
 )
 from stepward.client.handle import R
+from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
-from stepward.client.submitting.writer import SubmissionWriter
 from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.loop_thread import LoopThread

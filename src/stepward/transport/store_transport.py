@@ -8,7 +8,6 @@ from os.path import commonprefix
 import msgspec
 
 from stepward.events import Observers
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Request
 from stepward.payload import cause
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
@@ -116,7 +115,7 @@ class StoreTransport:
     async def _answer_unbegun(self, body: bytes) -> None:
         request = self._decoder.decode(body)
         if isinstance(request, Request):
-            await self.publish(request.reply_to, [answers.never_began(request)])
+            await self.publish(request.reply_to, [request.never_began()])
 
     async def _read(self, queue: str, stored: Sequence[Stored]) -> list[Delivery]:
         found: list[Delivery] = []

@@ -21,7 +21,7 @@ from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, PAYLOAD_BYTES
 from stepward.workflow.decisions import Decisions, RunEnd
 from stepward.workflow.definition import Workflow
-from stepward.workflow.event_loop.handles import Timer
+from stepward.workflow.event_loop.futures import Timer
 from stepward.workflow.run import Run
 from stepward.workflow.run_ends import failed, raised, returned, step_failed
 from stepward.workflow.signals import Signal
@@ -63,7 +63,7 @@ class Execution:
         except InvalidArguments as error:
             self._run.end(failed("InvalidArguments", str(error)))
         else:
-            self._run.loop.create_task(self._main(args, kwargs), context=Context())
+            self._run.loop.new_task(self._main(args, kwargs), context=Context())
         self._advance()
 
     def resolve(self, key: str, *, output: bytes | None, error: bytes | None, at: float) -> None:

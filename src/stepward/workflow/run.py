@@ -16,11 +16,9 @@ from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
 from stepward.payload import NULL, decode, encode
-from stepward.workflow.decision_log import DecisionLog
-from stepward.workflow.decisions import Broken, Diverged, RunEnd, StepCall
+from stepward.workflow.decisions import Broken, DecisionLog, Diverged, RunEnd, StepCall
 from stepward.workflow.definition import Workflow
-from stepward.workflow.event_loop.futures import PLAIN
-from stepward.workflow.event_loop.handles import Timer
+from stepward.workflow.event_loop.futures import PLAIN, Timer
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.replay.code_places import CodePlace
 from stepward.workflow.replay.divergence import OPEN, PATCHED, Divergence, no_value
@@ -86,7 +84,7 @@ class Run:
         """Steps without a row that were asked for while replaying: they are asked for when the replay agrees."""
         self.late: deque[tuple[Step, asyncio.Future[bytes]]] = deque()
         """Outcomes that were recorded and never delivered."""
-        self._marked = marked(kept)
+        self._marked = marked(kept) if kept else {}
         self.timers = Timers()
         self.signals: Signals | None = None
         now = task.created_at if task.started_at is None else task.started_at

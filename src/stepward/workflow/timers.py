@@ -8,7 +8,7 @@ from contextvars import Context
 from typing import Any
 
 from stepward.durations import LONGEST
-from stepward.workflow.event_loop.handles import Timer
+from stepward.workflow.event_loop.futures import Timer
 
 PRUNE_FROM = 64
 

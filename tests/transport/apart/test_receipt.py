@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from stepward.model.messages import answers
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal, StoreIdentity
 from stepward.transport.wire.wire import Wire, join
@@ -44,7 +43,7 @@ async def test_an_answer_carries_the_proof_of_its_request(address: str) -> None:
         await scheduler.publish(PAYMENTS, [request(proof=None)])
         (asked,) = await agent.take(PAYMENTS, 1, 5.0)
         assert asked.message == request()
-        answer = answers.completed(request(), b'"charged"')
+        answer = request().completed(b'"charged"')
         await agent.publish(REPLIES, [answer])
         (answered,) = await scheduler.take(REPLIES, 1, 5.0)
         assert answered.message == answer

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 
 from stepward.errors import TransportError
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Outcome
 from stepward.transport.contract import AgentMessage, Delivery, Transport
 from tests.transport.conformance.pace import Pace
@@ -227,7 +226,7 @@ async def test_a_revoked_request_that_nobody_took_is_answered_and_not_given_out(
         found += [delivery.message for delivery in await transport.take(QUEUE, 10, pace.lease * 20)]
     assert found == others
     (answer,) = await transport.take(request().reply_to, 10, pace.lease)
-    assert answer.message == answers.never_began(request())
+    assert answer.message == request().never_began()
 
 
 async def test_a_later_attempt_than_the_revoked_one_is_given_out(transport: Transport, pace: Pace) -> None:

@@ -13,7 +13,6 @@ from nats.js import JetStreamContext
 
 from stepward.errors import TransportError
 from stepward.events import Event
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.contract import Delivery
@@ -239,7 +238,7 @@ async def test_what_another_process_revoked_is_answered_by_whoever_takes_it(addr
             await heard.wait()
         assert tasks(await other.take(QUEUE, 9, LEASE)) == ["b"]
         (answer,) = await one.take(request().reply_to, 9, LEASE)
-        assert answer.message == answers.never_began(request("a"))
+        assert answer.message == request("a").never_began()
 
 
 async def test_what_somebody_may_work_on_is_not_answered_as_never_begun(address: str, app: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from stepward.client.submitting.preparation import KnownWorkflow
 from stepward.model.plan import Plans
-from stepward.model.records import Task
+from stepward.model.records import Task, WorkflowRecord
 from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, WaitForHook
 from stepward.store.rules.refusals import check_same
+from stepward.workflow.definition import Workflow
 
+KnownWorkflow = Workflow[Any, Any] | WorkflowRecord
+"""A workflow by its code, or by what a Scheduler registered of it."""
 REMEMBERED = 1000
 
 

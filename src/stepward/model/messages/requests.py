@@ -1,4 +1,4 @@
-"""Requests to Agents and their replies: hints about what the store holds, lost or doubled without harm."""
+"""Requests to Agents, and each reply that a request can have: hints, lost or doubled without harm."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from zlib import crc32
 
 from msgspec import Struct
 
+WITHDRAWN = b'{"message":"withdrawn before it began: nobody waits for the step any more","type":"Withdrawn","data":{}}'
 RESPONSE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
@@ -36,6 +37,65 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
     """What an attempt before this one told of its progress last."""
     proof: str | None = None
     """Over a broker: what the reply must carry to be believed."""
+
+    def completed(self, output: bytes, *, calls: int = 1) -> Reply:
+        """The reply that the function returned."""
+        return Reply(
+            task=self.task,
+            run=self.run,
+            key=self.key,
+            attempt=self.attempt,
+            outcome=Outcome.COMPLETED,
+            output=output,
+            calls=calls,
+            agent=self.agent,
+            proof=self.proof,
+        )
+
+    def failed(self, error: bytes, *, maybe_done: bool, calls: int = 1) -> Reply:
+        """The reply that the attempt failed, and that a repeat would fail too."""
+        return self._without_output(Outcome.FAILED, error, maybe_done=maybe_done, calls=calls)
+
+    def gave_up(self, error: bytes, *, maybe_done: bool, calls: int = 1) -> Reply:
+        """The reply that the attempt failed, and that another one may succeed."""
+        return self._without_output(Outcome.GAVE_UP, error, maybe_done=maybe_done, calls=calls)
+
+    def never_began(self) -> Reply:
+        """The reply that the request was withdrawn before an Agent took it."""
+        return self.gave_up(WITHDRAWN, maybe_done=False, calls=0)
+
+    def deferred(self, *, calls: int = 1) -> Reply:
+        """The reply that the function has done its part, and that the step is finished from outside."""
+        return self._without_output(Outcome.DEFERRED, calls=calls)
+
+    def progressed(self, value: bytes, at: float) -> Progress:
+        """How far the function was at ``at``, by the store's clock."""
+        return Progress(
+            task=self.task,
+            run=self.run,
+            key=self.key,
+            attempt=self.attempt,
+            progress=value,
+            at=at,
+            agent=self.agent,
+            proof=self.proof,
+        )
+
+    def _without_output(
+        self, outcome: Outcome, error: bytes | None = None, *, maybe_done: bool = False, calls: int
+    ) -> Reply:
+        return Reply(
+            task=self.task,
+            run=self.run,
+            key=self.key,
+            attempt=self.attempt,
+            outcome=outcome,
+            error=error,
+            maybe_done=maybe_done,
+            calls=calls,
+            agent=self.agent,
+            proof=self.proof,
+        )
 
 
 class Outcome(StrEnum):

@@ -12,7 +12,6 @@ from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, R
 from stepward.model.action import Action
 from stepward.model.containment import contained, failure_of
 from stepward.model.current import CURRENT, CurrentStep
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
@@ -118,7 +117,7 @@ class LocalSteps:
             error = failure_of(caught).with_traceback(caught.__traceback__)
             reply = self._failure(step, request, error, is_late=deadline.expired())
         else:
-            reply = answers.completed(request, output)
+            reply = request.completed(output)
         if reply is not None:
             self._answer(reply, committed_at)
 
@@ -134,8 +133,8 @@ class LocalSteps:
         if isinstance(error, Unfit):
             maybe_done = error.called and not is_transaction
             error = error.error
-        answer = answers.failed if isinstance(error, REFUSED) else answers.gave_up
-        return answer(request, self._failures.convert(error), maybe_done=maybe_done)
+        answer = request.failed if isinstance(error, REFUSED) else request.gave_up
+        return answer(self._failures.convert(error), maybe_done=maybe_done)
 
     async def _plain(self, request: Request, action: Action[Any, Any]) -> bytes:
         return self._encoded(action, await self._call(request, action, *_arguments(request, action)))

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from stepward.errors import PayloadTooLarge
-from stepward.model.messages.answers import failed
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
 from stepward.payload import encode
 from stepward.transport.contract import AgentMessage
@@ -69,7 +68,7 @@ class Batcher:
         )
         error = encode({"message": text, "type": PayloadTooLarge.__name__, "data": {}}, "error")
         if isinstance(message, Request):
-            return failed(self._wire.signed(message), error, maybe_done=False, calls=0)
+            return self._wire.signed(message).failed(error, maybe_done=False, calls=0)
         calls = message.calls if isinstance(message, Reply) else 1
         return Reply(
             task=message.task,

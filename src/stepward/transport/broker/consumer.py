@@ -11,7 +11,6 @@ from typing import Generic, Protocol, TypeVar
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages.answers import never_began
 from stepward.model.messages.requests import Request
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury
 from stepward.transport.broker.rejections import Rejections
@@ -237,7 +236,7 @@ class Consumer(Generic[Handle]):
                     "transport.revoked_in_doubt", queue=self._queue, task=request.task, key=request.key
                 )
             else:
-                answers[request.reply_to].append(never_began(request))
+                answers[request.reply_to].append(request.never_began())
         try:
             for queue, replies in answers.items():
                 await self._put(queue, replies, False)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from stepward.errors import TransportError
-from stepward.model.messages import answers
 from stepward.model.messages.requests import Request
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 
@@ -171,7 +170,7 @@ class MemoryTransport:
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """For a request that no Agent has taken the queue answers that it never began."""
         for request in self._queue(queue).withdraw(task, run, key):
-            self._queue(request.reply_to).append([answers.never_began(request)])
+            self._queue(request.reply_to).append([request.never_began()])
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
 

@@ -10,15 +10,23 @@ import sys
 from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from stepward.interrupts import pass_interrupt
 from stepward.model.action import Action, Caller
 from stepward.workflow.control import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
 from stepward.workflow.event_loop.closing import close_coroutine, close_generator, silent_warnings
-from stepward.workflow.event_loop.futures import Counting, begin_counting, end_counting
-from stepward.workflow.event_loop.handles import Callback, Timer, WorkflowFuture, WorkflowTask
+from stepward.workflow.event_loop.engine_port import NOBODY, Engine
+from stepward.workflow.event_loop.futures import (
+    Callback,
+    Counting,
+    Timer,
+    WorkflowFuture,
+    WorkflowTask,
+    begin_counting,
+    end_counting,
+)
 from stepward.workflow.event_loop.refusals import without_input_output
 from stepward.workflow.replay.code_places import CodePlace, calling_place
 
@@ -31,63 +39,6 @@ if sys.version_info >= (3, 14):
 else:
     _swap_current_task: Callable[[object, Any], Any] | None = None
     """Before 3.14 each loop has its own current task: nothing to put aside."""
-
-
-class Engine(Protocol):
-    """Whom the loop serves."""
-
-    def call(
-        self,
-        action: Action[Any, Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        key: str | None = None,
-        place: CodePlace | None = None,
-    ) -> Coroutine[Any, Any, Any]:
-        """Ask for a durable step; ``place`` is the line of code that does."""
-        ...
-
-    def set_timer(
-        self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
-    ) -> Timer:
-        """Make a timer that fires when the engine says."""
-        ...
-
-    def leave(self, error: BaseException) -> None:
-        """End the execution with an exception that left one of its callbacks."""
-        ...
-
-    def break_off(self, message: str) -> None:
-        """End the execution as broken."""
-        ...
-
-
-class Nobody:
-    """Whom the loop of an execution that is over serves: code that still asks is told to leave."""
-
-    def call(
-        self,
-        action: Action[Any, Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        key: str | None = None,
-        place: CodePlace | None = None,
-    ) -> Coroutine[Any, Any, Any]:
-        raise GeneratorExit
-
-    def set_timer(
-        self, delay: float, callback: Callable[..., object], args: tuple[Any, ...], context: Context
-    ) -> Timer:
-        raise GeneratorExit
-
-    def leave(self, error: BaseException) -> None:
-        raise GeneratorExit
-
-    def break_off(self, message: str) -> None:
-        raise GeneratorExit
-
-
-NOBODY = Nobody()
 
 
 @without_input_output
@@ -127,6 +78,24 @@ class WorkflowLoop(Counting, Caller):
         self._tasks.clear()
         self._ready.clear()
         self.engine = NOBODY
+
+    def new_task(
+        self, coro: Coroutine[Any, Any, Any], name: object = None, context: Context | None = None
+    ) -> WorkflowTask[Any]:
+        """Make a task: that of the workflow's function, or one that its code asks for by ``create_task``."""
+        if len(self._tasks) >= self._tasks_limit:
+            self._forget_done_tasks()
+        self._created += 1
+        self._named += 1
+        task = WorkflowTask(
+            coro,
+            self,
+            name=f"Task-{self._named}" if name is None else str(name),
+            context=copy_context() if context is None else context,
+            number=self._created,
+        )
+        self._tasks.append(task)
+        return task
 
     def run_timer(self, timer: Timer) -> None:
         """Make the call of a timer that fires."""
@@ -206,7 +175,7 @@ class WorkflowLoop(Counting, Caller):
         if early is not None:
             return early
         listed = listed_beside(calling_frame())
-        return self._new_task(coro, name, context) if listed is None else self._start_listed(coro, listed)
+        return self.new_task(coro, name, context) if listed is None else self._start_listed(coro, listed)
 
     def get_debug(self) -> bool:
         """Never: asyncio's debugging reads clocks and logs."""
@@ -285,30 +254,13 @@ class WorkflowLoop(Counting, Caller):
         kept.append(generator)
         self._generators = kept
 
-    def _new_task(
-        self, coro: Coroutine[Any, Any, Any], name: object = None, context: Context | None = None
-    ) -> WorkflowTask[Any]:
-        if len(self._tasks) >= self._tasks_limit:
-            self._forget_done_tasks()
-        self._created += 1
-        self._named += 1
-        task = WorkflowTask(
-            coro,
-            self,
-            name=f"Task-{self._named}" if name is None else str(name),
-            context=copy_context() if context is None else context,
-            number=self._created,
-        )
-        self._tasks.append(task)
-        return task
-
     def _start_listed(
         self, coro: Coroutine[Any, Any, Any], listed: list[Coroutine[Any, Any, Any]]
     ) -> WorkflowTask[Any]:
         if coro not in listed:
             self.engine.break_off("the workflow gave as_completed coroutines without an order; pass a list, or tasks")
-            return self._new_task(coro)
-        self._early = {one: self._new_task(one) for one in dict.fromkeys(listed)}
+            return self.new_task(coro)
+        self._early = {one: self.new_task(one) for one in dict.fromkeys(listed)}
         return self._early.pop(coro)
 
     def _forget_done_tasks(self) -> None:

@@ -14,7 +14,7 @@ from stepward.model.effects import LEFT_OPEN
 from stepward.model.plan import NO_INPUT
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.workflow.event_loop.handles import Timer
+from stepward.workflow.event_loop.futures import Timer
 from stepward.workflow.replay import divergence
 from stepward.workflow.replay.code_places import CodePlace
 

@@ -25,7 +25,7 @@ from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.query_catalogue import load_book
 from stepward.store.sqlite.engine.verb_engine import driven
 from stepward.store.sqlite.hot import claiming, progress, transaction, turn, unowned_steps
-from stepward.store.sqlite.hot.fencing import check_alive
+from stepward.store.sqlite.hot.turn import check_alive
 from stepward.store.verbs.tasks import misrouted_replies
 
 Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)

@@ -19,9 +19,9 @@ from stepward.store.queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
-from stepward.store.sqlite.hot.fencing import check_alive
 from stepward.store.sqlite.hot.submission import Q as SUBMISSION
 from stepward.store.sqlite.hot.submission import submit
+from stepward.store.sqlite.hot.turn import check_alive
 
 Q = load_queries(__package__, "turn.sql", FRAGMENTS)
 

@@ -13,10 +13,12 @@ from stepward.model.records import Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import TRIM_ROWS, Change, StepMove, TaskMove
 from stepward.store.queries import load_queries
+from stepward.store.rules import refusals
 from stepward.store.rules.changes import NOT_AS_READ, Missed, is_owners, why_missed
 from stepward.store.sqlite.engine.connection import Connection, Values
 from stepward.store.sqlite.engine.faults import DATA, detail
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
+from stepward.store.sqlite.engine.query_catalogue import load_book
 from stepward.store.sqlite.engine.verb_engine import driven
 from stepward.store.sqlite.hot import planned_steps, status_events
 from stepward.store.verbs import journal
@@ -24,6 +26,12 @@ from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
 
 Q = load_queries(__package__, "turn.sql", FRAGMENTS)
+
+
+def check_alive(connection: Connection, instance: str) -> None:
+    """Raise InstanceFenced unless the instance lives: it was not declared dead."""
+    if connection.row(load_book()["scheduler.alive"], (instance,)) is None:
+        raise refusals.fenced(instance)
 
 
 def apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:
