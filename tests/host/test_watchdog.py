@@ -43,6 +43,14 @@ class Watched:
             end=lambda code, why: self.did.put((code, why)),
         )
 
+    def __enter__(self) -> Watched:
+        self.watchdog.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Also where the test has failed: its alarm would end the process.
+        self.watchdog.stop()
+
     async def _count(self, blamed: Blamed) -> int:
         self.did.put(blamed)
         return 2
@@ -59,20 +67,16 @@ class Watched:
 
 
 async def test_blocking_line_is_named() -> None:
-    watched = Watched(SteppedClock(EVERY), lease=1000, limit=None)
-    watched.watchdog.start()
-    (told,) = watched.until(lambda did: isinstance(did, Event))
-    watched.watchdog.stop()
+    with Watched(SteppedClock(EVERY), lease=1000, limit=None) as watched:
+        (told,) = watched.until(lambda did: isinstance(did, Event))
     assert told.name == "loop.blocked"
     assert told.fields["seconds"] > 1
     assert "test_watchdog.py" in told.fields["where"]
 
 
 async def test_a_loop_that_hangs_longer_than_the_limit_ends_the_process() -> None:
-    watched = Watched(SteppedClock(EVERY), lease=2, limit=3)
-    watched.watchdog.start()
-    *before, (code, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
-    watched.watchdog.stop()
+    with Watched(SteppedClock(EVERY), lease=2, limit=3) as watched:
+        *before, (code, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
     assert before[-1] == "left"
     assert code == 1
     assert why.startswith(
@@ -82,29 +86,22 @@ async def test_a_loop_that_hangs_longer_than_the_limit_ends_the_process() -> Non
 
 async def test_no_limit_ends_a_process_before_its_hang_could_be_counted() -> None:
     """A hang is counted after a lease: a process that ends before leaves the next one to hang as well."""
-    watched = Watched(SteppedClock(EVERY), lease=3, limit=1.5)
-    watched.watchdog.start()
-    *_, (_, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
-    watched.watchdog.stop()
+    with Watched(SteppedClock(EVERY), lease=3, limit=1.5) as watched:
+        *_, (_, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
     assert "found it held up for 3s by" in why
 
 
 async def test_without_a_limit_a_loop_that_hangs_is_only_told_of() -> None:
-    watched = Watched(SteppedClock(EVERY), lease=1.5, limit=None)
-    watched.watchdog.start()
-    watched.until(lambda did: isinstance(did, Event))
-    with pytest.raises(queue.Empty):
-        watched.did.get(timeout=EVERY * 8)
-    watched.watchdog.stop()
+    with Watched(SteppedClock(EVERY), lease=1.5, limit=None) as watched:
+        watched.until(lambda did: isinstance(did, Event))
+        with pytest.raises(queue.Empty):
+            watched.did.get(timeout=EVERY * 8)
 
 
 async def test_a_process_that_was_stopped_has_no_hanging_loop() -> None:
     """What comes late is the thread's own look: whoever stopped the process stopped both."""
-    watched = Watched(SteppedClock(60.0), lease=1, limit=1)
-    watched.watchdog.start()
-    with pytest.raises(queue.Empty):
+    with Watched(SteppedClock(60.0), lease=1, limit=1) as watched, pytest.raises(queue.Empty):
         watched.did.get(timeout=EVERY * 8)
-    watched.watchdog.stop()
 
 
 async def test_stopping_ends_the_thread() -> None:
