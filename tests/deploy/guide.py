@@ -55,6 +55,22 @@ def files(text: str, header: str = "") -> dict[str, str]:
     return dict(re.findall(rf"^# {header}/etc/stepward/(\S+)\n((?:[A-Z].*\n)+)", printed, re.MULTILINE))
 
 
+def users() -> str:
+    """The users and permissions that the page sets at NATS."""
+    [found] = [block for block in blocks("", section(BROKER)) if block.startswith("authorization")]
+    return found
+
+
+def permitted() -> dict[str, list[str]]:
+    """By login, what the page lets it publish and subscribe to."""
+    users = re.findall(r"user: (\w+).*?publish: \[(.*?)\].*?subscribe: \[(.*?)\]", GUIDE, re.DOTALL)
+    return {
+        login: [f"PUB {each}" for each in re.findall(r'"(.*?)"', publish)]
+        + [f"SUB {each}" for each in re.findall(r'"(.*?)"', subscribe)]
+        for login, publish, subscribe in users
+    }
+
+
 def more(text: str) -> dict[str, str]:
     """By name, the lines that the section adds to such files."""
     return files(text, "more in ")

@@ -177,17 +177,7 @@ def unused(log: str) -> dict[str, list[str]]:
         used.setdefault(logins.get(connection, ""), set()).add(f"{'SUB' if verb == 'SUB' else 'PUB'} {subject}")
     return {
         login: [each for each in permissions if not any(_covers(each, subject) for subject in used.get(login, ()))]
-        for login, permissions in permitted().items()
-    }
-
-
-def permitted() -> dict[str, list[str]]:
-    """By login, what the page lets it publish and subscribe to."""
-    users = re.findall(r"user: (\w+).*?publish: \[(.*?)\].*?subscribe: \[(.*?)\]", guide.GUIDE, re.DOTALL)
-    return {
-        login: [f"PUB {each}" for each in re.findall(r'"(.*?)"', publish)]
-        + [f"SUB {each}" for each in re.findall(r'"(.*?)"', subscribe)]
-        for login, publish, subscribe in users
+        for login, permissions in guide.permitted().items()
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from stepward.client.queues.seen import EventsSeen
-from stepward.errors import InvalidPayload, TransportError
+from stepward.errors import InvalidPayload, QueueRefused, TransportError
 from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.transport.queues.contract import AppQueues, Stored
 
@@ -20,6 +20,8 @@ BATCH = 250
 LONGEST_SEQUENCE = 20
 PAUSE = 0.5
 """Seconds between tries while the queue cannot be reached."""
+REFUSED_SECONDS = 5.0
+"""For how long a broker may refuse the queue before the reader is told: a Scheduler may be about to make it."""
 
 
 class StatusEvent(Struct, frozen=True, kw_only=True):
@@ -43,7 +45,8 @@ class StatusEvents:
     """The events of one private response queue, which has one reader at a time.
 
     An event counts as dealt with once the next one is asked for; what was not comes again, in order, when the
-    queue is read anew. What a broker has twice is given once. While the queue cannot be reached the reader waits.
+    queue is read anew. What a broker has twice is given once. While the queue cannot be reached the reader waits; if a
+    broker refuses it for 5 s, QueueRefused is raised, and the next one may be asked for all the same.
     Ends with TransportError when closed. One that only watches settles nothing, and may stand beside the reader.
     """
 
@@ -65,11 +68,14 @@ class StatusEvents:
         return self
 
     async def __anext__(self) -> StatusEvent:
+        refused_at: float | None = None
         while not self._ready:
             try:
                 await self._fetch()
-            except TransportError:
-                if self._queues.closed:
+            except TransportError as error:
+                now = asyncio.get_running_loop().time()
+                refused_at = (refused_at or now) if isinstance(error, QueueRefused) else None
+                if self._queues.closed or (refused_at is not None and now >= refused_at + REFUSED_SECONDS):
                     raise
                 await asyncio.sleep(PAUSE)
         token, event = self._ready.popleft()

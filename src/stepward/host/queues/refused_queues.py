@@ -94,7 +94,7 @@ class RefusedQueueAlerts:
         alive = {each.id for each in instances if each.alive}
         for alert in found:
             about = _about(alert)
-            owner = about.instance or (about.queue.removeprefix(REPLIES) if about.queue.startswith(REPLIES) else None)
+            owner = about.instance or _reader_of(about.queue)
             if owner is not None and owner not in alive:
                 await store.host.end_warning(KIND, alert.details, self._sender())
             elif about.instance is None and about.queue not in self._refused:
@@ -137,6 +137,12 @@ def refused_alert(broker: str, queue: str, reason: str, details: bytes) -> Alert
 
 def _details(queue: str, instance: str | None = None) -> bytes:
     return msgspec.json.encode(RefusalDetails(queue, instance))
+
+
+def _reader_of(queue: str) -> str | None:
+    """The Scheduler whose replies these are; response queues of applications have a dot more, and readers elsewhere."""
+    instance = queue.removeprefix(REPLIES)
+    return None if instance == queue or "." in instance else instance
 
 
 def _about(alert: Alert) -> RefusalDetails:

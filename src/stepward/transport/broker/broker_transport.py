@@ -22,6 +22,8 @@ from stepward.transport.wire.wire_events import decode_revocation, encode_revoca
 
 TOLD = "told"
 """The name, among the queues, of broadcasts to all processes."""
+OVER = "replies"
+"""The name, among the queues, of the reply queues of Schedulers that have ended, while another one empties them."""
 
 
 class Broker(Protocol):
@@ -135,7 +137,8 @@ class BrokerTransport:
         """Broadcasts again: a broker cannot address one process."""
         self._check_open(queue)
         for (task, run, key), attempt in self._own.of(queue):
-            await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
+            with self._refusals.watching(TOLD):
+                await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         listeners = self._listeners.setdefault(queue, [])
@@ -178,7 +181,8 @@ class BrokerTransport:
         self._check_open(heir)
         for queue in self._intakes.keys() & set(queues):
             self._intakes[queue].forget()
-        await self._broker.adopt(queues, heir, live)
+        with self._refusals.watching(OVER):
+            await self._broker.adopt(queues, heir, live)
 
     async def release(self, queue: str) -> None:
         self._check_open(queue)

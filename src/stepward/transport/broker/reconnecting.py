@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from random import Random
 from typing import Generic, TypeVar
 
-from stepward.errors import TransportError
+from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.broker.cancellation import heed_cancellation, is_cancelled
 from stepward.transport.broker.tls import handshake_error
@@ -179,6 +179,8 @@ class Reconnecting(Generic[Connection]):
         )
 
     def _unreached(self) -> TransportError:
+        if isinstance(self._why, QueueRefused):
+            return QueueRefused(str(self._why), reason=self._why.reason)
         return TransportError(
             f"transport: expected {self._what} to answer, found: {told(self._why)}; "
             "start it, or look at host, port and login"

@@ -51,6 +51,8 @@ class NatsBroker:
         """By Agents' queue that this process publishes to, the lease of requests in seconds."""
         self._seen_at: dict[str, float] = {}
         """When the consumer of such a queue was last seen, by the loop's time."""
+        self._may_tell: Client | None = None
+        """The connection over which this login is known to be let tell all processes."""
         self._told: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
@@ -80,8 +82,12 @@ class NatsBroker:
 
     async def tell(self, body: bytes) -> None:
         client = await self._link.client()
+        began_at = asyncio.get_running_loop().time()
         with self._link.reaching("revocation"):
             await client.publish(self._stream.told, body)
+        if client is not self._may_tell:
+            await self._link.heed(client, "revocation", self._stream.told, began_at)
+            self._may_tell = client
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
         """Moves taken messages too; settling them has no effect afterwards."""
@@ -105,7 +111,9 @@ class NatsBroker:
         await self._link.close()
 
     async def _listen(self, client: Client) -> None:
+        began_at = asyncio.get_running_loop().time()
         await client.subscribe(self._stream.told, cb=self._heard)
+        await self._link.heed(client, "word to all processes", self._stream.told, began_at)
 
     async def _look_after(self, queue: str) -> None:
         """Make the consumer of an Agent's queue again if it was deleted."""

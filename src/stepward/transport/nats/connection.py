@@ -22,7 +22,7 @@ from stepward.transport.broker.tls import handshake_error
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.encrypted import EncryptedClient
 from stepward.transport.nats.login import login_of
-from stepward.transport.nats.refusals import PERMISSIONS, advice, refusal
+from stepward.transport.nats.refusals import PERMISSIONS, SUBSCRIBES, advice, refusal
 
 CONNECT_SECONDS = 2
 PROBE_SECONDS = 1
@@ -59,6 +59,8 @@ class NatsConnection:
         self._next = 0
         self._erred: Exception | None = None
         self._denied: deque[tuple[float, str]] = deque(maxlen=MOST_DENIED)
+        self._deaf: str | None = None
+        """Why the last connection hears no answer: it may not subscribe to where they come."""
         self._reconnecting: Reconnecting[Client] = Reconnecting(
             self._connect,
             broker="NATS",
@@ -84,7 +86,7 @@ class NatsConnection:
         except TransportError as error:
             reason = refusal(error.__cause__)
             if reason is None and isinstance(error.__cause__, TimeoutError):
-                reason = self.denial(began_at, *about)
+                reason = self.denial(began_at, *about) or self._deaf
             if reason is None:
                 raise
             raise self.refused(what, reason) from error.__cause__
@@ -98,7 +100,7 @@ class NatsConnection:
 
     def raise_denied(self, what: str, seconds: float, *about: str) -> None:
         """Raise QueueRefused for a permission error of the last ``seconds`` about a subject with all these parts."""
-        reason = self.denial(asyncio.get_running_loop().time() - seconds, *about)
+        reason = self.denial(asyncio.get_running_loop().time() - seconds, *about) or self._deaf
         if reason is not None:
             raise self.refused(what, reason)
 
@@ -108,6 +110,17 @@ class NatsConnection:
             f"{what}: expected NATS at {self.address.shown} to do its part, found: {reason}; {advice(reason)}",
             reason=reason,
         )
+
+    async def heed(self, client: Client, what: str, subject: str, since: float) -> None:
+        """Raise QueueRefused if the servers refused a subject since then: nothing answers what is told there.
+
+        A server tells of a refusal before it answers what it is asked next.
+        """
+        with self.reaching(what):
+            await client.flush(CONNECT_SECONDS)
+        reason = self.denial(since, f'"{subject}"')
+        if reason is not None:
+            raise self.refused(what, reason)
 
     async def probe(self) -> None:
         """Reconnect if the server answers nothing at all; called after a request without an answer."""
@@ -158,6 +171,7 @@ class NatsConnection:
         return client
 
     async def _connect_to(self, server: str, client: Client, login: Mapping[str, Any]) -> None:
+        self._deaf = None
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.connect(
                 [server],
@@ -187,7 +201,10 @@ class NatsConnection:
 
     async def _err(self, error: Exception) -> None:
         if PERMISSIONS in str(error):
-            self._denied.append((asyncio.get_running_loop().time(), str(error).lower().removeprefix("nats: ")))
+            reason = str(error).lower().removeprefix("nats: ")
+            self._denied.append((asyncio.get_running_loop().time(), reason))
+            if f'{SUBSCRIBES}"{self._inbox}.'.lower() in reason:
+                self._deaf = reason
         else:
             self._erred = error
 

@@ -9,6 +9,8 @@ TOO_LARGE = 10054
 PASSING = frozenset({10003, 10004, 10006, 10007, 10008, 10009, 10014, 10015, 10059, 10118, 10119})
 """Error codes of temporary conditions: a cluster without a leader, a missing stream."""
 PERMISSIONS = "permissions violation"
+SUBSCRIBES = "subscription to "
+"""What a permission error says in front of a subject that a login may not hear."""
 CREATES = ".create."
 """Subject parts of requests that make a stream or a consumer."""
 

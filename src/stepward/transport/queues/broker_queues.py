@@ -17,6 +17,8 @@ from stepward.transport.queues.broker_backend import RESPONSES, Posted, QueueBac
 from stepward.transport.queues.contract import NOTHING_TOLD, Stored, Watching
 
 R = TypeVar("R")
+ALL = "submissions and responses"
+"""The name, among the queues, of the application's queues while they are opened together."""
 
 
 class BrokerQueues:
@@ -105,7 +107,8 @@ class BrokerQueues:
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         await self._reach(prefix)
-        return await self._backend.standing(prefix, known)
+        with self._refusals.watching(f"{prefix}*"):
+            return await self._backend.standing(prefix, known)
 
     def watch(self, queue: str) -> Watching:
         part = self._backend.responses(queue, watches=True)
@@ -170,7 +173,8 @@ class BrokerQueues:
     async def _reach(self, queue: str) -> None:
         self._check_open(queue)
         if not self._is_open:
-            await self.open()
+            with self._refusals.watching(ALL):
+                await self.open()
             self._check_open(queue)
 
     def _check_open(self, queue: str) -> None:

@@ -12,7 +12,7 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
-from stepward.transport.nats.requests.puller import Patience, Puller
+from stepward.transport.nats.requests.puller import REFUSED_SECONDS, TAKES, Patience, Puller
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog
 
@@ -93,9 +93,11 @@ class NatsReading:
         client = await self._stream.link.client()
         if self._consumer is None or client is not self._asked_over:
             await self._renew(client)
-        why = await self._puller.pull(f"{self._stream.name}.{self._consumer}", BATCH, LONGEST_PULL)
+        target = f"{self._stream.name}.{self._consumer}"
+        why = await self._puller.pull(target, BATCH, LONGEST_PULL)
         if why:
             self._consumer = None
+            self._stream.link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f'{TAKES}{target}"')
         return why
 
     async def _renew(self, client: Client) -> None:

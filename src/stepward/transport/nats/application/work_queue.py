@@ -15,15 +15,13 @@ from nats.js.api import AckPolicy, ConsumerConfig
 
 from stepward.transport.broker.cancellation import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
-from stepward.transport.nats.requests.puller import NANOSECONDS, Patience, Puller
+from stepward.transport.nats.requests.puller import NANOSECONDS, REFUSED_SECONDS, TAKES, Patience, Puller
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3
 """Seconds of one pull: a message is leased from its request at the latest, so a pull is short beside a lease."""
-REFUSED_SECONDS = 15.0
-"""Seconds for which a permission error counts: it arrives apart from its request."""
 MOST_TAKEN = 100_000
 """Most unsettled messages of one queue."""
 REMEMBERED_SECONDS = 60.0
@@ -85,6 +83,7 @@ class NatsTaking:
             why = await self._puller.pull(target, min(limit - 1, self._behind), None, whole=True)
         if why:
             self._lease = 0.0
+            self._stream.link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f'{TAKES}{target}"')
         expired, self._expired = self._expired, []
         await self._say(expired, ACK)
         return why

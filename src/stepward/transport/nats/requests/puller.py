@@ -20,6 +20,10 @@ OVERDUE = 1.0
 """Seconds past its end after which a pull request is given up."""
 LOOK_SECONDS = 0.5
 """Seconds between two checks that the connection still stands."""
+TAKES = "$JS.API.CONSUMER.MSG.NEXT."
+"""The beginning of a pull request's subject; the consumer follows."""
+REFUSED_SECONDS = 15.0
+"""Seconds for which a permission error counts: it arrives apart from its request."""
 PATIENCE_SECONDS = 5.0
 PAUSE = 0.1
 EMPTY = frozenset({"404", "408"})
@@ -117,7 +121,7 @@ class Puller:
         wish |= {"no_wait": True} if seconds is None else {"expires": int(seconds * NANOSECONDS)}
         self._asked = asked
         with self._link.reaching(f"queue {self._queue}"):
-            await client.publish(f"$JS.API.CONSUMER.MSG.NEXT.{target}", msgspec.json.encode(wish), reply=self._inbox)
+            await client.publish(f"{TAKES}{target}", msgspec.json.encode(wish), reply=self._inbox)
         return asked
 
     async def _stir(self) -> None:
