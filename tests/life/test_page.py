@@ -20,7 +20,7 @@ HEADINGS = {
     "takeover": "A takeover",
 }
 FILE = re.compile(r"`([a-z_/]+\.py)`")
-MOST = {"submit": 41, "step": 40}
+MOST = {"submit": 40, "step": 40}
 """The files of which these two execute lines, to be lowered as they get fewer."""
 
 

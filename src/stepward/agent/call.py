@@ -49,12 +49,12 @@ class Call:
         """Whether one of those calls failed and may have acted all the same."""
         self.started = False
         self.dropped = False
-        """Nobody waits any more: whatever comes of it is thrown away."""
+        """The Scheduler no longer waits for it: its result is discarded."""
         self.revoked = False
-        """Its step was given up: the Scheduler is told when nothing of it runs any more."""
+        """Its step was given up: a reply follows once nothing of it runs any more."""
         self.ended = False
         self.untold: Progress | None = None
-        """What its code told of its progress and nobody was told yet."""
+        """The latest progress that its code reported and that was not published yet."""
         self.beaten_at = float("-inf")
         """When a heartbeat of it was last passed on."""
         self.task: asyncio.Task[None] | None = None
@@ -65,7 +65,7 @@ class Call:
         return self.request.completed(output, calls=self.calls)
 
     def deferred(self) -> Reply:
-        """The function has done its part; somebody else finishes the step."""
+        """The function has done its part; the step is finished from outside."""
         return self.request.deferred(calls=self.calls)
 
     def failed(self, error: BaseException) -> Reply:

@@ -226,7 +226,7 @@ class Calls:
         if call.dropped or call.ended:
             return
         self._disown(call, settle=settle)
-        # A task that has not begun must begin, or nobody would release its slot.
+        # A task that has not begun must begin, or its slot would never be released.
         if call.started and call.task is not None:
             call.task.cancel()
 

@@ -63,7 +63,7 @@ class CallExecution:
         self.gate = Gate(agent, now=now, observers=observers, standing=standing)
 
     async def perform(self, call: Call) -> Reply | None:
-        """What to reply to the request of ``call``; None when nobody may be told anything."""
+        """The reply to the request of ``call``; None where none may be sent."""
         try:
             target = self._targets.get((call.request.operation, call.request.undo)) or self._refused(call)
             args, kwargs = target.signature.unpack(call.request.input)

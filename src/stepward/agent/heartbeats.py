@@ -12,7 +12,7 @@ from stepward.model.messages.requests import Progress, Request
 from stepward.transport.contract import Transport
 
 EVERY = 1.0
-"""Seconds between two words of one call: of what is told in between, the last is passed on."""
+"""Minimum seconds between two progress messages of one call; those in between are coalesced."""
 
 
 class Heartbeats:
@@ -117,7 +117,7 @@ class Heartbeats:
         try:
             await self._transport.publish(queue, words)
         except TransportError as error:
-            # The next word says all that this one did.
+            # The next message repeats all that this one held.
             self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
 
 

@@ -15,7 +15,7 @@ from stepward.transport.contract import AgentMessage, Delivery, Transport
 PAUSE = 1.0
 
 UNFINISHED = frozenset({Outcome.GAVE_UP, Outcome.DEFERRED})
-"""After these the step goes on, and what was told of its progress is still of use."""
+"""After these the step goes on, and its last progress is still of use."""
 
 CallReply = tuple[Call, Reply]
 

@@ -42,7 +42,7 @@ class AgentRunner:
 
     ``now`` is the store's clock; ``lease_until`` says until when this instance may act by its own lease; ``standing``
     is that of all instances of the Agent, None where there is no other; ``threads=False`` runs plain functions in the
-    loop, as the simulation does. Whoever cancels ``run`` calls ``drain``.
+    loop, as the simulation does. After ``run`` is cancelled, ``drain`` is to be called.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class AgentRunner:
         await self._close()
 
     def revoke(self, task: str, run: int, key: str) -> None:
-        """Nobody waits for that step any more: stop working on it, and tell when nothing of it runs."""
+        """Stop working on that step, which was given up, and reply when nothing of it runs."""
         self._calls.revoke(task, run, key)
 
     async def _close(self) -> None:
@@ -214,7 +214,7 @@ class AgentRunner:
 
     @property
     def _may_find_out(self) -> bool:
-        """Whether it is time, and nobody waits for that already."""
+        """Whether the service may be probed now, and no request waits for that already."""
         return not self._calls.gate.wait and next(self._calls.slots.unbegun(), None) is None
 
     def _give_back_unbegun(self) -> None:

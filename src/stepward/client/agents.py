@@ -46,7 +46,7 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
 
 
 def is_silent(instance: Instance, now: float) -> bool:
-    """Whether its lease is over, and nobody has declared it dead yet."""
+    """Whether its lease is over, and it was not declared dead yet."""
     return instance.alive and instance.expires_at <= now
 
 
@@ -56,7 +56,7 @@ def is_apart(instance: Instance) -> bool:
 
 
 def statuses(instances: Sequence[Instance], standings: Sequence[AgentStanding], now: float) -> list[AgentStatus]:
-    """The Agents that somebody serves or served within the hour, that steps wait for, or that are suspended."""
+    """The Agents that are served or were within the hour, that steps wait for, or that are suspended."""
     live = [instance for instance in instances if instance.alive and not is_silent(instance, now)]
     known = {standing.name: standing for standing in standings}
     named = {name for each in instances if each.role is Role.AGENT for name in each.serves}

@@ -140,7 +140,7 @@ class Client:
         return await self._session.statuses(await self._session.store.operators.tasks(wanted))
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """What operators were told, newest first."""
+        """The alerts, newest first."""
         return await self._session.store.operators.alerts(limit, open_only)
 
     async def acknowledge(self, number: int) -> bool:
@@ -168,7 +168,7 @@ class Client:
         await self._session.store.operators.remove_schedule(schedule, self._session.actor)
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
-        """Messages that nobody could use, newest first."""
+        """The dead letters, newest first."""
         return await self._session.store.operators.dead_letters(limit)
 
     async def put_back(self, *numbers: int) -> list[int]:

@@ -21,7 +21,7 @@ from stepward.store.contract import Completion, CompletionStore, Refusal, Refusa
 
 
 class Completions:
-    """Reads tokens, and tells the store what their holders say; whatever is refused has changed nothing."""
+    """Reads tokens and records the outcomes that their holders give; a refusal changes nothing."""
 
     def __init__(
         self,

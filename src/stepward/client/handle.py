@@ -167,7 +167,7 @@ class TaskHandle(Generic[R]):
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
     ) -> TaskState:
-        """Record ``result`` for a step that somebody did by hand, and go on with the task in error.
+        """Record ``result`` for a step that was done by hand, and go on with the task in error.
 
         The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
         """

@@ -1,4 +1,4 @@
-"""Why a task has not ended within the time that somebody waited for it."""
+"""Why a task has not ended within the time that a client waited for it."""
 
 from __future__ import annotations
 

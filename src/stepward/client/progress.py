@@ -13,7 +13,7 @@ class TaskProgress(Struct, frozen=True):
 
     done: int
     total: int | None
-    """None for workflow code: nobody knows how many steps are still to come."""
+    """None for workflow code: the number of steps to come is not known."""
 
     def __str__(self) -> str:
         return f"{self.done}" if self.total is None else f"{self.done} of {self.total}"

@@ -21,9 +21,9 @@ class RepairPreview(Struct, frozen=True, kw_only=True):
     step: str | None
     """The step that is meant; None if no step failed."""
     in_doubt: list[str]
-    """Its generations of which nobody knows whether they acted; an edited input needs ``doubt`` while there are any."""
+    """Its generations in doubt, which may have acted or not; an edited input needs ``doubt`` while there are any."""
     set_aside: list[str]
-    """What the workflow asked for after it was told how the step ended: all of that is set aside."""
+    """The steps that the workflow asked for after the outcome of this one: all of them are set aside."""
     acted: list[str]
     """Of that, what did or may have done something outside; it needs ``later``."""
     can_undo: list[str]

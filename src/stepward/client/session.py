@@ -29,7 +29,6 @@ from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted
 from stepward.store.opening import open_store
 from stepward.store.rules.directives.rewinding import named_step
-from stepward.store.rules.refusals import check_same
 from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -173,8 +172,7 @@ class ClientSession:
         return fresh
 
     def handles(self, submitted: Sequence[Submitted], prepared: Prepared) -> list[TaskHandle[Any]]:
-        """A handle on each task. Raises TaskConflict if one is not what its id was asked for."""
-        check_same(submitted)
+        """A handle on each task that was submitted."""
         known = prepared.known
         result = known.signature.result_type if isinstance(known, Workflow) else Any
         return [TaskHandle(self, each.id, each.uid, result) for each in submitted]

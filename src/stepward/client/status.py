@@ -38,7 +38,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     """The pattern's ProcessState: Pending, Processing, Processed or Error; beyond it Undone and Cancelled."""
     locked_by: str | None
     complete_by: float | None
-    """By when what it does now must be complete, in seconds of the store's clock; None while nobody works on it."""
+    """By when its present work must be complete, in seconds of the store's clock; None while no Scheduler holds it."""
     failure_count: int
     """Expiries of its steps plus takeovers."""
     priority: int
@@ -77,7 +77,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     error: Any
     agent: str | None
     progress: Any
-    """What the step's code told of its progress last, at ``progress_at``."""
+    """The latest progress that the step's code reported, at ``progress_at``."""
     progress_at: float | None
     deferred_at: float | None
     """Since when it waits to be finished from outside."""

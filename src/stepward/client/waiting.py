@@ -1,4 +1,4 @@
-"""Waiting for tasks to end: told at once within a process, by a look into the store elsewhere."""
+"""Waiting for tasks to end: notified within a process, by reading the store elsewhere."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Endings:
         return future
 
     def leave(self, uid: str, future: asyncio.Future[Task]) -> None:
-        """Nobody waits on that future any more."""
+        """That future is no longer awaited."""
         futures = self._waiting.get(uid, [])
         if future in futures:
             futures.remove(future)
@@ -52,7 +52,7 @@ class Endings:
 
     @property
     def awaited(self) -> list[str]:
-        """The uids that somebody waits for."""
+        """The uids of tasks that are waited for."""
         return list(self._waiting)
 
 
@@ -101,7 +101,7 @@ class Lookout:
         self._answering = None
 
     async def _answer(self, asked: list[tuple[str, asyncio.Future[Task]]]) -> None:
-        """Whoever asked hears of an end, or that the store could not be read; who hears nothing waits on."""
+        """Answer each waiter whose task has ended, or with the error of the store; the others wait on."""
         try:
             found = {task.uid: task for task in await self._store.ended([uid for uid, _ in asked])}
         except Exception as error:

@@ -50,7 +50,7 @@ class Claiming:
     async def look(self) -> None:
         """Checks whether there are free tasks."""
         free_at = None if self._is_over else await self._store.next_wake()
-        # Meanwhile it may have been told to stop.
+        # It may have been stopped meanwhile.
         self.free_at = None if self._is_over else free_at
         self.is_behind &= self.free_at is not None
         self._overtakes_at = self._overtook_at + OVERTAKE_EVERY
@@ -83,7 +83,7 @@ class Claiming:
         if len(histories) < limit:
             self.free_at = None
             self.is_behind = False
-            # A task that nobody here serves stays free; the poll, not this turn, looks again.
+            # A task that is not served here stays free; the poll, not this turn, looks again.
 
     async def _overtake(self, now: float) -> None:
         """Let tasks that wait for room go for as many that deserve it more."""

@@ -70,7 +70,7 @@ class Commits:
                 committed = await self._store.commit(self._instance, changes, renew)
             except StoreUnavailable as error:
                 failures += 1
-                # A client that submits is told; tasks under way wait for the store.
+                # Clients are answered with the error; tasks under way wait for the store.
                 refused |= {change.task: UNAVAILABLE + str(error) for change in changes if change.born}
                 changes = [change for change in changes if change.born is None]
                 self._observers.tell("store.unavailable", error=str(error), tries=failures)
@@ -164,7 +164,7 @@ class Conclusions:
     def _note(self, change: Change, task: Task) -> None:
         """What a change that is durable leaves to be done."""
         if change.posts or change.children:
-            # No hint tells of what this very connection put into inboxes or began.
+            # The store sends no hint of what this connection itself put into inboxes or began.
             self._intake.is_hinted = True
         if change.watches and any(watch.error is not None for watch in change.watches):
             self._listeners.gave_up()

@@ -21,7 +21,7 @@ def overtakers(lowest: int, crowd: Counter[Key]) -> tuple[Least, int]:
     """What may overtake tasks of the lowest priority that wait for room, of which so many wait by key, and how many.
 
     That is what has a higher priority, and what belongs to a key that has less than half of its fair part of those
-    places. Half, and no more at once than the other half: whoever overtakes is never overtaken in turn for it.
+    places. Half, and no more at once than the other half: a task that overtakes is never overtaken in turn for it.
     """
     fair = crowd.total() // (len(crowd) + 1)
     if not fair:

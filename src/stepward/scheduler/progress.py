@@ -14,15 +14,15 @@ from stepward.payload import check_size
 from stepward.store.contract import SchedulerStore
 
 EVERY = 0.2
-"""Seconds between two writes: of what an attempt tells in between, the last stands."""
+"""Seconds between two writes; of the updates of an attempt in between, the last one is written."""
 MOST = 10_000
-"""Attempts whose words wait at once; what comes beyond is told again soon."""
+"""Most pending progress updates; more are dropped, the next heartbeat repeats them."""
 
 ProgressKey = tuple[str, int, str]
 
 
 class ProgressUpdates:
-    """Gathers words and writes them together; one that finds its row busy is tried once more."""
+    """Gathers updates and writes them together; one that finds its row busy is tried once more."""
 
     def __init__(self, store: SchedulerStore, observers: Observers) -> None:
         self._store = store
@@ -31,17 +31,17 @@ class ProgressUpdates:
         self._tried: dict[ProgressKey, Progress] = {}
         self._writing: asyncio.Task[None] | None = None
 
-    def add(self, word: Progress) -> None:
-        """Keep the latest of each step; what is no JSON of that size is told and dropped."""
-        place = (word.task, word.run, word.key)
-        known = self._waiting.get(place)
-        if known is not None and (known.attempt, known.at) >= (word.attempt, word.at):
+    def add(self, update: Progress) -> None:
+        """Keep the latest update of each step; one that is no JSON of at most that size is reported and dropped."""
+        step = (update.task, update.run, update.key)
+        known = self._waiting.get(step)
+        if known is not None and (known.attempt, known.at) >= (update.attempt, update.at):
             return
-        if (known is None and len(self._waiting) >= MOST) or not self._is_sound(word):
+        if (known is None and len(self._waiting) >= MOST) or not self._is_sound(update):
             return
-        self._waiting[place] = word
+        self._waiting[step] = update
         if self._writing is None:
-            self._writing = asyncio.get_running_loop().create_task(self._keep(), name="scheduler-words")
+            self._writing = asyncio.get_running_loop().create_task(self._keep(), name="scheduler-progress")
 
     async def stop(self) -> None:
         """Write nothing more."""
@@ -59,24 +59,24 @@ class ProgressUpdates:
             self._writing = None
 
     async def _write(self) -> None:
-        words, self._waiting = self._waiting, {}
+        updates, self._waiting = self._waiting, {}
         again, self._tried = self._tried, {}
         try:
-            written = await self._store.note_progress(list(words.values()))
+            written = await self._store.note_progress(list(updates.values()))
         except StoreError as error:
-            # A word lost costs nothing but that operators know less.
+            # A lost update costs nothing but that operators know less.
             self._observers.tell("store.unavailable", error=str(error))
             return
         self._tried = {
-            place: word for place, word in words.items() if place not in written and again.get(place) != word
+            step: update for step, update in updates.items() if step not in written and again.get(step) != update
         }
         self._waiting = {**self._tried, **self._waiting}
 
-    def _is_sound(self, word: Progress) -> bool:
+    def _is_sound(self, update: Progress) -> bool:
         try:
-            check_size(word.progress, f"progress of {word.key}", limit=PROGRESS_BYTES, advice=SHORTEN)
-            msgspec.json.decode(word.progress)
+            check_size(update.progress, f"progress of {update.key}", limit=PROGRESS_BYTES, advice=SHORTEN)
+            msgspec.json.decode(update.progress)
         except (Refused, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            self._observers.tell("scheduler.not_progress", task_uid=word.task, step=word.key, error=str(error))
+            self._observers.tell("scheduler.not_progress", task_uid=update.task, step=update.key, error=str(error))
             return False
         return True

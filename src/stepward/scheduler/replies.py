@@ -1,6 +1,6 @@
 """Replies on their way to the turn: taken from the queue, checked, and settled after the commit of their turn.
 
-A reply that cannot be read tells that its Agent did something, and not what: it counts as a failed attempt in doubt.
+A reply that cannot be read proves that its Agent did something, and not what: it is a failed attempt in doubt.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Replies:
         self._stir()
 
     def append(self, reply: Reply) -> None:
-        """A reply from the queue; it wakes nobody, for others come with it."""
+        """Add a reply from the queue; the Scheduler is woken once for all that come together."""
         self._replies.append((reply, None))
 
     def again(self, replies: Iterable[Reply]) -> None:
@@ -146,7 +146,7 @@ class ReplyReceiver:
             self._stir()
 
     def _hear(self, reply: Reply) -> None:
-        """A reply from the queue; what comes again while its turn waits for its commit tells nothing."""
+        """Take a reply from the queue; one that is repeated while its turn waits for its commit is ignored."""
         ident = (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
         if ident not in self._unsettled:
             self._unsettled.add(ident)
@@ -199,7 +199,7 @@ def _completed(reply: Reply, limit: int, operations: Operations) -> Reply:
     if operation is None:
         decode(output, "result")
     else:
-        # A result of another type than the operation declares cannot be told to the workflow.
+        # The workflow cannot be given a result of another type than the operation declares.
         operation.signature.result(output)
     return reply if output is reply.output else replace(reply, output=output, error=None)
 

@@ -72,7 +72,7 @@ class Scheduler:
         self._turns = turns
 
     def hint(self) -> None:
-        """The store was changed by somebody else: look soon."""
+        """The store was changed from outside: look soon."""
         self._intake.is_hinted = True
         self._wakeup.stir()
 
@@ -103,7 +103,7 @@ class Scheduler:
 
     @property
     def has_room(self) -> bool:
-        """Whether a submission can be born claimed here: it overtakes nobody who waits for room."""
+        """Whether a submission can be claimed here at once: no task that waits for room is overtaken."""
         return self._intake.has_room
 
     @property
@@ -112,12 +112,12 @@ class Scheduler:
         return len(self._active_tasks.tasks)
 
     def holds(self, uid: str) -> bool:
-        """Whether that task is in memory, and will be until its end is told or it is let go."""
+        """Whether that task is in memory, and stays there until it ends or is released."""
         active = self._active_tasks.tasks.get(uid)
         return active is not None and not active.leaving
 
     def submit(self, task: Task) -> Answered:
-        """Let a submission be born claimed, its first steps in the same commit; None: its id is taken."""
+        """Record and claim a submission in one commit with its first steps; None: its id is taken."""
         answered = self._local_submissions.add(task)
         self._wakeup.stir()
         return answered
@@ -152,7 +152,7 @@ class Scheduler:
         """Wait, after ``stop_taking``, until what was started is with Agents: those that drain would leave it."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(self._settings.drain, HAND_OUT_SECONDS)):
-                while self._turns.is_turning or self._dispatcher.is_sending:  # noqa: ASYNC110 - nothing tells of both ends
+                while self._turns.is_turning or self._dispatcher.is_sending:  # noqa: ASYNC110  no event is set at both ends
                     await asyncio.sleep(SETTLE_LOOK)
                 await asyncio.sleep(ON_ITS_WAY if self._active_tasks.tasks else 0)
 

@@ -52,7 +52,7 @@ class Completed(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
-    """An exception left the workflow; ``error`` as in Task.error, ``step_failed`` tells a StepFailed from a bug."""
+    """An exception left the workflow; ``error`` as in Task.error; ``step_failed``: a StepFailed, no bug."""
 
     error: bytes
     step_failed: bool
@@ -90,7 +90,7 @@ class Decisions(Struct):
     recorded: list[RecordedValue] = field(default_factory=list)
     delivered: list[Delivered] = field(default_factory=list)
     abandoned: list[str] = field(default_factory=list)
-    """Keys of steps that nobody awaits any more."""
+    """Keys of steps that are no longer awaited."""
     end: RunEnd | None = None
 
     def take_delivery(self, key: str) -> Delivered | None:
@@ -162,7 +162,7 @@ class DecisionLog:
         self._open().recorded.append(entry)
 
     def abandon(self, key: str) -> None:
-        """Nobody awaits that step any more."""
+        """That step is no longer awaited."""
         self._open().abandoned.append(key)
 
     def drop(self) -> None:

@@ -69,7 +69,7 @@ class Execution:
     def resolve(self, key: str, *, output: bytes | None, error: bytes | None, at: float) -> None:
         """Deliver a live outcome: JSON output, or the JSON error object of a failed step (StepFailed).
 
-        ``at`` must be the step's recorded ``finished_at``. An outcome that nobody awaits changes nothing.
+        ``at`` must be the step's recorded ``finished_at``. An outcome that is not awaited changes nothing.
         """
         run = self._run
         future = run.pending.pop(key, None)
@@ -128,7 +128,7 @@ class Execution:
 
     @property
     def waits_for(self) -> str | None:
-        """What an operator is told: ``signal approval``, ``payments.charge/1, +2 more``, ``timer``."""
+        """What operators see: ``signal approval``, ``payments.charge/1, +2 more``, ``timer``."""
         run = self._run
         wait = None if run.signals is None else run.signals.first
         count = len(run.pending) + (0 if run.signals is None else len(run.signals))

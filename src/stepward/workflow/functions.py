@@ -110,7 +110,7 @@ class WorkflowLogger(logging.LoggerAdapter[logging.Logger]):
     """A logger for workflow code: silent while replaying; each record carries the task's id and workflow."""
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802  the name is logging's
-        """Whether anybody would hear it, and it was not said before."""
+        """Whether an observer listens, and it was not logged before."""
         run = _current_run()
         return (run is None or not run.replaying) and super().isEnabledFor(level)
 

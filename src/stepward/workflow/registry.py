@@ -39,7 +39,7 @@ class Registry:
         return found[-1] if found else None
 
     def records(self) -> list[WorkflowRecord]:
-        """What the store is told, so that clients and Supervisors need no code."""
+        """The records for the store, so that clients and Supervisors need no code."""
         return [
             WorkflowRecord(
                 name=workflow.name,

@@ -117,7 +117,7 @@ class Run:
         key: str | None = None,
         place: CodePlace | None = None,
     ) -> Any:
-        """Ask for a step and wait for its outcome; see ``Caller.call``."""
+        """Ask for a step and wait for its outcome."""
         # A plain one: asyncio's C code awaits those fastest, and no set ever holds this future.
         future: asyncio.Future[bytes] = PLAIN(loop=self.loop)
         if self.loop.halted:

@@ -24,7 +24,7 @@ def returned(value: object, workflow: str, *, limit: int) -> Completed | Failed:
         return Completed(encode(value, f"result of {workflow}", limit=limit))
     except Refused as error:
         if isinstance(value, Coroutine):
-            value.close()  # it is told of, so Python need not warn of it
+            value.close()  # the error reports it, so Python need not warn of it
         return failed(type(error).__name__, str(error))
 
 
@@ -54,7 +54,7 @@ def failed(kind: str, message: str, place: Mapping[str, str] = NO_PLACE) -> Fail
 
 
 def how_ended(end: RunEnd) -> str:
-    """What workflow code did at its end, in words: its own exception with its place, if there was one."""
+    """What workflow code did at its end, for a message: its own exception with its place, if there was one."""
     if not isinstance(end, Failed):
         return "asked for its next run" if isinstance(end, Continued) else "returned"
     error = read(end.error)

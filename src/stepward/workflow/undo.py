@@ -57,7 +57,7 @@ def plan(steps: Sequence[Step], now: float) -> UndoPlan:
 
 
 def plan_abandoned(steps: Sequence[Step], now: float) -> UndoPlan:
-    """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
+    """What a task does before it ends ``processed``: steps that are no longer awaited are undone."""
     return UndoOrder(steps).plan_abandoned(now)
 
 
@@ -90,7 +90,7 @@ class UndoOrder:
         return _barrier(self._irreversible, now) or self._next(needs_undo, now)
 
     def plan_abandoned(self, now: float) -> UndoPlan:
-        """What a task does before it ends ``processed``: steps that nobody awaited any more are undone."""
+        """What a task does before it ends ``processed``: steps that are no longer awaited are undone."""
         return self._next(_is_abandoned, now)
 
     def unstarted(self) -> list[Step]:
@@ -223,7 +223,7 @@ def _recency_of_repaired(step: Step) -> tuple[int, int, float, int, int]:
 def _may_still_act(step: Step, now: float) -> bool:
     """An attempt in flight may act until its complete-by; one that answered or was judged will not.
 
-    Whoever was to finish a step from outside is refused once undo began: that is not waited for.
+    A step is not finished from outside once undo began: that is not waited for.
     """
     if step.deferred_at is not None:
         return False

@@ -48,7 +48,7 @@ class Breaker:
         return wait
 
     def probe(self, now: float) -> None:
-        """The caller finds out; nobody else does for as long."""
+        """The caller probes the service; no other call does for ``reset_after``."""
         self.state = BreakerState.HALF_OPEN
         self._asks_at = now + self._policy.reset_seconds
 

@@ -1,4 +1,4 @@
-"""What an Agent instance asks and tells of all instances of its Agent together."""
+"""The state that all instances of an Agent share, as one instance reads and changes it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class SharedState(Protocol):
-    """How all instances of an Agent stand; whoever hosts them keeps it, an Agent knows no store."""
+    """How all instances of an Agent stand; their host keeps it, for an Agent knows no store."""
 
     def opened(self, agent: str, seconds: float) -> None:
-        """This instance's breaker opened: for so long nobody is to call the service."""
+        """This instance's breaker opened: no instance may call the service for ``seconds``."""
         ...
 
     def closed(self, agent: str) -> None:
@@ -22,7 +22,7 @@ class SharedState(Protocol):
 
 
 class OwnState:
-    """The standing of an Agent that has one instance and nobody to tell."""
+    """The state of an Agent that has a single instance."""
 
     def opened(self, agent: str, seconds: float) -> None:
         """Does nothing: no other instance needs to know."""

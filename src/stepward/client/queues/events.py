@@ -25,7 +25,7 @@ REFUSED_SECONDS = 5.0
 
 
 class StatusEvent(Struct, frozen=True, kw_only=True):
-    """What a task told its private response queue."""
+    """A status event, as a task sent it to its private response queue."""
 
     id: str
     """The same whenever the event comes again."""
@@ -38,7 +38,7 @@ class StatusEvent(Struct, frozen=True, kw_only=True):
     time: datetime
     data: dict[str, Any]
     store: str | None = None
-    """The identity of the store that tells it; None where the queue stands in that store."""
+    """The identity of the store that sent it; None where the queue stands in that store."""
 
 
 class StatusEvents:

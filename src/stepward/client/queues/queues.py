@@ -1,4 +1,4 @@
-"""The door of processes that know queues alone: they post what they want done, and hear what became of it."""
+"""The client of processes that know queues alone: they post submissions and read status events."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class RunSeen:
 
 
 class EventsSeen:
-    """By task; of very many those that told nothing for longest are forgotten."""
+    """By task; of very many, those without an event for longest are forgotten."""
 
     def __init__(self) -> None:
         self._runs: OrderedDict[str, RunSeen] = OrderedDict()

@@ -53,7 +53,7 @@ def is_ours(transaction: Any) -> TypeGuard[Transaction]:
 
 
 class Uncommitted:
-    """The tasks of applications' own transactions, whose end nobody tells us: who waits for one has it looked for.
+    """The tasks of applications' own transactions, whose commit sends no hint: one that is waited for is looked for.
 
     Of very many the oldest are forgotten: Schedulers find those at their next poll.
     """
@@ -62,14 +62,14 @@ class Uncommitted:
         self._rings: dict[str, Callable[[], None]] = {}
 
     def add(self, submitted: Sequence[Submitted], ring: Callable[[], None]) -> None:
-        """These are to be looked for with ``ring`` once somebody waits for them."""
+        """Have Schedulers look for these tasks, by ``ring``, once a client waits for them."""
         for each in submitted[-REMEMBERED:]:
             self._rings[each.uid] = ring
         while len(self._rings) > REMEMBERED:
             self._rings.pop(next(iter(self._rings)))
 
     def look_for(self, uid: str) -> bool:
-        """Somebody waits for this one; whether it was such a task."""
+        """Have Schedulers look for this task, if it is such a one; whether it is."""
         ring = self._rings.pop(uid, None)
         if ring is not None:
             ring()

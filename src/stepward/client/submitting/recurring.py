@@ -55,7 +55,7 @@ class Recurring:
         timetable(cron, timezone)
 
     def record(self, now: float) -> Schedule:
-        """What the store is told of it; counted from now if it is new there."""
+        """Its record for the store; counted from now if it is new there."""
         return Schedule(
             name=self.name,
             workflow=self._workflow.name,

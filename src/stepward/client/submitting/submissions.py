@@ -26,7 +26,7 @@ BATCH = 10_000
 """Most rows of one transaction, where several are allowed."""
 
 SubmitLocally = Callable[[Task], "asyncio.Future[Submitted | None] | None"]
-"""Lets a Scheduler of this process have a submission born claimed; None when there is none with room."""
+"""Has a Scheduler of this process record and claim a submission; None when there is none with room."""
 
 
 class SubmissionWriter:
@@ -66,14 +66,14 @@ class SubmissionWriter:
         return await self._preparation.plan(workflow, version)
 
     async def write(self, prepared: Prepared) -> list[Submitted]:
-        """Write one task in a transaction of its own."""
+        """Write one task in a transaction of its own. Raises TaskConflict."""
         (task,) = prepared.tasks
         if self._submit_locally is not None and task.wake_at is None:
             born = self._submit_locally(msgspec.structs.replace(task))
             submitted = await born if born is not None else None
             if submitted is not None:
                 return [submitted]
-        found = await self._store.submit([task], prepared.plans)
+        found = await prepared.submit(self._store, BATCH)
         self._hints.hint()
         return found
 
@@ -108,7 +108,7 @@ class SubmissionWriter:
         return submitted
 
     def look_for(self, uid: str) -> None:
-        """Somebody waits for that task: if its transaction is the application's own, Schedulers look for it now."""
+        """A client waits for that task: if its transaction is the application's own, Schedulers look for it now."""
         if self._uncommitted.look_for(uid):
             self._hints.hint()
 
@@ -142,7 +142,7 @@ class Preparation:
         return known
 
     async def plan(self, name: str, version: str) -> Plan | None:
-        """The plan of a workflow; None for one that is code, or that nobody knows any more."""
+        """The plan of a workflow; None for one that is code, or that is no longer known."""
         declared = self._registry.workflow(name, version)
         if declared is not None:
             return declared.plan

@@ -84,7 +84,7 @@ def app_name(name: str) -> str:
 
 
 def reply_queue(queue: str | None, app: str) -> str | None:
-    """Where word of a task goes, if anywhere."""
+    """The queue of a task's status events, if there is one."""
     return None if queue is None else own_queue(queue, app)
 
 
@@ -101,7 +101,7 @@ def fairness_key(value: str | None) -> str | None:
 
 
 def note(value: str | None) -> str | None:
-    """Why an operator does something, for whoever looks."""
+    """Why an operator does something, for the audit."""
     return _short_text(value, "note")
 
 
@@ -111,7 +111,7 @@ def person(value: str | None) -> str | None:
 
 
 def failure(message: str) -> str:
-    """Why a step has failed, in the words of whoever finishes it."""
+    """Why a step has failed, as the caller that finishes it says."""
     if not isinstance(message, str) or not message.strip():
         raise Refused(f"message: expected words that say why the step failed, found {shown(message)}; give a reason")
     return message

@@ -31,10 +31,10 @@ def room(capacity: int, standing: AgentStanding | None, others: Demands, me: str
 
 
 def fair_share(capacity: int, others: Demands, me: str) -> int:
-    """What is left for ``me``, however much it asks for, when nobody gets more than others who ask for as much.
+    """The max-min fair share of ``me``: no Scheduler gets more than another that asks for as much.
 
-    Whoever asks for less than its share leaves the rest to the others. There is one for each, or nobody would move:
-    where there are more Schedulers than room, some requests wait for a slot.
+    A Scheduler that asks for less than its share leaves the rest to the others. Each gets one at least, or it would
+    never move: where there are more Schedulers than room, some requests wait for a slot.
     """
     if capacity <= 0:
         return 0

@@ -41,7 +41,7 @@ class Rooms:
             self._give()
 
     def close(self) -> None:
-        """Nobody has room from now on."""
+        """No Agent has room from now on."""
         self._is_closed = True
         self._windows.set_rooms({})
 

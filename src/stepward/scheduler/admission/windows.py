@@ -51,9 +51,9 @@ class Window:
         self.capacity = min(self.share, 2 * self.capacity)
 
     def free(self, place: BacklogKey) -> None:
-        """The place is nobody's; while the window opens, each that comes back lets one more out.
+        """Free the place; while the window opens, each place that is freed opens it by one.
 
-        Behind an open breaker none goes before word of what this one found out: its time would pass in the queue.
+        Behind an open breaker no request leaves before the result of the probe: its time would pass in the queue.
         """
         if place in self.taken:
             self.taken.remove(place)
@@ -63,7 +63,7 @@ class Window:
                 self.capacity += 1
 
     def has_room(self, priority: int) -> bool:
-        """Room, and nobody of at least that priority waiting for it."""
+        """Whether there is room, and no step of at least that priority waits for it."""
         if len(self.taken) >= self.capacity:
             return False
         highest = self.backlog.highest if self.backlog.lines else None
@@ -111,7 +111,7 @@ class Windows:
         self._window_of(step).taken.add((step.task, step.run, step.key))
 
     def free(self, step: Step) -> None:
-        """The step was answered, or nobody waits for it any more."""
+        """The step was answered, or was given up."""
         window, place = self._window_of(step), (step.task, step.run, step.key)
         window.free(place)
         if window.backlog.lines:
@@ -143,12 +143,12 @@ class Windows:
         return sum((window.backlog.crowd(priority) for window in self._windows.values()), Counter())
 
     def last_come(self, priority: int, key: Key) -> Iterator[BacklogKey]:
-        """The steps of a key that wait at that priority, of each Agent who came last first."""
+        """The steps of a key that wait at that priority, the newest of each Agent first."""
         for window in self._windows.values():
             yield from window.backlog.last_come(priority, key)
 
     def starved(self, now: float) -> Iterator[tuple[str, BacklogKey]]:
-        """Agents that have had no room at all for long while steps wait for them, each told once, with one of these."""
+        """Agents without any room for long while steps wait for them, each reported once, with one of these steps."""
         passed = min(max(now - self._starved_at, 0.0), LONGEST_LOOK)
         self._starved_at = now
         for agent, window in self._windows.items():
@@ -212,12 +212,12 @@ class Backlog:
         line[place] = None
 
     def first(self) -> BacklogKey:
-        """Who is next; there is somebody."""
+        """The next step; the backlog must not be empty."""
         ring = self._rings[max(self._rings)]
         return next(iter(next(iter(ring.values()))))
 
     def pop(self) -> BacklogKey:
-        """Take who is next, there is somebody; the turn passes to the next key."""
+        """Take the next step; the backlog must not be empty. The turn passes to the next key."""
         place = self.first()
         priority, key = self.lines[place]
         self._rings[priority].move_to_end(key)
@@ -241,6 +241,6 @@ class Backlog:
         return Counter({key: len(line) for key, line in self._rings.get(priority, {}).items()})
 
     def last_come(self, priority: int, key: Key) -> Iterator[BacklogKey]:
-        """The steps of a key that wait at that priority, who came last first; nobody may come or go meanwhile."""
+        """The steps of a key that wait at that priority, newest first; the backlog must not change meanwhile."""
         ring = self._rings.get(priority)
         return iter(()) if ring is None or key not in ring else reversed(ring[key])

@@ -123,7 +123,7 @@ class Dispatcher:
         requests: dict[str, list[Request]] = {}
         for active, step in started:
             is_held = tasks.get(step.task) is active and not active.leaving
-            # An owner that has just taken over may hear before it asks that the Agent has done its part.
+            # After a takeover the Agent's reply may come before the request was sent again.
             if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
                 continue
             try:

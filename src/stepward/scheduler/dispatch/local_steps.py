@@ -72,7 +72,7 @@ class LocalSteps:
         performing.add_done_callback(lambda _: self._running.pop(attempt))
 
     def is_running(self, step: Step) -> bool:
-        """Whether that attempt is under way; its answer comes, whoever remembers the task by then."""
+        """Whether that attempt is under way; its reply comes even if the task is read anew meanwhile."""
         return _attempt(step) in self._running
 
     @property
@@ -122,7 +122,7 @@ class LocalSteps:
             self._answer(reply, committed_at)
 
     def _failure(self, step: Step, request: Request, error: Exception, *, is_late: bool) -> Reply | None:
-        """What is told of an attempt that raised; a transaction that was rolled back has done nothing."""
+        """The reply for an attempt that raised; a transaction that was rolled back has done nothing."""
         is_transaction = step.kind is StepKind.TRANSACTION
         is_over = self._store.now() >= request.complete_by
         if isinstance(error, StepSuperseded) or (isinstance(error, TimeoutError) and (is_late or is_over)):

@@ -1,4 +1,4 @@
-"""Requests on their way to Agents: published beside the turn, and again until they are out or nobody wants them."""
+"""Requests on their way to Agents: published beside the turn, and again until they are out or no longer wanted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fate(Enum):
 
     LEAVE = auto()
     WAIT = auto()
-    """Nobody can tell for the moment."""
+    """It is not known for the moment."""
     LAPSE = auto()
 
 
@@ -42,15 +42,15 @@ class SendQueue:
         self.failures = 0
         """Since something last got through."""
         self.probe: Request | None = None
-        """Where all has lapsed: what is too late for anybody, and tells by leaving that the Agent is reached again."""
+        """A lapsed request, sent to find out whether the Agent is reached again; no Agent performs it."""
         self.task: asyncio.Task[None] | None = None
 
 
 class Publisher:
-    """A lane for each Agent: what comes while it is busy leaves together, and a slow one holds up no other.
+    """A send queue for each Agent: what comes while it is busy leaves together, and a slow one holds up no other.
 
-    A lane holds no more than the running steps of its Agent. ``over`` is told of requests that have left or never
-    will, ``fate`` is asked for those that wait, and ``changed`` is told the Agents that are not reached
+    A queue holds no more than the running steps of its Agent. ``over`` receives requests that have left or never
+    will, ``fate`` decides on those that wait, and ``changed`` receives the Agents that are not reached
     when one is reached no more, or again.
     """
 
@@ -90,7 +90,7 @@ class Publisher:
         self._go(agent, lane)
 
     def revoke(self, step: Step) -> None:
-        """Tell the step's Agent, behind what is before it, that nobody waits any more."""
+        """Revoke the step at its Agent, behind the requests before it."""
         if step.agent is not None:
             lane = self._lane(step.agent)
             lane.revoked.append(step)
@@ -106,7 +106,7 @@ class Publisher:
             raise self._broken
 
     async def stop(self) -> None:
-        """Let nothing more leave: whoever takes over begins with what is not out."""
+        """Publish nothing more: the next owner begins with what is not out."""
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
         for task in tasks:
             task.cancel()
@@ -121,7 +121,7 @@ class Publisher:
     def _go(self, agent: str, lane: SendQueue) -> None:
         if lane.task is None:
             running = self._run(request_queue(agent), lane)
-            lane.task = asyncio.Task(running, loop=asyncio.get_running_loop(), name="departures")
+            lane.task = asyncio.Task(running, loop=asyncio.get_running_loop(), name="publisher")
 
     async def _run(self, queue: str, lane: SendQueue) -> None:
         try:
@@ -165,7 +165,7 @@ class Publisher:
         self._environment.failpoint("requests.publish.after")
 
     async def _wait(self, lane: SendQueue) -> None:
-        """Wait a while, longer each time, and until nothing is left of which nobody knows whether it is wanted."""
+        """Wait a while, longer each time, until it is known of every request whether it is wanted."""
         delay = min(LONGEST_BACKOFF, BACKOFF * 2**lane.failures)
         lane.failures = min(lane.failures + 1, DOUBLINGS)
         self._changed(self.unreached)
@@ -175,7 +175,7 @@ class Publisher:
             is_sorted = self._sort(lane)
 
     def _sort(self, lane: SendQueue) -> bool:
-        """Let go of what nobody wants any more; whether all the others may leave."""
+        """Drop requests that are no longer wanted; whether all the others may leave."""
         fates = [self._fate(request) for request in lane.requests]
         if Fate.LAPSE in fates:
             sorted_out = list(zip(lane.requests, fates, strict=True))

@@ -1,4 +1,4 @@
-"""Local steps that went past their complete-by and do not stop: watched in their threads, and told of once."""
+"""Local steps that went past their complete-by and do not stop: watched in their threads, and reported once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_TOLD = 10_000
 
 
 class StuckSteps:
-    """Knows what runs in threads: cancelled, a function there goes on, and nobody awaits it any more."""
+    """The functions that run in threads: one that is cancelled goes on, and is awaited no more."""
 
     def __init__(self, observers: Observers) -> None:
         self._observers = observers

@@ -68,7 +68,7 @@ class ActiveTask:
         # The planner for ``steps``, kept as long as that list.
         self.undo_order: UndoOrder | None = None
         self.abandoned: list[Step] = []
-        """Steps of this run that nobody awaits any more and that may have acted."""
+        """Steps of this run that are no longer awaited and that may have acted."""
         # Steps of this run that a repair took out of what is replayed.
         self.set_aside: list[Step] = []
         self.execution: Execution | None = None
@@ -107,7 +107,7 @@ class ActiveTask:
         self.replies: list[Reply] = []
         """What this turn's change answers, to be heard again if the change misses."""
         self.unheard: list[Reply] = []
-        """What came when the task was leaving already: for whoever holds it next."""
+        """Replies that came when the task was leaving already: for its next owner."""
 
     def enter(self, phase: Phase) -> None:
         """Move to another phase; one that no move leads to is a bug."""
@@ -134,7 +134,7 @@ class ActiveTask:
         telling.bodies.append(status_event(task, told, sequence, now, **data))
 
     def begin_anew(self, now: float) -> None:
-        """Forget what this turn decided; a birth, and what is told of it, stays."""
+        """Discard what this turn decided; a submission and its status events stay."""
         before = self.changed()
         born = before.born
         self.change = Change(task=self.task.uid, born=born, plans=before.plans)
@@ -142,7 +142,7 @@ class ActiveTask:
             self.tell_birth(now)
 
     def tell_birth(self, now: float) -> None:
-        """A task born claimed is received and started in one."""
+        """Send the status events of a task that is submitted and claimed in one commit."""
         self.tell(Told.RECEIVED, self.task.created_at)
         self.tell(Told.STARTED, now)
 
@@ -188,7 +188,7 @@ class ActiveTask:
 
     @property
     def deferred(self) -> Sequence[Step]:
-        """The steps that somebody outside is to finish."""
+        """The steps that are to be finished from outside."""
         if not self.defers:
             return ()
         return [step for step in self.open.values() if is_deferred(step)]
@@ -203,7 +203,7 @@ class ActiveTask:
 
     @property
     def only_waits_for_room(self) -> bool:
-        """Whether nothing of it is under way here, so that the store knows all of it and nobody misses it."""
+        """Whether nothing of it is under way here, so that the store knows all of it and it may be released."""
         busy = (
             self.leaving
             or self.phase is Phase.CLEANING
@@ -243,7 +243,7 @@ class ActiveTask:
 
     @property
     def only_others_left(self) -> bool:
-        """Whether an undoing task waits for somebody outside: nothing is under way beside an undo."""
+        """Whether an undoing task waits for a finish from outside: nothing is under way beside an undo."""
         return any(step.kind is StepKind.UNDO and is_deferred(step) for step in self.open.values())
 
     @property

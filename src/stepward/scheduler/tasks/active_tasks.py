@@ -45,13 +45,13 @@ class ActiveTasks:
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
         self._for_others: set[str] = set()
-        """Tasks that are undoing and wait for nothing but somebody outside."""
+        """Tasks that are undoing and wait for nothing but a step that is finished from outside."""
 
     @property
     def busy(self) -> int:
-        """About how many do not just wait: one Agent that is out of order keeps nobody from the others.
+        """About how many do not just wait: an Agent that is out of order holds up no tasks of the others.
 
-        Neither do undos that somebody outside has to finish, as long as there is memory for them.
+        Neither do undos that are finished from outside, as long as there is memory for them.
         """
         held_up = self._windows.held_up + len(self._for_others) if len(self.tasks) < self._most else 0
         return max(0, len(self.tasks) - len(self.waiting) - len(self._for_children) - held_up)

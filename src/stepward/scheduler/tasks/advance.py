@@ -50,7 +50,7 @@ class Advance:
         self._starts = starts
 
     def plan(self, active: ActiveTask) -> None:
-        """A task that is born here is recorded with the plan of its workflow, if that has one."""
+        """Have a task that is submitted here recorded with the plan of its workflow, if that has one."""
         task = active.task
         workflow = self._registry.workflow(task.workflow, task.version)
         if workflow is not None and workflow.plan is not None:
@@ -94,7 +94,7 @@ class Advance:
         self._apply(active, decisions, now)
 
     def deliver_recorded(self, active: ActiveTask, step: Step, reply: Reply, committed_at: float, now: float) -> None:
-        """Deliver an outcome that stands on its row already, committed by the step itself or by somebody outside."""
+        """Deliver an outcome that is recorded already, by the step's own transaction or from outside."""
         execution = active.execution
         if execution is None:
             return
@@ -193,7 +193,7 @@ class Advance:
     def _hear_outcome(
         self, active: ActiveTask, step: Step, error: bytes | None, now: float, *, delivered: bool
     ) -> None:
-        """An outcome is told once, when it is delivered: what the workflow has not asked for yet waits until then."""
+        """Send the status event of an outcome once it is delivered: the workflow may not have asked for it yet."""
         if delivered:
             self._tell_outcome(active, step, error, now)
         else:
@@ -281,7 +281,7 @@ class Advance:
             self._ends.failed(active, end, self._last_rung(active.task), now)
 
     def _leave_run(self, active: ActiveTask, now: float) -> None:
-        """What nobody awaited any more is undone before the run is left; what it never asked for is skipped."""
+        """Undo steps that are no longer awaited before the run is left; skip planned ones that it never asked for."""
         for run, key in sorted(active.planned or ()):
             # Its plan was another when the task was submitted.
             skip = StepMove(active.task.uid, run, key, StepState.NOT_STARTED, StepState.SKIPPED, now)

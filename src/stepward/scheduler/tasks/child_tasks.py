@@ -1,4 +1,4 @@
-"""Child tasks: what a step starts, and what its parent is told of the end."""
+"""Child tasks: what a step starts, and what its parent receives of the end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def too_deep(step: Step, limit: int) -> Reply:
 
 
 def end_of(state: str, output: bytes | None, error: bytes | None, *, undoing: bool) -> bytes:
-    """What a parent's inbox is told of a child's end; ``undoing`` whether its undo had begun."""
+    """The row for a parent's inbox about a child's end; ``undoing``: whether its undo had begun."""
     told = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
     return msgspec.json.encode(told | {"undoing": undoing})
 

@@ -61,7 +61,7 @@ class Closing:
         return revoked
 
     def committed(self, active: ActiveTask) -> None:
-        """The resident's change is durable: its memory now says what the row says."""
+        """The task's change is durable: bring its memory to what the row holds."""
         change = active.change
         active.change = None
         active.replies.clear()
@@ -93,7 +93,7 @@ class Closing:
 
     def _continue(self, active: ActiveTask, now: float) -> None:
         if active.inbox:
-            # Signals that nobody took are still in the inbox: read anew, they reach the next run.
+            # Signals that were not taken are still in the inbox: read anew, they reach the next run.
             active.enter(Phase.RELOADING)
             return
         if active.execution is not None:

@@ -144,7 +144,7 @@ class Inbox:
             self._ends.undo(active, undo_to, now, error=_cause(row.body))
 
     def _tell_delay(self, active: ActiveTask, name: str, now: float) -> None:
-        """What the Supervisor has repeated is told when its owner first hears of it."""
+        """Send the status event of a step that the Supervisor has repeated, once its owner reads of it."""
         run, _, key = name.partition("/")
         step = _kept(active, int(run), key)
         if step is None or step.kind is StepKind.UNDO or active.is_undoing:
@@ -187,7 +187,7 @@ def _kept(active: ActiveTask, run: int, key: str) -> Step | None:
 
 
 class Ended(Struct):
-    """What a parent is told of a child's end, at least."""
+    """The fields that a parent needs of a child's end."""
 
     state: str
     output: Raw
@@ -195,7 +195,7 @@ class Ended(Struct):
 
 
 def readable(active: ActiveTask, inbox: Sequence[InboxRow], now: float) -> list[InboxRow]:
-    """What can be read of ``inbox``; the others are used up, and an operator is told of each."""
+    """The rows that can be read; the others are used up, each with an alert."""
     found = []
     for row in inbox:
         complaint = _complaint_about(row)

@@ -45,7 +45,7 @@ class Incoming:
         self._observers = observers
 
     def answer(self, reply: Reply, committed_at: float | None, now: float) -> None:
-        """Hand a reply to its step; one that nobody waits for changes nothing and is told once."""
+        """Hand a reply to its step; one that is not awaited changes nothing and is audited."""
         active = self._active_tasks.tasks.get(reply.task)
         if active is None:
             self._active_tasks.strays.append(reply)
@@ -76,7 +76,7 @@ class Incoming:
         elif recorded_at is None:
             self._resolve(active, step, reply, now)
         elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
-            # What undo follows from it is told by the records.
+            # The records decide which undo follows from it.
             active.enter(Phase.RELOADING)
         else:
             self._forward.deliver_recorded(active, step, reply, recorded_at, now)
@@ -112,7 +112,7 @@ class Incoming:
 
     def _late(self, active: ActiveTask, reply: Reply, now: float) -> None:
         if reply.outcome is Outcome.DEFERRED:
-            return  # It says nothing of an outcome: somebody may have been quicker to finish the step.
+            return  # It holds no outcome: the step may have been finished from outside already.
         kept = (*active.abandoned, *active.set_aside, *active.steps)
         given_up = next((s for s in kept if _is_answered_by(s, reply)), None)
         if given_up is not None:
@@ -124,7 +124,7 @@ class Incoming:
         active.changed().audit(audit)
 
     def _answer_late(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
-        """Give a step that nobody awaits, or that is undone, its answer; one that cannot be read leaves it in doubt."""
+        """Give a step that is not awaited, or is undone, its reply; if that cannot be read, the doubt stays."""
         settled = self._failed(active, step, reply, now) if reply.outcome in NEGATIVE else reply
         if not is_unreadable(settled):
             self._undo.resolve(active, step, settled, now)
@@ -144,13 +144,13 @@ class Incoming:
         self._windows.free(step)
 
     def _deferred(self, active: ActiveTask, step: Step, now: float) -> None:
-        """The Agent has done its part: somebody outside finishes the step, or the Supervisor judges it in time."""
+        """The Agent has done its part: the step is finished from outside, or the Supervisor judges it in time."""
         step.watched, step.deferred_at, active.defers = True, now, True
         active.changed().watch(rows.watch(step, step.complete_by or 0.0))
         self._windows.free(step)
 
     def _failed(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> Reply:
-        """A failed attempt as it is recorded: the log hears of it, and of one that cannot be read an operator."""
+        """A failed attempt as it is recorded, with its log event, and an alert if its reply cannot be read."""
         reply = rows.settled(step, reply)
         _tell_failure(self._observers, active.task, step, reply)
         if is_unreadable(reply):
@@ -186,9 +186,9 @@ def _is_denied(step: Step, reply: Reply) -> bool:
 
 
 def _is_answered_by(step: Step, reply: Reply) -> bool:
-    """Whether a step that nobody awaits, or that is undone, is first heard of in this reply.
+    """Whether this reply is the first to a step that is not awaited, or that is undone.
 
-    From an Agent that gave up, or stopped, a step that nobody awaits has nothing to fear any more.
+    Once its Agent gave up, or stopped, a step that is not awaited can act no more.
     """
     if (step.run, asked_as(step), step.attempt) != (reply.run, reply.key, reply.attempt):
         return False

@@ -152,7 +152,7 @@ class TaskLoader:
             self._timers.sent(now, step.task, (step.run, step.key), step.attempt)
 
     def _is_to_leave(self, active: ActiveTask, step: Step, *, is_lost: bool) -> bool:
-        """Whether what runs is asked for (again): nobody here has done so, or it is lost."""
+        """Whether a running attempt is to be requested (again): not requested from here yet, or lost."""
         if step.kind in BESIDE:
             return not self._local.is_running(step)
         if active.has_sent(step):

@@ -12,7 +12,7 @@ from stepward.workflow.replay.rerun import verify
 
 
 class ReplayCheck:
-    """Keeps the record of every resident task, and replays it at the end; switched off it keeps nothing."""
+    """Keeps the record of every task in memory, and replays it at the end; switched off it keeps nothing."""
 
     def __init__(self, registry: Registry, observers: Observers, *, enabled: bool) -> None:
         self._registry = registry

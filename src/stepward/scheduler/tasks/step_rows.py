@@ -17,7 +17,7 @@ from stepward.workflow.decisions import Delivered, RecordedValue, StepCall
 
 
 def again(step: Step, former: Step) -> None:
-    """A step asked for anew whose ``former`` generation a repair set aside: its attempts are told apart from those."""
+    """Begin a new generation of a step whose ``former`` one a repair set aside: attempts are counted on."""
     step.generation, step.attempt = former.generation + 1, former.attempt
     if step.attempt:
         step.state = StepState.TO_REPEAT
@@ -109,7 +109,7 @@ def undo_request(request: Request, undone: Step) -> Request:
 
 
 def settled(step: Step, reply: Reply) -> Reply:
-    """A reply as it is recorded: the error of a failed attempt tells the truth of this step's every attempt."""
+    """A reply as it is recorded: the error of a failed attempt covers every attempt of this step."""
     if reply.outcome not in NEGATIVE:
         return reply
     maybe_done = step.in_doubt or reply.maybe_done

@@ -1,4 +1,4 @@
-"""How a task ends or turns: each end is one move of the task row, with the alert or the word to the parent it needs."""
+"""How a task ends or turns: one move of the task row each, with its alert and the message to its parent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNDO_FAILED = "UndoFailed"
 
 
 class Transitions:
-    """Writes the last change of a resident task, after which it is forgotten or read anew."""
+    """Writes the last change of a task in memory, after which it is forgotten or read anew."""
 
     def __init__(self, windows: Windows, settings: Settings) -> None:
         self._windows = windows
@@ -116,7 +116,7 @@ class Transitions:
         self.error(active, rows.error_object(message, "HistoryTooLong"), "task_error", now)
 
     def error(self, active: ActiveTask, error: bytes, kind: str, now: float, **details: Any) -> None:
-        """The pattern's ``Error``: an operator is told in the same commit."""
+        """The pattern's ``Error``, with an alert in the same commit."""
         self._forget_unsent(active)
         task = active.task
         known = failures.read(error)
@@ -143,7 +143,7 @@ class Transitions:
             change.move = msgspec.structs.replace(change.move, undo_to=None)
 
     def undo(self, active: ActiveTask, undo_to: TaskState, now: float, *, error: bytes | None = None) -> None:
-        """Turn round: from here on only undo goes on, told by the records alone."""
+        """Turn to undo: from here on only undo goes on, by the records alone."""
         self._forget_unsent(active)
         active.changed().move = self.move(
             active.task,
@@ -167,7 +167,7 @@ class Transitions:
         self._let_go(active, TaskState.WAITING, now)
 
     def displaced(self, active: ActiveTask, now: float) -> None:
-        """Let a task go that waits for room: whoever has some for it claims it again, in its old place."""
+        """Release a task that waits for room: a Scheduler that has room claims it again, in its old place."""
         task = active.task
         after = TaskState.UNDOING if active.is_undoing else TaskState.PENDING
         face = {"inbox": active.inbox, "release": True, "waits_for": task.waits_for, "progress": False}
@@ -175,7 +175,7 @@ class Transitions:
         active.enter(Phase.RELEASED)
 
     def _continued(self, active: ActiveTask, input: bytes, doubt: list[str], now: float) -> None:
-        """Begin the task's next run; nobody but an operator remembers what this one leaves in doubt."""
+        """Begin the task's next run; what this one leaves in doubt becomes an alert."""
         task = active.task
         if doubt:
             message = f"{task.id}: abandoned steps of run {task.run} may have acted: {', '.join(doubt)}"

@@ -100,7 +100,7 @@ class TaskUndo:
             active.changed().move_step(rows.move(step, StepState.SKIPPED, now))
 
     def _leave_behind(self, active: ActiveTask, now: float) -> None:
-        """What nobody can undo, and nobody waits for any more, is not at work in a task that has ended."""
+        """Skip or abandon the steps that are left without an undo: a task that has ended has no step at work."""
         for step in active.steps:
             if step.state in OPEN and (step.run, step.key) not in active.fresh:
                 active.withdraw(step)
@@ -135,7 +135,7 @@ class TaskUndo:
             )
             self._answered(active, undo, done, now)
         elif state == TaskState.PROCESSED or not end.get("undoing", True):
-            # Its end and the word to undo it have crossed.
+            # Its end and the request to undo it have crossed.
             self._post(active, step, InboxKind.UNDO)
         else:
             why = "its record is no longer kept" if state == GONE else "see its own alert"
@@ -173,7 +173,7 @@ class TaskUndo:
         self._turn_child(active, step)
 
     def _turn_child(self, active: ActiveTask, step: Step) -> None:
-        """Have a child undone; one that is so already, or cannot be, tells its end again."""
+        """Have a child undone; one that is so already, or cannot be, reports its end again."""
         done = step.state in (StepState.COMPLETED, StepState.FAILED)
         self._post(active, step, InboxKind.UNDO if done else InboxKind.CANCEL)
 
@@ -207,7 +207,7 @@ class TaskUndo:
         step.in_doubt = finish.in_doubt
 
     def denied(self, active: ActiveTask, reply: Reply, now: float) -> None:
-        """Alert of a success of an attempt of which a repair was told that it did not happen."""
+        """Alert of an attempt that succeeded although a repair recorded that it did not happen."""
         message = (
             f"{active.task.id}: attempt {reply.attempt} of {reply.key} succeeded, though a repair recorded that it "
             "did not happen; check its effect by hand"

@@ -52,7 +52,7 @@ class MemoryQueue:
         return found
 
     def withdraw(self, task: str, run: int, key: str) -> list[Request]:
-        """Forget the requests for that step which nobody has taken."""
+        """Forget the requests for that step that were not taken."""
         withdrawn: list[Request] = []
         for lane in self._lanes.values():
             gone = [message for message in lane if _asks_for(message, task, run, key)]
@@ -160,7 +160,7 @@ class MemoryTransport:
             taken.pop(delivery.token, None)
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """Extends the leases; listeners hear of revocations at once."""
+        """Extends the leases; revocations reach listeners at once."""
         taken, until = self._queue(queue).taken, self._now() + lease
         for delivery in deliveries:
             if delivery.token in taken:
@@ -190,7 +190,7 @@ class MemoryTransport:
         """These queues always work."""
 
     def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        """Nobody announces himself: all are in this process."""
+        """Nothing is announced: all Agents are in this process."""
         return lambda: None
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:

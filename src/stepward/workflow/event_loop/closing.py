@@ -12,7 +12,7 @@ from stepward.interrupts import pass_interrupt
 from stepward.workflow.control import Halted
 
 TRIES = 100
-"""How often code that awaits again while it is closed is told so."""
+"""How often code that awaits again while it is closed is closed again."""
 
 
 @contextmanager

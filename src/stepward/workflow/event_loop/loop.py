@@ -126,7 +126,7 @@ class WorkflowLoop(Counting, Caller):
         self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
     ) -> Coroutine[Any, Any, Any]:
         asked = self.engine.call(action, args, kwargs, key, calling_place(RUN) if self.traces else None)
-        # Python names it so, with the line, if nobody awaits it.
+        # Python's warning names it so, with the line, if it is never awaited.
         asked.__qualname__ = action.title  # type: ignore[attr-defined]
         return asked
 
@@ -190,10 +190,10 @@ class WorkflowLoop(Counting, Caller):
         return self.halted
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Swallow it: what nobody retrieved decided nothing, and a replay would tell it again."""
+        """Ignore it: an error that was not retrieved decided nothing, and a replay would log it again."""
 
     def _timer_handle_cancelled(self, handle: object) -> None:
-        """Asyncio tells this to loops that count; timers here count themselves."""
+        """Asyncio calls this for loops that count cancelled timers; timers here count themselves."""
 
     # ------------------------------------------------------------ private parts
 

@@ -17,7 +17,7 @@ Types = dict[Given | From, Any]
 
 
 def check_given(what: str, stages: Mapping[str, Stage], given: Mapping[str, Any]) -> None:
-    """Refuse arguments of the pipeline that are not declared, or that nobody uses."""
+    """Refuse arguments of the pipeline that are not declared, or not used."""
     used: set[str] = set()
     for name, stage in stages.items():
         for argument in stage.arguments:
@@ -63,7 +63,7 @@ def _argument(what: str, parameter: Parameter, argument: Any, types: Types) -> A
 
 
 def _constant(what: str, value: Any, kind: Any) -> Any:
-    """A copy, as plain JSON: whoever holds the original cannot change what a replay asks for."""
+    """A copy, as plain JSON: a change of the original cannot change what a replay asks for."""
     try:
         data = encode(value, what)
         decode(data, what, kind)

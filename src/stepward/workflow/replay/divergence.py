@@ -1,4 +1,4 @@
-"""What a replay found to differ from its record, in words: both sides, and the line of code that asked."""
+"""How a replay differs from its record, as a message: both sides, and the line of code that asked."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from stepward.workflow.replay.code_places import CodePlace
 GIVEN_UP = frozenset({StepState.ABANDONED, StepState.SKIPPED, StepState.UNDONE})
 ENDED = frozenset({StepState.COMPLETED, StepState.FAILED})
 DELIVERED = ENDED | {StepState.UNDONE}
-"""The states of steps of whose end a workflow was told, if they have an ordinal."""
+"""The states of steps whose end was delivered to the workflow, if they have an ordinal."""
 SHOWN = 200
 
 CommandTarget = asyncio.Future[bytes] | Timer
@@ -127,7 +127,7 @@ def marked(steps: Sequence[Step]) -> dict[str, Step]:
 
 
 def has_outcome(step: Step) -> bool:
-    """Whether a workflow is, or was, told how ``step`` ended; nobody is told of what was given up."""
+    """Whether the end of ``step`` is, or was, delivered to the workflow; that of a step that was given up is not."""
     return step.state in (ENDED if step.ordinal is None else DELIVERED)
 
 
