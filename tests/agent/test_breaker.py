@@ -27,7 +27,7 @@ def test_it_opens_after_failures_in_a_row(breaker: Breaker) -> None:
     assert breaker.state is BreakerState.OPEN
 
 
-def test_while_open_it_says_how_long(breaker: Breaker) -> None:
+def test_while_open_it_gives_the_seconds_to_wait(breaker: Breaker) -> None:
     opened(breaker, now=5)
     assert breaker.ask(6) == 9.0
     assert breaker.ask(14.5) == 0.5
@@ -77,7 +77,7 @@ def test_others_open_it_and_close_it(breaker: Breaker) -> None:
     assert [breaker.failed(4), breaker.failed(4)] == [False, False]
 
 
-def test_looking_how_long_it_takes_makes_nobody_find_out(breaker: Breaker) -> None:
+def test_reading_the_wait_begins_no_probe(breaker: Breaker) -> None:
     opened(breaker)
     assert breaker.wait(10) == 0.0
     assert breaker.state is BreakerState.OPEN

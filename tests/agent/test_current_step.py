@@ -45,7 +45,7 @@ async def test_an_operation_sees_its_step(start: Start) -> None:
     }
 
 
-async def test_an_undo_is_told_what_it_undoes(start: Start) -> None:
+async def test_an_undo_receives_the_key_of_what_it_undoes(start: Start) -> None:
     agent = Agent("payments")
     seen: list[tuple[Any, dict[str, str]]] = []
 

@@ -37,7 +37,7 @@ async def test_past_its_complete_by_a_call_is_cancelled_in_silence(start: Start)
     assert await world.is_silent(100, request_queue("payments"))
 
 
-async def test_a_call_that_swallows_its_cancellation_is_not_heard_and_keeps_its_slot(start: Start) -> None:
+async def test_a_call_that_swallows_its_cancellation_sends_no_reply_and_keeps_its_slot(start: Start) -> None:
     agent = Agent("payments")
     calls: list[int] = []
 

@@ -105,7 +105,7 @@ async def test_it_counts_as_an_answer_of_the_service(start: Start) -> None:
     assert world.breaker() == "closed"
 
 
-async def test_whoever_gave_the_token_to_nobody_cannot_leave(start: Start) -> None:
+async def test_finish_later_without_a_token_handed_out_is_refused(start: Start) -> None:
     agent = Agent("approvals", retry=Retry(attempts=1))
 
     @agent.operation()

@@ -32,7 +32,7 @@ async def heard(world: World, count: int) -> list[Reply | Progress]:
     return found
 
 
-async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
+async def test_a_heartbeat_extends_the_lease_and_is_published(start: Start) -> None:
     extended: list[float] = []
 
     class Watching(MemoryTransport):
@@ -62,7 +62,7 @@ async def test_a_heartbeat_extends_the_lease_and_is_told(start: Start) -> None:
     assert event == {"task": request.task_id, "step": request.key, "attempt": 1}, "the progress may be private"
 
 
-async def test_of_many_heartbeats_the_last_of_each_second_is_told(start: Start) -> None:
+async def test_of_many_heartbeats_the_last_of_each_second_is_published(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()
@@ -81,7 +81,7 @@ async def test_of_many_heartbeats_the_last_of_each_second_is_told(start: Start) 
     assert len(world.told("agent.heartbeat")) == 4
 
 
-async def test_several_calls_have_a_word_each(start: Start) -> None:
+async def test_several_calls_publish_their_progress_each(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()
@@ -113,7 +113,7 @@ async def test_a_heartbeat_without_progress_tells_the_scheduler_nothing(start: S
     assert world.told("agent.heartbeat") == []
 
 
-async def test_what_was_still_to_be_told_goes_before_a_reply_after_which_the_step_goes_on(start: Start) -> None:
+async def test_pending_progress_goes_before_a_reply_after_which_the_step_goes_on(start: Start) -> None:
     agent = Agent("payments", retry=Retry(attempts=1))
 
     @agent.operation()
@@ -138,7 +138,7 @@ async def test_what_was_still_to_be_told_goes_before_a_reply_after_which_the_ste
     assert await world.is_silent(5)
 
 
-async def test_the_next_attempt_is_given_what_was_told(start: Start) -> None:
+async def test_the_next_attempt_is_given_the_last_progress(start: Start) -> None:
     agent = Agent("payments", retry=Retry(attempts=2, initial=0))
     given: list[Any] = []
 
@@ -169,7 +169,7 @@ async def test_the_next_attempt_is_given_what_was_told(start: Start) -> None:
         (object(), InvalidPayload, "progress of payments.charge: expected a value that JSON can hold"),
     ],
 )
-async def test_progress_that_cannot_be_told_is_the_operations_error(
+async def test_progress_that_cannot_be_encoded_is_the_operations_error(
     start: Start, progress: object, kind: type[Exception], message: str
 ) -> None:
     agent = Agent("payments")
@@ -188,7 +188,7 @@ async def test_progress_that_cannot_be_told_is_the_operations_error(
     assert message in str(raised[0])
 
 
-async def test_progress_of_2_kib_is_told(start: Start) -> None:
+async def test_progress_of_2_kib_is_published(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()
@@ -220,7 +220,7 @@ async def test_a_thread_may_beat(start: Start) -> None:
     gate.set()
 
 
-async def test_a_word_that_cannot_be_sent_is_told_here_and_harms_nothing(start: Start) -> None:
+async def test_progress_that_cannot_be_published_is_logged_and_harms_nothing(start: Start) -> None:
     class Refusing(MemoryTransport):
         async def publish(self, queue: str, messages: Any) -> None:
             if any(isinstance(message, Progress) for message in messages):
@@ -241,7 +241,7 @@ async def test_a_word_that_cannot_be_sent_is_told_here_and_harms_nothing(start: 
     assert [event["verb"] for event in world.told("agent.transport_failed")] == ["publish"]
 
 
-async def test_a_call_that_nobody_waits_for_has_no_heartbeat(start: Start) -> None:
+async def test_a_call_that_was_dropped_has_no_heartbeat(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()

@@ -82,7 +82,7 @@ async def test_an_answer_that_never_ends_is_refused_through_the_client_too() -> 
         await agent.client.get("/x")
 
 
-async def test_of_a_large_error_page_the_beginning_is_told() -> None:
+async def test_of_a_large_error_page_the_beginning_is_kept() -> None:
     agent = agent_of(Service(503, {}, *[b"busy " * 200] * 100), body_bytes=10_000)
     with pytest.raises(ServiceUnavailable, match="found 503 busy busy"):
         await agent.get("/x")

@@ -90,7 +90,7 @@ async def test_code_that_wakes_up_late_is_stopped_by_its_heartbeat_before_it_act
     assert await world.is_silent(60)
 
 
-async def test_a_thread_that_nobody_waits_for_is_stopped_by_its_heartbeat(start: Start) -> None:
+async def test_a_thread_whose_call_was_dropped_is_stopped_by_its_heartbeat(start: Start) -> None:
     agent = Agent("payments")
     gate, over = threading.Event(), threading.Event()
     refused: list[str] = []

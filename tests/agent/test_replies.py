@@ -103,7 +103,7 @@ async def test_unrecoverable_fails_at_once_with_its_data(start: Start, maybe_don
     assert error["traceback"].splitlines()[-1] == "stepward.errors.Unrecoverable: card declined"
 
 
-async def test_data_and_text_that_json_cannot_hold_are_told_as_text(start: Start) -> None:
+async def test_data_and_text_that_json_cannot_hold_become_text(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()
@@ -205,7 +205,7 @@ async def test_an_error_whose_attributes_raise_gives_the_slot_back_in_doubt(star
     assert world.runner.in_flight == 0
 
 
-async def test_negative_replies_are_told(start: Start) -> None:
+async def test_negative_replies_are_logged(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()
@@ -339,7 +339,7 @@ async def test_a_queue_that_cannot_be_reached_is_asked_again(start: Start) -> No
     assert [told["verb"] for told in world.told("agent.transport_failed")] == ["take", "take"]
 
 
-async def test_a_reply_in_the_request_queue_is_settled_and_told(start: Start) -> None:
+async def test_a_reply_in_the_request_queue_is_settled_and_logged(start: Start) -> None:
     world = start(Agent("payments"))
     stray = Reply(task="uid-9", run=1, key="k", attempt=1, outcome=Outcome.COMPLETED)
     await world.transport.publish(request_queue("payments"), [stray])

@@ -136,7 +136,7 @@ async def test_an_older_attempt_is_not_run_beside_a_newer(start: Start) -> None:
     assert await world.is_silent(100, QUEUE)
 
 
-async def test_a_revoked_call_is_cancelled_and_says_when_it_has_stopped(start: Start) -> None:
+async def test_a_revoked_call_is_cancelled_and_replies_when_it_has_stopped(start: Start) -> None:
     slow = Slow()
     world = start(slow.agent)
     await world.ask("payments.charge")
@@ -150,7 +150,7 @@ async def test_a_revoked_call_is_cancelled_and_says_when_it_has_stopped(start: S
     assert await world.is_silent(100, QUEUE)
 
 
-async def test_a_revoked_call_that_will_not_stop_says_nothing(start: Start) -> None:
+async def test_a_revoked_call_that_does_not_stop_sends_no_reply(start: Start) -> None:
     agent = Agent("payments")
 
     @agent.operation()
@@ -167,7 +167,7 @@ async def test_a_revoked_call_that_will_not_stop_says_nothing(start: Start) -> N
     assert world.runner.stuck == 1
 
 
-async def test_a_revoked_function_in_a_thread_says_so_when_it_has_returned(start: Start) -> None:
+async def test_a_revoked_function_in_a_thread_replies_when_it_has_returned(start: Start) -> None:
     agent = Agent("payments")
     begun, may_end = threading.Event(), threading.Event()
 

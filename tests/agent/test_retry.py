@@ -113,7 +113,7 @@ async def test_many_failing_calls_share_a_budget_of_retries(start: Start) -> Non
     assert len(service.called_at) == 70
 
 
-async def test_retries_are_told(start: Start) -> None:
+async def test_retries_are_logged(start: Start) -> None:
     agent = Agent("payments", retry=Retry(2, initial=1, jitter=False))
     Service(agent, [ValueError("busy")])
     world = start(agent)

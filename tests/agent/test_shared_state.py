@@ -73,7 +73,7 @@ def later(seconds: float = 500) -> dict[str, float]:
     return {"complete_by": START + seconds}
 
 
-async def test_what_one_instance_finds_out_is_told_for_all(start: Start) -> None:
+async def test_what_one_instance_finds_out_holds_for_all(start: Start) -> None:
     down, board = Down(), Board()
     world = start(down.agent(), standing=board)
     await world.call("payments.charge", **later())
@@ -113,7 +113,7 @@ async def test_of_several_instances_one_alone_finds_out(start: Start) -> None:
     assert board.told == ["payments open for 10"]
 
 
-async def test_whoever_may_not_find_out_asks_again_and_passes_once_it_is_known(start: Start) -> None:
+async def test_an_instance_that_may_not_probe_asks_again_and_passes_once_the_service_is_back(start: Start) -> None:
     down, board = Down(), Board()
     board.probes, down.is_down = 0, False
     world = start(down.agent(), standing=board)
@@ -193,7 +193,7 @@ async def test_where_giving_back_fails_the_lease_gives_it_back(start: Start) -> 
     assert [told["verb"] for told in world.told("agent.transport_failed")] == ["give back"]
 
 
-async def test_one_request_waits_for_the_rate_the_others_are_for_whoever_has_room(start: Start) -> None:
+async def test_one_request_waits_for_the_rate_the_others_stay_in_the_queue(start: Start) -> None:
     down = Down()
     down.is_down = False
     world = start(down.agent(rate="2/m"), standing=Board())
@@ -219,7 +219,7 @@ async def test_instances_share_one_rate(start: Start) -> None:
     assert len([at for at in down.called_at if at < 1]) == 6
 
 
-async def test_whoever_waits_for_the_rate_waits_by_the_new_one_when_another_instance_comes(start: Start) -> None:
+async def test_calls_that_wait_for_the_rate_wait_by_the_new_one_when_another_instance_comes(start: Start) -> None:
     down = Down()
     down.is_down = False
     world = start(down.agent(rate="6/m"), standing=Board())

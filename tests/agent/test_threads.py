@@ -55,7 +55,9 @@ async def test_what_a_thread_raises_is_repeated(start: Start) -> None:
     assert (reply.outcome, reply.calls) == (Outcome.COMPLETED, 3)
 
 
-async def test_a_thread_past_its_deadline_is_not_heard_and_keeps_its_slot(start: Start, gate: threading.Event) -> None:
+async def test_a_thread_past_its_deadline_sends_no_reply_and_keeps_its_slot(
+    start: Start, gate: threading.Event
+) -> None:
     agent = Agent("payments", concurrency=1)
     entered = threading.Event()
 

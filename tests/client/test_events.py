@@ -81,7 +81,7 @@ async def nothing_comes(events: StatusEvents, seconds: float = 5) -> bool:
     return False
 
 
-async def test_an_event_is_told_as_it_was_written(shop: Shop) -> None:
+async def test_an_event_is_read_as_it_was_written(shop: Shop) -> None:
     await shop.tell(body("a", 3, Told.STEP_COMPLETED, step="pay/1", name="pay"))
     async with shop.queues() as queues:
         event = await anext(queues.events(QUEUE))

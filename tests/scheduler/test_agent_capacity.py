@@ -256,7 +256,7 @@ async def test_room_is_what_healthy_slots_are_there(world: World) -> None:
     ended.set()
 
 
-async def test_an_agent_that_nobody_serves_any_more_is_shown_so(world: World, service: Service) -> None:
+async def test_an_agent_that_is_no_longer_served_is_shown_so(world: World, service: Service) -> None:
     order = orders(service)
     running = await world.run(world.app([order], [service.agent], transport="store"), **AGENTS)
     client = await world.client(world.app([order]))

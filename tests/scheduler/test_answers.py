@@ -86,7 +86,7 @@ async def test_a_late_success_of_a_generation_that_was_undone_first_is_an_alert(
     assert [(alert.kind, alert.step) for alert in await client.alerts()] == [("late_effect_after_undo", "svc.do/1~1")]
 
 
-async def test_a_late_success_that_a_repair_was_told_did_not_happen_is_an_alert(world: World, service: Service) -> None:
+async def test_a_late_success_that_a_repair_recorded_as_not_done_is_an_alert(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(threshold=0))
     async def order() -> None:
         await service.do("a")
@@ -105,7 +105,7 @@ async def test_a_late_success_that_a_repair_was_told_did_not_happen_is_an_alert(
     assert [(alert.kind, alert.step) for alert in await client.alerts()] == [("late_effect", "svc.do/1")]
 
 
-async def test_a_known_result_that_is_told_again_after_its_undo_is_no_alert(world: World, service: Service) -> None:
+async def test_a_known_result_that_is_repeated_after_its_undo_is_no_alert(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(then="undo"))
     async def order() -> None:
         await service.do("a")

@@ -231,7 +231,9 @@ async def test_what_waits_to_leave_is_not_asked_twice(
     assert len(queue.asked) == 1
 
 
-async def test_an_ended_scheduler_hears_of_no_loss(world: World, service: Service, listeners: Listeners) -> None:
+async def test_an_ended_scheduler_is_not_notified_of_losses(
+    world: World, service: Service, listeners: Listeners
+) -> None:
     app, _ = simple(world, service)
     async with app.running():
         assert len(listeners) == 1

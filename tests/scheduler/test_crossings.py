@@ -74,7 +74,7 @@ async def test_a_suspension_gives_way_to_the_undo_that_follows_it(world: World, 
     assert service.log == ["do a", "undo a"]
 
 
-async def test_a_sleeping_task_is_told_that_its_time_is_over(world: World) -> None:
+async def test_a_sleeping_task_past_its_deadline_is_ended(world: World) -> None:
     @workflow
     async def order() -> None:
         await wait_for("never")

@@ -99,7 +99,7 @@ async def test_data_that_cannot_be_shown_hide_no_failure(
     assert [each.error["type"] for each in await handle.steps()] == ["Unrecoverable"] * (where != "workflow")
 
 
-async def test_an_error_of_the_workflows_own_code_is_told_with_its_place(world: World, service: Service) -> None:
+async def test_an_error_of_the_workflows_own_code_is_recorded_with_its_place(world: World, service: Service) -> None:
     @workflow
     async def order() -> str:
         raise KeyError("card 4111")
@@ -119,7 +119,7 @@ async def test_an_error_of_the_workflows_own_code_is_told_with_its_place(world: 
     assert (told["at"], told["traceback"]) == (error["at"], error["traceback"])
 
 
-async def test_a_failed_step_is_told_with_the_tasks_end(world: World, service: Service) -> None:
+async def test_a_failed_step_is_reported_with_the_tasks_end(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(threshold=0))
     async def order() -> str:
         return await service.do("a")

@@ -51,7 +51,7 @@ async def test_a_task_that_waits_for_its_claim_tells_the_same(world: World, serv
     assert born == [*BEGUN, "step.completed svc.do/1", "completed = a done"]
 
 
-async def test_parallel_steps_are_told_as_they_complete(world: World, service: Service) -> None:
+async def test_parallel_steps_send_status_events_as_they_complete(world: World, service: Service) -> None:
     @workflow
     async def order() -> None:
         await asyncio.gather(*(service.do(what) for what in "abc"))
@@ -65,7 +65,7 @@ async def test_parallel_steps_are_told_as_they_complete(world: World, service: S
     ]
 
 
-async def test_local_steps_are_told_like_others(world: World, service: Service) -> None:
+async def test_local_steps_send_status_events_like_others(world: World, service: Service) -> None:
     @step()
     async def price() -> int:
         return 5
@@ -105,7 +105,7 @@ async def test_a_step_that_failed_and_was_caught(world: World, service: Service)
     ]
 
 
-async def test_each_repeat_that_the_supervisor_decides_is_told_once(world: World, service: Service) -> None:
+async def test_each_repeat_that_the_supervisor_decides_sends_one_status_event(world: World, service: Service) -> None:
     @workflow(supervision=PATIENT)
     async def order() -> str:
         return await service.do("a")
@@ -147,7 +147,7 @@ async def test_past_the_threshold_the_task_failed(world: World, service: Service
 
 
 @pytest.mark.parametrize("evict_after", ["0s", "never"])
-async def test_each_wait_is_told_when_it_begins(world: World, service: Service, evict_after: str) -> None:
+async def test_each_wait_sends_a_status_event_when_it_begins(world: World, service: Service, evict_after: str) -> None:
     @workflow
     async def order() -> Any:
         await asyncio.sleep(20)
@@ -173,7 +173,7 @@ async def test_each_wait_is_told_when_it_begins(world: World, service: Service, 
     ]
 
 
-async def test_a_second_wait_for_the_same_is_told_as_well(world: World) -> None:
+async def test_a_second_wait_for_the_same_sends_a_status_event_as_well(world: World) -> None:
     @workflow
     async def order() -> list[int]:
         return [await wait_for("go"), await wait_for("go")]
@@ -285,7 +285,7 @@ async def test_child_tasks_tell_nothing_of_themselves(world: World, service: Ser
     assert (child.reply_to, child.events) == (None, 0)
 
 
-async def test_a_task_without_a_response_queue_tells_nobody(world: World, service: Service) -> None:
+async def test_a_task_without_a_response_queue_sends_no_status_events(world: World, service: Service) -> None:
     @workflow(supervision=Supervision(threshold=1, backoff=QUICK, then="undo"))
     async def order() -> None:
         await service.do("a")

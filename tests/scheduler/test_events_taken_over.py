@@ -56,7 +56,7 @@ class Blow:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("nth", range(1, 9))
-async def test_whichever_commit_ends_without_an_answer_the_course_is_told_once(
+async def test_status_events_are_sent_once_whichever_commit_ends_without_an_answer(
     world: World, service: Service, when: str, nth: int
 ) -> None:
     def break_off() -> None:
@@ -106,7 +106,9 @@ async def test_a_bug_at_any_point_of_the_turn_costs_no_event_and_doubles_none(
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-async def test_a_change_that_misses_is_not_told(world: World, service: Service, tmp_path: Path, nth: int) -> None:
+async def test_a_change_that_misses_sends_no_status_event(
+    world: World, service: Service, tmp_path: Path, nth: int
+) -> None:
     def cross() -> None:
         """Somebody else tells of the task between the turn's decisions and its commit."""
         connection = apsw.Connection(str(tmp_path / "tasks.db"))
@@ -144,7 +146,7 @@ async def _wait(client: Client) -> None:
     await in_state(handle, TaskState.WAITING)
 
 
-async def test_a_wait_is_told_once_whoever_holds_the_task(world: World) -> None:
+async def test_a_wait_sends_one_status_event_across_owners(world: World) -> None:
     app = world.app([patient], evict_after="never")
     await world.run(app)
     client = await world.client(app)
@@ -162,7 +164,7 @@ async def test_a_wait_is_told_once_whoever_holds_the_task(world: World) -> None:
     assert await Hearing(client).lines("t") == [*BEGUN, "waiting signal go", "completed = gone"]
 
 
-async def test_a_wait_is_told_once_across_an_orderly_end(world: World) -> None:
+async def test_a_wait_sends_one_status_event_across_an_orderly_end(world: World) -> None:
     app = world.app([patient])
     await world.run(app)
     await _wait(await world.client(app))

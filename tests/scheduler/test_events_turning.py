@@ -207,7 +207,7 @@ DECIDED_AFTER_AN_UNDO = (
 )
 
 
-async def test_a_delay_that_an_undo_overtakes_is_not_told_any_more(world: World, service: Service) -> None:
+async def test_a_delay_that_an_undo_overtakes_sends_no_status_event(world: World, service: Service) -> None:
     @workflow(supervision=PATIENT)
     async def order() -> None:
         await service.do("a")

@@ -35,12 +35,14 @@ def test_together_they_ask_for_no_more_than_there_is_room_for(capacity: int, dem
 
 
 @given(st.integers(1, 300), DEMANDS)
-def test_no_room_is_left_while_somebody_wants_it(capacity: int, demands: dict[str, int]) -> None:
+def test_no_room_is_left_while_a_scheduler_asks_for_it(capacity: int, demands: dict[str, int]) -> None:
     assert sum(used(capacity, demands).values()) >= min(capacity, sum(demands.values()))
 
 
 @given(st.integers(1, 300), DEMANDS)
-def test_whoever_gets_less_than_it_wants_gets_as_much_as_anybody(capacity: int, demands: dict[str, int]) -> None:
+def test_a_scheduler_that_gets_less_than_it_asks_for_gets_as_much_as_any(
+    capacity: int, demands: dict[str, int]
+) -> None:
     found = used(capacity, demands)
     for name, demand in demands.items():
         if found[name] < demand:

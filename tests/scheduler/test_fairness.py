@@ -153,7 +153,7 @@ async def test_who_is_served_and_waits_for_more_is_not_overtaken(world: World) -
     assert desk.served == ["pair/1", "pair/2", "urgent"]
 
 
-async def test_an_equal_priority_overtakes_nobody(world: World) -> None:
+async def test_a_task_of_equal_priority_overtakes_none(world: World) -> None:
     desk = Desk()
     client, _ = await desk.begin(world, tasks_in_flight=4)
     handles = await desk.line(client, 12)

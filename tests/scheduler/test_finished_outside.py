@@ -129,7 +129,7 @@ async def test_the_agents_room_is_for_others_meanwhile(world: World) -> None:
     await approvals.token(3)
 
 
-async def test_an_undo_that_somebody_is_to_finish_leaves_its_schedulers_room(world: World) -> None:
+async def test_an_undo_that_is_finished_from_outside_takes_up_no_room(world: World) -> None:
     approvals = Approvals()
     approvals.undo_later = True
     client = await world.start([approved(approvals)], [approvals.agent], tasks_in_flight=1)
@@ -141,7 +141,7 @@ async def test_an_undo_that_somebody_is_to_finish_leaves_its_schedulers_room(wor
     await approvals.token(3)
 
 
-async def test_undos_that_somebody_is_to_finish_fill_no_memory_without_a_bound(world: World) -> None:
+async def test_undos_that_are_finished_from_outside_take_up_bounded_memory(world: World) -> None:
     approvals = Approvals()
     approvals.undo_later = True
     app = world.app([approved(approvals)], [approvals.agent], tasks_in_flight=1, tasks_in_memory=3)
@@ -200,7 +200,7 @@ async def test_past_its_complete_by_the_step_is_repeated_with_a_new_token(world:
     assert await task.result(timeout="1m") == "approved"
 
 
-async def test_nobody_who_finishes_it_is_what_the_policy_is_for(world: World) -> None:
+async def test_a_step_that_is_never_finished_from_outside_follows_its_policy(world: World) -> None:
     approvals = Approvals(complete_by="1m")
     client = await world.start([approved(approvals, threshold=0, then="undo")], [approvals.agent])
     task = await client.submit("approved", "o1")
@@ -257,7 +257,7 @@ async def test_whatever_dies_the_request_is_not_made_again(world: World, approva
     assert await client.task(task.id).result(timeout="1m") is True
 
 
-async def test_who_is_faster_than_the_operation_is_heard_too(world: World) -> None:
+async def test_a_completion_that_comes_before_the_operation_defers_is_recorded(world: World) -> None:
     agent = Agent("payments")
     given: list[str] = []
 
@@ -361,7 +361,7 @@ async def test_two_are_waited_for_at_once_and_one_of_them_fails(world: World, ap
     assert await task.result(timeout="1m") == [False, True]
 
 
-async def test_a_task_in_error_keeps_what_is_said_for_its_resubmission(
+async def test_a_task_in_error_keeps_a_completion_for_its_resubmission(
     world: World, approvals: Approvals, service: Service
 ) -> None:
     @workflow(supervision=Supervision(then="alert"))
@@ -386,7 +386,7 @@ async def test_a_task_in_error_keeps_what_is_said_for_its_resubmission(
     assert len(approvals.tokens) == 1
 
 
-async def test_a_suspended_task_keeps_what_is_said_until_it_goes_on(world: World, approvals: Approvals) -> None:
+async def test_a_suspended_task_keeps_a_completion_until_it_is_resumed(world: World, approvals: Approvals) -> None:
     client = await world.start([approved(approvals)], [approvals.agent])
     task = await client.submit("approved", "o1")
     token = await approvals.token()

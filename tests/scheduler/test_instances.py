@@ -299,7 +299,7 @@ async def test_answers_to_a_scheduler_that_is_gone_reach_the_next(world: World, 
     assert len(service.keys_of("do a1")) == 1
 
 
-async def test_a_task_nobody_serves_is_told_to_an_operator(world: World, service: Service) -> None:
+async def test_a_task_that_is_not_served_raises_an_alert(world: World, service: Service) -> None:
     order = orders(service)
     await world.run(world.app([order], [service.agent], drain="0s"), scheduler=False)
     client = await world.client(world.app([order]))
@@ -311,7 +311,7 @@ async def test_a_task_nobody_serves_is_told_to_an_operator(world: World, service
     await in_state(handle, TaskState.PROCESSED)
 
 
-async def test_steps_whose_agent_nobody_offers_are_told_to_an_operator(world: World, service: Service) -> None:
+async def test_steps_of_an_agent_that_is_not_offered_raise_an_alert(world: World, service: Service) -> None:
     order = orders(service)
     await world.run(world.app([order], [service.agent], transport="store", drain="0s"), agents=False)
     client = await world.client(world.app([order]))

@@ -28,7 +28,7 @@ def test_a_higher_priority_or_less_than_half_of_a_fair_part(crowd: dict[Key, int
 
 
 @given(st.dictionaries(st.sampled_from([None, *"abcdef"]), st.integers(1, 500), min_size=1), st.data())
-def test_whoever_overtakes_is_not_overtaken_in_turn_for_it(crowd: dict[Key, int], data: st.DataObject) -> None:
+def test_a_key_that_overtakes_is_not_overtaken_in_turn(crowd: dict[Key, int], data: st.DataObject) -> None:
     counts = Counter(crowd)
     least, most = overtakers(5, counts)
     if least.priority > 5:

@@ -118,7 +118,7 @@ class Desk:
         return self.store.calls
 
 
-async def test_of_many_words_the_last_of_each_step_is_written_once() -> None:
+async def test_of_many_updates_the_last_of_each_step_is_written_once() -> None:
     desk = Desk()
     desk.words.add(word(at=1.0))
     await asyncio.sleep(0.01)
@@ -130,7 +130,7 @@ async def test_of_many_words_the_last_of_each_step_is_written_once() -> None:
     assert calls == [[word()], [word(progress=b"49", at=49.0), word("t2")]]
 
 
-async def test_a_later_attempt_has_the_last_word() -> None:
+async def test_progress_of_a_later_attempt_replaces_that_of_an_earlier_one() -> None:
     desk = Desk()
     desk.words.add(word(attempt=2, progress=b"2", at=1.0))
     desk.words.add(word(attempt=1, progress=b"1", at=9.0))
@@ -145,7 +145,7 @@ async def test_a_step_that_is_busy_is_tried_once_more() -> None:
     assert await desk.written() == [[word(), word("t2")], [word()]]
 
 
-async def test_a_store_that_is_away_costs_words_and_no_more() -> None:
+async def test_a_store_that_is_away_costs_progress_updates_and_no_more() -> None:
     desk = Desk()
     desk.store.is_away = True
     desk.words.add(word())
@@ -161,7 +161,7 @@ async def test_a_store_that_is_away_costs_words_and_no_more() -> None:
     [b"", b"{", b"nan", b"\xff", b'"' + b"x" * PROGRESS_BYTES + b'"', b"[" * 200 + b"]" * 200],
     ids=["empty", "torn", "nan", "bytes", "large", "deep"],
 )
-async def test_what_is_no_progress_is_told_and_dropped(progress: bytes) -> None:
+async def test_progress_that_is_no_json_is_reported_and_dropped(progress: bytes) -> None:
     desk = Desk()
     desk.words.add(word(progress=progress))
     assert await desk.written() == []

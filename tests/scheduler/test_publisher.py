@@ -140,7 +140,7 @@ async def test_one_agent_holds_up_no_other(wharf: Wharf) -> None:
     assert wharf.departures.unreached == {BANK}
 
 
-async def test_an_agent_that_is_not_reached_is_told_and_so_is_that_it_is_again(wharf: Wharf) -> None:
+async def test_an_agent_that_is_not_reached_is_reported_and_again_once_it_is(wharf: Wharf) -> None:
     wharf.shut(BANK)
     wharf.put("a")
     await asyncio.sleep(0.02)
@@ -150,7 +150,7 @@ async def test_an_agent_that_is_not_reached_is_told_and_so_is_that_it_is_again(w
     assert wharf.changes[-1] == frozenset()
 
 
-async def test_what_nobody_wants_any_more_leaves_no_more(wharf: Wharf) -> None:
+async def test_requests_that_are_no_longer_wanted_do_not_leave(wharf: Wharf) -> None:
     wharf.shut(BANK)
     wharf.put("a", "b")
     wharf.fates["a"] = Fate.LAPSE
@@ -175,7 +175,7 @@ async def test_where_all_lapsed_the_agent_is_unreached_until_what_is_too_late_fo
     assert wharf.door.latest.complete_by == 0.0
 
 
-async def test_what_nobody_knows_of_waits(wharf: Wharf) -> None:
+async def test_requests_of_unknown_fate_wait(wharf: Wharf) -> None:
     wharf.shut(BANK)
     wharf.put("a", "b")
     wharf.fates["a"] = Fate.WAIT

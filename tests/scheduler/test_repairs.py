@@ -214,7 +214,7 @@ async def test_resubmission_with_edited_input_first_undoes_the_attempt_in_doubt(
     assert service.log == ["undo b", "do better", "undo better"]
 
 
-async def test_an_operators_word_that_it_did_not_happen_is_audited_and_ends_the_doubt(
+async def test_an_operators_statement_that_it_did_not_happen_is_audited_and_ends_the_doubt(
     world: World, service: Service
 ) -> None:
     @workflow(supervision=Supervision(threshold=0))

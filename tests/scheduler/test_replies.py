@@ -66,7 +66,7 @@ class Desk:
         return [reply.task for reply, _ in self.replies.take()]
 
 
-async def test_what_comes_again_while_its_commit_is_waited_for_is_heard_once(tmp_path: Path) -> None:
+async def test_a_reply_repeated_before_its_commit_is_processed_once(tmp_path: Path) -> None:
     async with Desk(tmp_path) as desk:
         await desk.transport.publish(QUEUE, [replied(1)])
         await asyncio.sleep(20 * LEASE)
@@ -76,7 +76,7 @@ async def test_what_comes_again_while_its_commit_is_waited_for_is_heard_once(tmp
         assert desk.heard() == []
 
 
-async def test_what_was_said_again_after_its_commit_is_heard_again(tmp_path: Path) -> None:
+async def test_a_reply_repeated_after_its_commit_is_processed_again(tmp_path: Path) -> None:
     async with Desk(tmp_path) as desk:
         for _ in range(2):
             await desk.transport.publish(QUEUE, [replied(1)])
@@ -85,7 +85,7 @@ async def test_what_was_said_again_after_its_commit_is_heard_again(tmp_path: Pat
             await desk.receiver.settle(desk.receiver.heard())
 
 
-async def test_no_more_is_taken_than_there_is_room_for_until_a_turn_hears_it(tmp_path: Path) -> None:
+async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp_path: Path) -> None:
     async with Desk(tmp_path) as desk:
         await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + 2 * TAKE)])
         await asyncio.sleep(1)

@@ -41,7 +41,7 @@ class Witness:
         await self._settle(queue, deliveries)
 
 
-async def test_a_reply_is_settled_after_the_commit_of_what_it_says(world: World, service: Service) -> None:
+async def test_a_reply_is_settled_after_the_commit_of_its_outcome(world: World, service: Service) -> None:
     """Whoever dies between the two hears it again from the queue, and no attempt has to be repeated for it."""
 
     @workflow
@@ -61,7 +61,9 @@ async def test_a_reply_is_settled_after_the_commit_of_what_it_says(world: World,
 
 
 @pytest.mark.parametrize("misses", [1, 2])
-async def test_the_replies_of_a_change_that_missed_are_heard_again(world: World, service: Service, misses: int) -> None:
+async def test_the_replies_of_a_change_that_missed_are_processed_again(
+    world: World, service: Service, misses: int
+) -> None:
     @workflow
     async def order() -> list[Any]:
         return list(await asyncio.gather(service.do("a"), service.do("b")))

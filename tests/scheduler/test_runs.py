@@ -34,7 +34,7 @@ async def test_each_run_starts_with_an_empty_history(world: World) -> None:
     assert (await handle.status()).run == 20
 
 
-async def test_signals_that_nobody_took_reach_the_next_run(world: World) -> None:
+async def test_signals_that_were_not_taken_reach_the_next_run(world: World) -> None:
     @workflow
     async def chat(heard: list[str]) -> list[str]:
         heard = [*heard, await wait_for("say")]

@@ -67,7 +67,7 @@ async def test_a_signal_that_comes_before_anybody_waits_is_kept(world: World, se
     assert await handle.result(timeout=20) == {"by": "early bird"}
 
 
-async def test_a_signal_to_a_task_that_nobody_has_claimed_yet_is_kept(world: World) -> None:
+async def test_a_signal_to_a_task_that_is_not_claimed_yet_is_kept(world: World) -> None:
     app = world.app([listener])
     client = await world.client(app)
     await world.run(app, scheduler=False)

@@ -99,7 +99,7 @@ async def test_what_was_read_before_does_not_end_a_probe(world: World, monkeypat
     await until(lambda: state_of(client, AgentState.OK), within=2)
 
 
-async def test_while_the_store_is_away_nobody_probes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_while_the_store_is_away_no_instance_probes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     service = failing()
     order = orders(service)
     running = await world.run(world.app([order], [service.agent]))
@@ -121,7 +121,7 @@ async def test_while_the_store_is_away_nobody_probes(world: World, monkeypatch: 
     assert breaker(running) is BreakerState.CLOSED
 
 
-async def test_what_the_store_could_not_be_told_is_told_when_it_is_back(
+async def test_a_breaker_state_that_could_not_be_stored_is_stored_when_the_store_is_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = failing()

@@ -51,7 +51,7 @@ async def left_of(world: World, app: App, *, raises: type[Exception] | None = No
     ("kind", "error"),
     [(Raising, "OSError('already gone')"), (Cancelled, "CancelledError"), (Hanging, "expected it to close within 3 s")],
 )
-async def test_an_agent_that_does_not_close_holds_up_nobody(world: World, kind: type[Agent], error: str) -> None:
+async def test_an_agent_that_does_not_close_holds_up_no_other(world: World, kind: type[Agent], error: str) -> None:
     app = world.app([], [kind("odd"), Agent("other")])
     async with asyncio.timeout(30):
         assert await left_of(world, app) == []

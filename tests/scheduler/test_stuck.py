@@ -39,7 +39,7 @@ async def test_functions_that_never_return_use_up_no_thread_of_others(world: Wor
     never.set()
 
 
-async def test_a_coroutine_that_swallows_its_cancellation_is_told_of_and_shown(world: World) -> None:
+async def test_a_coroutine_that_swallows_its_cancellation_is_reported_and_shown(world: World) -> None:
     @step(complete_by="2s")
     async def stay() -> str:
         if current_step().attempt > 1:

@@ -81,7 +81,7 @@ def test_a_smaller_share_holds_at_once() -> None:
     assert filled(desk, 10) == 1
 
 
-def test_behind_an_open_breaker_the_next_waits_for_word_of_what_the_last_one_found_out() -> None:
+def test_behind_an_open_breaker_the_next_request_waits_for_the_result_of_the_probe() -> None:
     desk = Windows({"bank": Room(10)})
     desk.set_rooms({"bank": Room(1, is_barred=True)})
     assert filled(desk) == 1
@@ -102,7 +102,7 @@ def test_demand_is_what_is_out_and_what_waits() -> None:
     assert desk.demand() == {"bank": 3}
 
 
-def test_steps_behind_what_an_operator_or_a_breaker_closed_starve_nobody() -> None:
+def test_steps_of_an_agent_that_an_operator_or_a_breaker_closed_do_not_count_as_starved() -> None:
     desk = Windows({"bank": Room(0, is_barred=True)})
     desk.wait(step(1), 5, None)
     assert told(desk, *LOOKS) == []
@@ -111,7 +111,7 @@ def test_steps_behind_what_an_operator_or_a_breaker_closed_starve_nobody() -> No
     assert told(desk, LOOKS[-1]) == ["bank"]
 
 
-def test_a_clock_that_is_stepped_starves_nobody() -> None:
+def test_a_clock_that_is_stepped_makes_no_step_count_as_starved() -> None:
     """A standby took over whose clock is ahead or behind, just as an Agent's instances begin anew."""
     desk = Windows({"bank": Room(0)})
     desk.wait(step(1), 5, None)

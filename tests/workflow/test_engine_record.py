@@ -298,7 +298,7 @@ def test_a_workflow_that_waits_for_nothing_outside_fails_at_once() -> None:
     assert play.error["type"] == "WaitsForNothing"
 
 
-def test_what_it_waits_for_is_told_to_operators() -> None:
+def test_what_it_waits_for_is_shown_to_operators() -> None:
     @workflow
     async def waiting() -> None:
         await asyncio.gather(charge("a"), charge("b"), ship("c"))

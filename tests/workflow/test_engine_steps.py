@@ -97,7 +97,7 @@ def test_a_failed_step_raises_step_failed_which_the_workflow_may_catch() -> None
     assert play.verified() is None
 
 
-def test_a_step_failed_that_leaves_is_told_from_a_bug() -> None:
+def test_a_step_failed_that_leaves_is_distinguished_from_a_bug() -> None:
     play = Play(sequential, "o")
     play.fail("charge/1", "card refused", data={"code": 7})
     assert play.error == {
@@ -162,7 +162,7 @@ def test_the_place_of_a_bug_is_the_applications_own_line(broken: Callable[[], An
     assert "decoder.py" in error["traceback"] or "payload.py" in error["traceback"]
 
 
-def test_a_coroutine_that_is_returned_is_told_as_a_forgotten_await() -> None:
+def test_a_coroutine_that_is_returned_is_reported_as_a_forgotten_await() -> None:
     @workflow
     async def forgetful() -> Any:
         return ship("o")

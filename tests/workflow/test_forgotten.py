@@ -11,7 +11,7 @@ from stepward import Agent, workflow
 from tests.workflow.play import Play
 
 
-async def test_a_workflow_called_outside_a_task_says_what_is_the_matter(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_workflow_called_outside_a_task_raises_a_clear_error(caplog: pytest.LogCaptureFixture) -> None:
     agent = Agent("payments")
 
     @agent.operation()

@@ -110,7 +110,7 @@ def test_a_side_effect_must_be_plain_and_json() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "two words", "line\n", "x" * 201])
-def test_a_signal_that_nobody_could_give_is_not_waited_for(name: str) -> None:
+def test_a_signal_that_could_not_be_sent_is_not_waited_for(name: str) -> None:
     @workflow
     async def waiting() -> None:
         await wait_for(name)
@@ -203,7 +203,7 @@ def test_continue_as_new_leaves_a_task_group() -> None:
     assert play.continued == []
 
 
-def test_the_current_task_is_told() -> None:
+def test_the_current_task_is_given() -> None:
     @workflow(version="9")
     async def telling() -> list[Any]:
         task = current_task()

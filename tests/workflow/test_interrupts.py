@@ -67,7 +67,7 @@ def test_an_exception_that_ends_processes_ends_its_task_alone(kind: type[BaseExc
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 @pytest.mark.parametrize("place", ["callback", "task"])
-def test_leaving_from_what_nobody_awaits_ends_the_task_too(kind: type[BaseException], place: str) -> None:
+def test_an_exit_in_a_task_that_is_not_awaited_ends_the_workflow_too(kind: type[BaseException], place: str) -> None:
     def leave() -> None:
         raise kind("typo")
 

@@ -167,7 +167,7 @@ def test_a_step_marked_as_done_before_it_was_asked_for_is_met_without_its_input(
     assert play.rows["join/1"].ordinal == 4
 
 
-def test_a_changed_plan_under_a_running_task_is_told() -> None:
+def test_a_changed_plan_under_a_running_task_is_found() -> None:
     play = Play(diamond, "A", 5)
     play.finish("charge/1")
     play.restart(

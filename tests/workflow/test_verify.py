@@ -14,7 +14,7 @@ from tests.workflow.play import Play
 COUNTER = itertools.count()
 
 
-def test_a_result_that_differs_is_told() -> None:
+def test_a_result_that_differs_is_found() -> None:
     @workflow
     async def counting() -> int:
         return next(COUNTER)
@@ -24,7 +24,7 @@ def test_a_result_that_differs_is_told() -> None:
     assert message.startswith("task id of uid-1: the record holds the result 0, the replay gave 1; look for what")
 
 
-def test_another_input_is_told() -> None:
+def test_another_input_is_found() -> None:
     @workflow
     async def counting() -> Any:
         return await charge("o", next(COUNTER))
@@ -34,7 +34,7 @@ def test_another_input_is_told() -> None:
     assert "the code asks for it with" in (play.verified() or "")
 
 
-def test_a_step_that_only_the_replay_asks_for_is_told() -> None:
+def test_a_step_that_only_the_replay_asks_for_is_found() -> None:
     switch: list[int] = []
 
     @workflow
@@ -49,7 +49,7 @@ def test_a_step_that_only_the_replay_asks_for_is_told() -> None:
     assert "the record ended without ship/1, the replay asked for it" in (play.verified() or "")
 
 
-def test_a_replay_that_waits_or_fails_is_told() -> None:
+def test_a_replay_that_waits_or_fails_is_found() -> None:
     switch: list[str] = []
 
     @workflow
@@ -64,7 +64,7 @@ def test_a_replay_that_waits_or_fails_is_told() -> None:
     assert "the record ended processed, the replay failed" in (play.verified() or "")
 
 
-def test_a_replay_that_waits_for_time_is_told() -> None:
+def test_a_replay_that_waits_for_time_is_found() -> None:
     switch: list[str] = []
 
     @workflow
