@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stepward.model.agents import AgentHealth, AgentStanding
+from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from stepward.model.records import (
     Alert,
     Audit,
@@ -47,6 +48,7 @@ FRAGMENTS = {
     "dead_letter": columns(DeadLetter),
     "schedule": columns(Schedule),
     "agent": columns(AgentStanding),
+    "credential": columns(Credential),
     "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
@@ -200,3 +202,28 @@ def schedule(row: RowValues) -> Schedule:
 def standing(row: RowValues) -> AgentStanding:
     """A row of ``{agent}``."""
     return AgentStanding(**dict(zip(AgentStanding.__struct_fields__, row, strict=True)))
+
+
+def credential(row: RowValues) -> Credential:
+    """A row of ``{credential}``."""
+    return Credential(
+        id=row[0],
+        kind=CredentialKind(row[1]),
+        name=row[2],
+        secret_hash=row[3],
+        role=AccessRole(row[4]),
+        payloads=row[5] == 1,
+        workflows=msgspec.json.decode(row[6], type=list[str]),
+        labels=msgspec.json.decode(row[7], type=dict[str, str]),
+        created_at=row[8],
+        created_by=row[9],
+        expires_at=row[10],
+        revoked_at=row[11],
+    )
+
+
+def credential_values(given: Credential, now: float) -> RowValues:
+    """The columns of a new token or session, made now."""
+    workflows, labels = (msgspec.json.encode(each).decode() for each in (given.workflows, given.labels))
+    who = (given.id, given.kind.value, given.name, given.secret_hash, given.role.value, given.payloads)
+    return (*who, workflows, labels, now, given.created_by, given.expires_at, None)

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-
-class AccessRole(StrEnum):
-    """What a principal may do; whether payloads are shown to it is told apart."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
+from stepward.model.credentials import AccessRole
 
 
 class Permission(StrEnum):

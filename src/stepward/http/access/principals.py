@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from stepward.http.access.permissions import ALL_TASKS, GRANTS, AccessRole, Permission
+from stepward.http.access.permissions import ALL_TASKS, GRANTS, Permission
+from stepward.model.credentials import AccessRole
 
 
 class SignIn(StrEnum):

@@ -10,6 +10,7 @@ from msgspec import Struct
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
+from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.retention import AuditedAct, OldRecords, Outlived, PruningStore, Purged, RetentionStore
 
 
@@ -24,7 +25,7 @@ class TaskFilter(Struct, frozen=True, kw_only=True):
     """A uid: only older ones (paging)."""
 
 
-class OperatorStore(RetentionStore, PruningStore, Protocol):
+class OperatorStore(RetentionStore, PruningStore, CredentialStore, Protocol):
     """What operators may do."""
 
     def now(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from stepward.model import stopped_tasks
+from stepward.model.credentials import Credential
 from stepward.model.messages.requests import Reply
 from stepward.model.records import Audit, Instance, Task
 from stepward.model.states import TaskState
@@ -111,3 +112,14 @@ def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:
     """An operator deleted tasks that had ended."""
     return Audit(actor=actor, act="purge", details=msgspec.json.encode({"tasks": tasks, "ended_before": before}))
+
+
+def credential_audit(actor: str, act: str, credential: Credential) -> Audit:
+    """A token was made or revoked, or somebody signed in or out; the secret is not told."""
+    details: dict[str, Any] = {"id": credential.id, "name": credential.name, "role": credential.role}
+    details["payloads"] = credential.payloads
+    scope = {"workflows": credential.workflows, "labels": credential.labels}
+    details |= {name: value for name, value in scope.items() if value}
+    if credential.expires_at is not None:
+        details["expires_at"] = credential.expires_at
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(details))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.agents import AgentStanding
+from stepward.model.credentials import Credential
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.store import rows
 from stepward.store.contract import (
@@ -14,7 +15,7 @@ from stepward.store.contract import (
     Purged,
 )
 from stepward.store.rules import audits
-from stepward.store.verbs import agents, dead_letters, journal, pruning, recurring
+from stepward.store.verbs import agents, credentials, dead_letters, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers import retention
@@ -24,6 +25,21 @@ DEAD_SHOWN_SECONDS = 3600.0
 
 class OperatorVerbs(retention.RetentionVerbs):
     """What operators may do; see ``OperatorStore``."""
+
+    async def add_credential(self, credential: Credential, actor: str) -> bool:
+        return await self._transactions.write(credentials.add, credential, actor, self._clock.now())
+
+    async def credential(self, id: str) -> Credential | None:
+        return await self._transactions.read(credentials.one, id)
+
+    async def credentials(self) -> list[Credential]:
+        return await self._transactions.read(credentials.listed)
+
+    async def revoke_credential(self, id: str, actor: str) -> bool:
+        return await self._transactions.write(credentials.revoke, id, actor, self._clock.now())
+
+    async def record_acts(self, acts: Sequence[Audit]) -> None:
+        await self._transactions.write(credentials.record, acts, self._clock.now())
 
     async def standings(self) -> list[AgentStanding]:
         return await self._transactions.read(agents.standings)

@@ -1,0 +1,23 @@
+-- name: add
+-- A token or a session; a name belongs to one live token at a time.
+insert into stepward_credential ({credential})
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
+where ?2 <> 'token' or not exists (
+    select 1 from stepward_credential as c
+    where c.kind = 'token' and c.name = ?3 and c.revoked_at is null and (c.expires_at is null or c.expires_at > ?13))
+
+-- name: one
+-- Whoever sends a token or a cookie is found by the part of it that is no secret.
+select {credential} from stepward_credential where id = ?1
+
+-- name: listed
+-- What admins look at.
+select {credential} from stepward_credential order by kind desc, name, created_at
+
+-- name: revoke
+-- Worth nothing from now on.
+update stepward_credential set revoked_at = ?2 where id = ?1 and revoked_at is null and (expires_at is null or expires_at > ?2)
+
+-- name: forget
+-- Those that ended long ago.
+delete from stepward_credential where revoked_at < ?1 or expires_at < ?1

@@ -1,0 +1,55 @@
+"""Tokens and sessions on the rows; each change of them is an act of the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from stepward.model.credentials import Credential, CredentialKind
+from stepward.model.records import Audit
+from stepward.store import rows
+from stepward.store.rules.audits import credential_audit
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection, without_nul
+
+KEPT_SECONDS = 30 * 86_400.0
+"""How long one that has ended is still listed."""
+
+
+async def add(connection: VerbConnection, credential: Credential, actor: str, now: float) -> bool:
+    """Keep it, unless a live token has its name."""
+    await connection.change("credentials.forget", now - KEPT_SECONDS)
+    values = rows.credential_values(credential, now)
+    if not await connection.change("credentials.add", *values, now):
+        return False
+    verb = "create_token" if credential.kind is CredentialKind.TOKEN else "sign_in"
+    await journal.write_audits(connection, [credential_audit(actor, verb, credential)], now)
+    return True
+
+
+async def one(connection: VerbConnection, id: str) -> Credential | None:
+    """The one of that id."""
+    row = await connection.row("credentials.one", id)
+    return None if row is None else rows.credential(row)
+
+
+async def listed(connection: VerbConnection) -> list[Credential]:
+    """All that are kept."""
+    return [rows.credential(row) for row in await connection.rows("credentials.listed")]
+
+
+async def revoke(connection: VerbConnection, id: str, actor: str, now: float) -> bool:
+    """Make it worth nothing."""
+    found = await one(connection, id)
+    if found is None or not await connection.change("credentials.revoke", id, now):
+        return False
+    verb = "revoke_token" if found.kind is CredentialKind.TOKEN else "sign_out"
+    await journal.write_audits(connection, [credential_audit(actor, verb, found)], now)
+    return True
+
+
+async def record(connection: VerbConnection, acts: Sequence[Audit], now: float) -> None:
+    """Append acts to the audit."""
+    kept = [msgspec.structs.replace(act, step=None if act.step is None else without_nul(act.step)) for act in acts]
+    await journal.write_audits(connection, kept, now)
