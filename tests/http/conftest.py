@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -6,12 +6,34 @@ from typing import Any
 import httpx
 import pytest
 
-from stepward import App, workflow
+from stepward import Agent, App, Client, Unrecoverable, wait_for, workflow
+from stepward.client import session_of
+from stepward.http.access.tokens import fresh_secret
+from stepward.model.credentials import AccessRole, Credential, CredentialKind
+
+pay = Agent("pay")
+
+
+@pay.operation(complete_by="20s")
+async def charge(card: str) -> str:
+    if card == "bad":
+        raise Unrecoverable("card secret-4711 was refused")
+    return f"charged {card}"
 
 
 @workflow
 async def greet(name: str) -> str:
     return f"hello {name}"
+
+
+@workflow
+async def order(card: str) -> str:
+    return await charge(card)
+
+
+@workflow
+async def approval() -> Any:
+    return await wait_for("approved")
 
 
 @asynccontextmanager
@@ -22,12 +44,38 @@ async def caller(asgi: Any, **options: Any) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
+async def token_for(client: Client, name: str, role: str, **more: Any) -> str:
+    """The text of a new token."""
+    secret, session = fresh_secret(), session_of(client)
+    credential = Credential(
+        id=secret.id,
+        kind=CredentialKind.TOKEN,
+        name=name,
+        secret_hash=secret.hash,
+        role=AccessRole(role),
+        created_by="test",
+        **more,
+    )
+    assert await session.store.operators.add_credential(credential, "test")
+    return secret.text
+
+
+def bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}
+
+
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
     """An application at work, with one workflow."""
-    app = App("shop", workflows=[greet], store=f"sqlite:///{tmp_path}/shop.db")
+    app = App("shop", workflows=[greet, order, approval], agents=[pay], store=f"sqlite:///{tmp_path}/shop.db")
     async with app.running():
         yield app
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[Client]:
+    async with app.client() as client:
+        yield client
 
 
 @pytest.fixture
@@ -35,3 +83,23 @@ async def local(app: App) -> AsyncIterator[httpx.AsyncClient]:
     """A caller of the application that serves its own host alone."""
     async with caller(app.asgi(local_admin=True)) as client:
         yield client
+
+
+@pytest.fixture
+async def remote(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A caller of the application that asks everybody who they are."""
+    async with caller(app.asgi()) as client:
+        yield client
+
+
+Minted = Callable[..., Awaitable[dict[str, str]]]
+
+
+@pytest.fixture
+async def minted(client: Client) -> Minted:
+    """Makes a token; the headers that send it."""
+
+    async def make(role: str, name: str = "ci", **more: Any) -> dict[str, str]:
+        return bearer(await token_for(client, name, role, **more))
+
+    return make

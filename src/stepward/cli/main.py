@@ -16,6 +16,7 @@ from stepward.cli.commands.system.dead_letters import dead_letters
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.reports import audit, instances
 from stepward.cli.commands.system.schedules import schedules
+from stepward.cli.commands.system.tokens import token
 from stepward.cli.commands.system.upkeep import migrate, purge, version
 from stepward.cli.commands.tasks.complete import complete, fail
 from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, resume, suspend, undo
@@ -32,7 +33,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
-    "Keep": (check, purge, migrate, version),
+    "Keep": (check, token, purge, migrate, version),
 }
 
 

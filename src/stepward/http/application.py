@@ -8,23 +8,24 @@ from typing import Any
 from litestar import Litestar, Request, Router, get
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 
 from stepward.http import health
+from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.authentication import Credentials
 from stepward.http.access.choke_point import ChokePoint, authorize
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
 from stepward.http.access.rules import AccessRules
 from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api import tasks
 from stepward.http.api.addresses import API
+from stepward.http.api.routes import API_ROUTES
+from stepward.http.api.streams import Streams
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
-from stepward.http.problems import EXCEPTION_HANDLERS
+from stepward.http.problems import EXCEPTION_HANDLERS, HttpRefusal
 
 BODY_BYTES = 64 * 1024
 """What a request's body may have beyond the payload that it carries."""
@@ -46,12 +47,16 @@ class HttpApplication:
         pages: Sequence[ControllerRouterHandler] = (),
     ) -> None:
         self._source = source
-        self.litestar = _litestar(source, rules, pages)
+        audit = AccessAudit(source)
+        credentials = Credentials(source, audit)
+        state = {"source": source, "rules": rules, "audit": audit, "credentials": credentials, "streams": Streams()}
+        self.litestar = _litestar(state, pages)
         self.routes = declared_routes(self.litestar)
         self._choke_point = ChokePoint(
             self.litestar,
             rules=rules,
-            authenticator=Credentials(source),
+            authenticator=credentials,
+            audit=audit,
             public=frozenset(path for path, _, permission in self.routes if permission is Permission.PUBLIC),
             headers=SECURITY_HEADERS,
         )
@@ -87,8 +92,8 @@ def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
     return found
 
 
-def _litestar(source: ClientSource, rules: AccessRules, pages: Sequence[ControllerRouterHandler]) -> Litestar:
-    api = Router(API, route_handlers=[*_api_routes()])
+def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -> Litestar:
+    api = Router(API, route_handlers=[openapi, *API_ROUTES], before_request=check_media_type)
     return Litestar(
         [health.livez, health.readyz, api, *pages],
         guards=[authorize],
@@ -99,21 +104,25 @@ def _litestar(source: ClientSource, rules: AccessRules, pages: Sequence[Controll
         exception_handlers=EXCEPTION_HANDLERS,
         openapi_config=_openapi(),
         request_max_body_size=PAYLOAD_BYTES + BODY_BYTES,
-        state=State({"source": source, "rules": rules}),
-        on_shutdown=[source.close],
+        state=State(state),
+        on_shutdown=[state["source"].close],
         logging_config=None,
         debug=False,
     )
-
-
-def _api_routes() -> list[HTTPRouteHandler]:
-    return [openapi, tasks.list_tasks, tasks.show_task, tasks.list_steps]
 
 
 @get("/openapi.json", permission=Permission.SIGNED_IN, include_in_schema=False, media_type="application/json")
 async def openapi(request: Request[Any, Any, Any]) -> dict[str, Any]:
     """The description of this API."""
     return request.app.openapi_schema.to_schema()
+
+
+def check_media_type(request: Request[Any, Any, Any]) -> None:
+    """Raises HttpRefusal (415) for a body that is no JSON by its own account."""
+    has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+    given = request.headers.get("content-type", "")
+    if has_body and given.partition(";")[0].strip().lower() != "application/json":
+        raise HttpRefusal(415, f"Content-Type: expected application/json, found {given[:60]!r}", field="Content-Type")
 
 
 def _openapi() -> OpenAPIConfig:
@@ -124,7 +133,7 @@ def _openapi() -> OpenAPIConfig:
 
 async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:
     source: ClientSource = state.source
-    return ScopedClient(await source.client(), request.scope["user"])
+    return ScopedClient(await source.client(), request.scope["user"], state.audit)
 
 
 def _principal(request: Request[Any, Any, Any]) -> Principal:

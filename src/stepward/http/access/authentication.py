@@ -2,25 +2,113 @@
 
 from __future__ import annotations
 
-from stepward.http.access.principals import Principal
+import asyncio
+
+from stepward.client import session_of
+from stepward.http.access.access_audit import AccessAudit
+from stepward.http.access.principals import Principal, SignIn, TaskScope
+from stepward.http.access.rate_limits import AccessLimit
 from stepward.http.access.requests import IncomingRequest
+from stepward.http.access.tokens import Secret, read_secret
 from stepward.http.client_source import ClientSource
 from stepward.http.problems import HttpRefusal
+from stepward.model.credentials import Credential, CredentialKind
+
+COOKIE = "stepward_session"
+FAILURES = 10
+"""Wrong tokens that one address may send at once; then one every six seconds."""
+FAILURE_RATE = 1 / 6
+REQUESTS = 400
+"""Requests that one principal may send at once, and then a second."""
+REQUEST_RATE = 200.0
+CHALLENGE = {"WWW-Authenticate": 'Bearer realm="stepward"'}
 
 
 class Credentials:
     """Looks up what a request carries, in the store, at every request: what is revoked is worth nothing at once."""
 
-    def __init__(self, source: ClientSource) -> None:
+    def __init__(self, source: ClientSource, audit: AccessAudit) -> None:
         self._source = source
+        self._audit = audit
+        self._failures = AccessLimit(_seconds, rate=FAILURE_RATE, burst=FAILURES)
+        self._requests = AccessLimit(_seconds, rate=REQUEST_RATE, burst=REQUESTS)
 
     async def principal(self, incoming: IncomingRequest) -> Principal | None:
-        """The principal of what the request carries; None if it carries nothing.
+        """The principal of what the request carries; None if it carries nothing. Raises HttpRefusal for a bad one."""
+        header = incoming.header("authorization")
+        found = await self._of_session(incoming) if header is None else await self._of_token(incoming, header)
+        if found is not None:
+            self._check_rate(found.credential)
+        return found
 
-        Raises HttpRefusal for what is wrong.
-        """
-        if incoming.header("authorization") is None:
-            return None
-        raise HttpRefusal(
-            401, "Authorization: expected a valid token", headers={"WWW-Authenticate": 'Bearer realm="stepward"'}
+    async def is_live(self, principal: Principal) -> bool:
+        """Whether what it signed in by is still worth something; streams ask again and again."""
+        if principal.sign_in is SignIn.LOCAL:
+            return True
+        client = await self._source.client()
+        found = await session_of(client).store.operators.credential(principal.credential)
+        return found is not None and found.is_live(session_of(client).store.now())
+
+    def check_failures(self, address: str) -> None:
+        """Raises HttpRefusal if that address has sent too many wrong ones."""
+        if wait := self._failures.wait_seconds(address):
+            raise HttpRefusal(
+                429,
+                "expected fewer wrong tokens from this address; wait, and send a right one",
+                headers={"Retry-After": str(int(wait) + 1)},
+            )
+
+    async def failed(self, incoming: IncomingRequest, reason: str) -> None:
+        """Count a try to sign in that was wrong, and tell the audit."""
+        self._failures.take(incoming.address)
+        await self._audit.refused(
+            "unknown", reason=reason, method=incoming.method, path=incoming.path, address=incoming.address
         )
+
+    async def _of_token(self, incoming: IncomingRequest, header: str) -> Principal:
+        self.check_failures(incoming.address)
+        scheme, _, text = header.partition(" ")
+        secret = read_secret(text.strip()) if scheme.lower() == "bearer" else None
+        found = None if secret is None else await self._live(secret, CredentialKind.TOKEN)
+        if found is None or secret is None:
+            await self.failed(incoming, "token")
+            raise HttpRefusal(401, "Authorization: expected a token that is known, live and whole", headers=CHALLENGE)
+        return principal_of(found, secret)
+
+    async def _of_session(self, incoming: IncomingRequest) -> Principal | None:
+        secret = read_secret(incoming.cookie(COOKIE) or "")
+        found = None if secret is None else await self._live(secret, CredentialKind.SESSION)
+        return None if found is None or secret is None else principal_of(found, secret)
+
+    async def _live(self, secret: Secret, kind: CredentialKind) -> Credential | None:
+        client = await self._source.client()
+        found = await session_of(client).store.operators.credential(secret.id)
+        if found is None or found.kind is not kind or not secret.opens(found):
+            return None
+        return found if found.is_live(session_of(client).store.now()) else None
+
+    def _check_rate(self, credential: str) -> None:
+        if wait := self._requests.take(credential):
+            raise HttpRefusal(
+                429,
+                f"expected at most {REQUEST_RATE:g} requests a second, found more; wait",
+                headers={"Retry-After": str(int(wait) + 1)},
+            )
+
+
+def principal_of(credential: Credential, secret: Secret) -> Principal:
+    """Who holds that credential."""
+    is_token = credential.kind is CredentialKind.TOKEN
+    return Principal(
+        name=f"token:{credential.name}" if is_token else credential.name,
+        role=credential.role,
+        payloads=credential.payloads,
+        scope=TaskScope(tuple(credential.workflows), tuple(sorted(credential.labels.items()))),
+        sign_in=SignIn.TOKEN if is_token else SignIn.SESSION,
+        credential=credential.id,
+        csrf="" if is_token else secret.csrf,
+    )
+
+
+def _seconds() -> float:
+    return asyncio.get_running_loop().time()

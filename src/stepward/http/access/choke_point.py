@@ -6,13 +6,16 @@ without a declaration is refused for everybody.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import hmac
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 from litestar.types import ASGIApp, Message, Receive, Send
 
+from stepward.http.access.access_audit import AccessAudit
+from stepward.http.access.body import RequestBody
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import LOCAL, Principal, SignIn
 from stepward.http.access.requests import IncomingRequest
@@ -22,6 +25,8 @@ from stepward.http.problems import PROBLEM_JSON, HttpRefusal, encoded, problem_o
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 SAFE = frozenset({"GET"})
 """Methods that change nothing."""
+FORM = "application/x-www-form-urlencoded"
+FORBIDDEN = 403
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host")
 """Headers of proxies: where one stands in front, not everybody who comes from this host belongs to it."""
 
@@ -46,12 +51,14 @@ class ChokePoint:
         *,
         rules: AccessRules,
         authenticator: Authenticator,
+        audit: AccessAudit,
         public: frozenset[str],
         headers: Sequence[tuple[bytes, bytes]],
     ) -> None:
         self._inner = inner
         self._rules = rules
         self._authenticator = authenticator
+        self._audit = audit
         self._public = public
         self._headers = headers
 
@@ -64,14 +71,25 @@ class ChokePoint:
             await self._inner(scope, receive, send)
             return
         incoming = IncomingRequest.of(scope)
-        hardened = self._hardened(send)
+        answer = HardenedAnswer(send, self._headers)
+        hardened, body = answer.send, RequestBody(receive)
         try:
             principal = await self._let_in(incoming)
+            await _check_csrf(incoming, principal, body)
         except HttpRefusal as refusal:
             await _refuse(hardened, refusal)
             return
         inner: Any = {**scope, "path": incoming.path, "root_path": "", "user": principal, "auth": incoming}
-        await self._inner(inner, receive, hardened)
+        inner["stepward.base"] = scope.get("root_path", "")
+        await self._inner(inner, body.receive, hardened)
+        if answer.status == FORBIDDEN and principal is not None:
+            await self._audit.refused(
+                principal.name,
+                reason="permission",
+                method=incoming.method,
+                path=incoming.path,
+                address=incoming.address,
+            )
 
     async def _let_in(self, incoming: IncomingRequest) -> Principal | None:
         """Who asks; None where nobody needs to say. Raises HttpRefusal."""
@@ -90,7 +108,7 @@ class ChokePoint:
             )
         incoming.check_size()
         if incoming.method not in SAFE and (principal is None or principal.sign_in is not SignIn.TOKEN):
-            incoming.check_origin()
+            incoming.check_origin(needed=principal is not None and principal.sign_in is SignIn.SESSION)
         return principal
 
     def _local(self, incoming: IncomingRequest) -> Principal | None:
@@ -101,15 +119,34 @@ class ChokePoint:
     def _is_public(self, incoming: IncomingRequest) -> bool:
         return incoming.path in self._public
 
-    def _hardened(self, send: Send) -> Callable[[Message], Awaitable[None]]:
-        async def sending(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                given = {name.lower() for name, _ in message["headers"]}
-                more = [(name, value) for name, value in self._headers if name not in given]
-                message = {**message, "headers": [*message["headers"], *more]}
-            await send(message)
 
-        return sending
+class HardenedAnswer:
+    """An answer on its way out, which gets the headers that it does not have."""
+
+    def __init__(self, send: Send, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        self._send = send
+        self._headers = headers
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        """Pass on a message of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            given = {name.lower() for name, _ in message["headers"]}
+            more = [(name, value) for name, value in self._headers if name not in given]
+            message = {**message, "headers": [*message["headers"], *more]}
+        await self._send(message)
+
+
+async def _check_csrf(incoming: IncomingRequest, principal: Principal | None, body: RequestBody) -> None:
+    """Raises HttpRefusal for an act of a session that none of its own pages asked for."""
+    if principal is None or principal.sign_in is not SignIn.SESSION or incoming.method in SAFE:
+        return
+    given = incoming.header("x-csrf-token")
+    if given is None and (incoming.header("content-type") or "").startswith(FORM):
+        given = await body.form_field("csrf_token")
+    if given is None or not hmac.compare_digest(given.encode(), principal.csrf.encode()):
+        raise HttpRefusal(403, "csrf_token: expected the one of this session, found another; load the page again")
 
 
 def authorize(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
@@ -126,7 +163,7 @@ def authorize(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRoute
         raise HttpRefusal(403, f"expected the permission {needed}, found {principal.name} without it; ask an admin")
 
 
-async def _refuse(send: Callable[[Message], Awaitable[None]], refusal: HttpRefusal) -> None:
+async def _refuse(send: Send, refusal: HttpRefusal) -> None:
     body = encoded(problem_of(refusal.status, refusal.detail))
     headers: Mapping[str, str] = {
         "content-type": PROBLEM_JSON,

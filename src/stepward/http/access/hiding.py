@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from stepward.client import StepRecord, TaskStatus
+from stepward.model.records import Alert, Audit, Schedule
+from stepward.payload import readable
 
-SHOWN_OF_ERRORS = frozenset({"type", "step", "maybe_done", "in_doubt", "kind", "attempt", "expired"})
+SHOWN_OF_ERRORS = frozenset({"type", "step", "maybe_done", "in_doubt", "attempt", "expired"})
 """What of an error is no payload: its message, its data and its traceback may quote one."""
+SHOWN_OF_ACTS = frozenset({"doubt", "later", "signal", "generation", "set_aside"})
+"""What of an act's details is no payload: edited inputs, results and notes may be."""
+EMPTY = b"{}"
 
 
 def hidden_status(status: TaskStatus) -> TaskStatus:
@@ -24,6 +30,25 @@ def hidden_step(step: StepRecord) -> StepRecord:
 
 def hidden_error(error: Any) -> Any:
     """The error without what may quote a payload."""
-    if not isinstance(error, dict):
-        return None
-    return {name: value for name, value in error.items() if name in SHOWN_OF_ERRORS}
+    return (
+        {name: value for name, value in error.items() if name in SHOWN_OF_ERRORS} if isinstance(error, dict) else None
+    )
+
+
+def hidden_alert(alert: Alert) -> Alert:
+    """The alert without what may quote a payload."""
+    return replace(alert, message=alert.kind.replace("_", " "), details=EMPTY)
+
+
+def hidden_audit(act: Audit) -> Audit:
+    """The act without what was given with it."""
+    details = readable(act.details)
+    shown = (
+        {name: value for name, value in details.items() if name in SHOWN_OF_ACTS} if isinstance(details, dict) else {}
+    )
+    return replace(act, details=msgspec.json.encode(shown))
+
+
+def hidden_schedule(schedule: Schedule) -> Schedule:
+    """The recurring task without its arguments."""
+    return replace(schedule, input=b"null")

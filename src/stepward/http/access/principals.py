@@ -57,6 +57,8 @@ class Principal(Struct, frozen=True, kw_only=True):
     sign_in: SignIn
     credential: str = ""
     """The id of its token or session; empty for ``local``."""
+    csrf: str = ""
+    """Of a session: what its pages send with each act, in a form field ``csrf_token`` or the header X-CSRF-Token."""
 
     def may(self, permission: Permission) -> bool:
         """Whether it has that permission."""

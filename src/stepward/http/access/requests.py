@@ -23,12 +23,15 @@ ODD = re.compile(r"//|/\.{1,2}(/|$)|.+/$|[\x00-\x20\x7f\\]")
 class IncomingRequest:
     """The parts of a request that decide whether it is let through."""
 
-    def __init__(self, method: str, path: str, raw_path: bytes, query: bytes, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, method: str, path: str, raw_path: bytes, query: bytes, headers: Mapping[str, str], address: str
+    ) -> None:
         self.method = method
         self.path = path
         self._raw_path = raw_path
         self._query = query
         self._headers = headers
+        self.address = address
         self.host = headers.get("host", "").lower()
 
     @classmethod
@@ -39,7 +42,8 @@ class IncomingRequest:
         if root and path.startswith(root):
             path = path[len(root) :] or "/"
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in found["headers"]}
-        return cls(found["method"], path, found.get("raw_path") or b"", found["query_string"], headers)
+        address = str((found.get("client") or ("unknown",))[0])
+        return cls(found["method"], path, found.get("raw_path") or b"", found["query_string"], headers, address)
 
     def header(self, name: str) -> str | None:
         """The header of that name, in small letters."""
@@ -66,10 +70,14 @@ class IncomingRequest:
                 404, "path: expected one of this API's, found an odd one; write ~ for the / of a task's id"
             )
 
-    def check_origin(self) -> None:
-        """Raises HttpRefusal for a request that a page of another site made a browser send."""
+    def check_origin(self, *, needed: bool) -> None:
+        """Raises HttpRefusal for a request that a page of another site made a browser send.
+
+        With ``needed``, what does not say where it comes from is refused too: browsers say it of every act.
+        """
         site, origin = self._headers.get("sec-fetch-site"), self._headers.get("origin")
-        foreign = site is not None and site not in SAME_SITE
+        foreign = needed and site is None and origin is None
+        foreign |= site is not None and site not in SAME_SITE
         foreign |= origin is not None and urlsplit(origin).netloc.lower() != self.host
         if foreign:
             raise HttpRefusal(403, f"Origin: expected this server's own pages, found {str(origin)[:100]}")

@@ -5,34 +5,53 @@ Routes and pages have no other way to the store, so that none of them can forget
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
 from msgspec import Struct
 
 from stepward.client import Client, ClientSession, StepRecord, TaskHandle, TaskStatus, client_on, session_of
-from stepward.errors import TaskNotFound
-from stepward.http.access.hiding import hidden_status, hidden_step
+from stepward.client.completion import UNREADABLE
+from stepward.client.submitting import validation
+from stepward.errors import CompletionRefused, TaskNotFound
+from stepward.http.access.access_audit import AccessAudit
+from stepward.http.access.hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
 from stepward.http.access.principals import Principal
 from stepward.http.problems import HttpRefusal
-from stepward.model.records import Task
+from stepward.model.messages.tokens import KEY_BYTES, read_token
+from stepward.model.records import Alert, Audit, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
+from stepward.store.contract import TaskFilter
 
 SCANNED = 1_000
-"""Tasks that are read at once for a principal whose scope leaves most of them out."""
+"""Tasks that are read at once for a principal whose scope leaves some of them out."""
+MOST_SCANS = 5
+MOST_ALERTS = 1_000
 
 
 class FoundTask(Struct, frozen=True):
-    """A task that exists for the principal."""
+    """A task that exists for the principal, payloads and all: whoever shows it looks at ``principal.payloads``."""
 
     record: Task
     handle: TaskHandle
 
 
+class FoundPage(Struct, frozen=True):
+    """Tasks, newest first, and where the next page begins; None at the end."""
+
+    tasks: list[TaskStatus]
+    cursor: str | None
+
+
 class ScopedClient:
     """A client in the name of a principal."""
 
-    def __init__(self, client: Client, principal: Principal) -> None:
+    def __init__(self, client: Client, principal: Principal, audit: AccessAudit) -> None:
         self._session: ClientSession = session_of(client).acting_as(principal.name)
         self._client = client_on(self._session)
+        self._audit = audit
         self.principal = principal
 
     @property
@@ -47,11 +66,16 @@ class ScopedClient:
         return self._session.store.now()
 
     async def find(self, id: str) -> FoundTask:
-        """The task of that id. Raises TaskNotFound, for one out of scope too."""
+        """The task of that id. Raises TaskNotFound, in the same words for one out of scope."""
         record = await self._session.record(id)
-        if not self._may_see(record):
+        if not self.sees(record):
             raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
         return FoundTask(record, self._client.task(id))
+
+    def sees(self, record: Task) -> bool:
+        """Whether a task exists for the principal."""
+        labels = readable(record.labels)
+        return self.principal.scope.has(record.workflow, labels if isinstance(labels, dict) else {})
 
     async def status(self, id: str) -> TaskStatus:
         """Where the task stands. Raises TaskNotFound."""
@@ -59,9 +83,17 @@ class ScopedClient:
         status = await found.handle.status()
         return status if self.principal.payloads else hidden_status(status)
 
+    async def whole(self, id: str) -> tuple[Task, TaskStatus]:
+        """The task's record, with all its payloads, and where it stands by that very record. Raises TaskNotFound."""
+        record = (await self.find(id)).record
+        await self._note_payloads(record)
+        (status,) = await self._session.statuses([record])
+        return record, status if self.principal.payloads else hidden_status(status)
+
     async def steps(self, id: str) -> list[StepRecord]:
         """The task's steps in order. Raises TaskNotFound."""
         found = await self.find(id)
+        await self._note_payloads(found.record)
         steps = await found.handle.steps()
         return steps if self.principal.payloads else [hidden_step(step) for step in steps]
 
@@ -72,14 +104,99 @@ class ScopedClient:
         workflow: str | None = None,
         label: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> list[TaskStatus]:
-        """Tasks in scope, newest first."""
+        cursor: str | None = None,
+    ) -> FoundPage:
+        """Tasks in scope, newest first. Few are in the scope of one that sees few, and a page may then be empty."""
         scope = self.principal.scope
-        wanted = limit if scope.is_everything else max(limit, SCANNED)
-        found = await self._client.tasks(state=state, workflow=workflow, label=label, limit=wanted)
-        seen = [task for task in found if scope.has(task.workflow, task.labels)][:limit]
-        return seen if self.principal.payloads else [hidden_status(task) for task in seen]
+        size = limit if scope.is_everything else SCANNED
+        seen: list[Task] = []
+        for _ in range(1 if scope.is_everything else MOST_SCANS):
+            wanted = TaskFilter(
+                state=state,
+                workflow=validation.wanted_workflow(workflow),
+                label=validation.wanted_label(label),
+                limit=size,
+                before=cursor,
+            )
+            found = await self._session.store.operators.tasks(wanted)
+            seen += [task for task in found if self.sees(task)]
+            cursor = found[-1].uid if len(found) == size else None
+            if len(seen) >= limit or cursor is None:
+                break
+        if len(seen) > limit:
+            seen, cursor = seen[:limit], seen[limit - 1].uid
+        statuses = await self._session.statuses(seen)
+        return FoundPage(statuses if self.principal.payloads else [hidden_status(task) for task in statuses], cursor)
 
-    def _may_see(self, record: Task) -> bool:
-        labels = readable(record.labels)
-        return self.principal.scope.has(record.workflow, labels if isinstance(labels, dict) else {})
+    async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
+        """Have a workflow run once, if that task will be in scope; its id. Raises HttpRefusal."""
+        if not self.principal.scope.has(workflow, options.get("labels") or {}):
+            raise HttpRefusal(403, "workflow, labels: expected a task within the principal's scope, found one outside")
+        handle: TaskHandle[Any] = await self._client.submit(workflow, *arguments, **options, **keywords)
+        found = await self.find(handle.id)
+        await self._audit.acted(self.principal, "submit", task=found.record.uid)
+        return handle.id
+
+    async def complete(self, token: str, result: Any) -> None:
+        """Finish a step from outside. Raises CompletionRefused."""
+        await self._check_token(token)
+        await self._client.complete(token, result, by=self.principal.name)
+
+    async def fail(self, token: str, message: str, data: Mapping[str, Any]) -> None:
+        """Finish a step from outside, failed for good. Raises CompletionRefused."""
+        await self._check_token(token)
+        await self._client.fail(token, message, by=self.principal.name, **data)
+
+    async def alerts(self, *, limit: int = 100, open_only: bool = True) -> list[Alert]:
+        """What operators were told, newest first; of tasks in scope, and of what is no task's only without a scope."""
+        found = await self._client.alerts(limit if self.principal.scope.is_everything else MOST_ALERTS, open_only)
+        seen = await self._in_scope(found)
+        shown = [alert for alert in found if alert.number in seen][:limit]
+        return shown if self.principal.payloads else [hidden_alert(alert) for alert in shown]
+
+    async def acknowledge(self, number: int) -> bool:
+        """Mark an alert as seen; False if there is none such that is open, or it is out of scope."""
+        if not self.principal.scope.is_everything:
+            known = {alert.number for alert in await self.alerts(limit=MOST_ALERTS)}
+            if number not in known:
+                return False
+        return await self._client.acknowledge(number)
+
+    async def audits(self, id: str, limit: int) -> list[Audit]:
+        """Who did what to a task, newest first. Raises TaskNotFound."""
+        found = await self.find(id)
+        await self._note_payloads(found.record)
+        acts = await self._client.audits(id, limit)
+        return acts if self.principal.payloads else [hidden_audit(act) for act in acts]
+
+    async def schedules(self) -> list[Schedule]:
+        """The recurring tasks in scope, by name; what they make has no labels."""
+        found = [each for each in await self._client.schedules() if self.principal.scope.has(each.workflow, {})]
+        return found if self.principal.payloads else [hidden_schedule(each) for each in found]
+
+    async def _in_scope(self, alerts: list[Alert]) -> set[int]:
+        if self.principal.scope.is_everything:
+            return {alert.number for alert in alerts}
+        uids = sorted({alert.task for alert in alerts if alert.task is not None})
+        seen = {task.uid for task in await self._of_uids(uids) if self.sees(task)}
+        return {alert.number for alert in alerts if alert.task in seen}
+
+    async def _of_uids(self, uids: list[str]) -> list[Task]:
+        found: list[Task] = []
+        while page := await self._session.store.supervisor.outlived_tasks(uids, found[-1].uid if found else ""):
+            found += page
+        return found
+
+    async def _check_token(self, token: str) -> None:
+        """Raises CompletionRefused for the token of a task out of scope, as for one that is no token."""
+        if self.principal.scope.is_everything:
+            return
+        key = await self._session.store.client.completion_key(secrets.token_bytes(KEY_BYTES))
+        read = read_token(token, key)
+        tasks = [] if read is None or not read.is_genuine else await self._of_uids([read.claim.task])
+        if not any(self.sees(task) for task in tasks):
+            raise CompletionRefused(UNREADABLE.message, reason=UNREADABLE.reason)
+
+    async def _note_payloads(self, record: Task) -> None:
+        if self.principal.payloads:
+            await self._audit.read_payloads(self.principal, record.uid)

@@ -1,27 +1,36 @@
-"""``/api/v1/tasks``: tasks, where each stands, and its steps."""
+"""``/api/v1/tasks``: tasks, where each stands, its steps, and what became of it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import get
+from litestar import Response, get
 from litestar.params import FromQuery, QueryParameter
 from msgspec import Struct
 
-from stepward.client import StepRecord, TaskStatus
 from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.addresses import PathId, task_id_of
+from stepward.http.api.etags import etag_of
+from stepward.http.api.history import HistoryEntry, history_of
+from stepward.http.api.resources import AuditResource, StepResource, TaskDetail, TaskResource, resource
 from stepward.http.injected import RequestClient
+from stepward.http.problems import HttpRefusal
 from stepward.model.states import TaskState
+from stepward.payload import readable
 
 LIMIT = 100
 MOST = 1_000
+HISTORY = 1_000
+Limit = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many at most.")]
 
 
 class TaskPage(Struct, frozen=True):
     """Tasks, newest first."""
 
-    tasks: list[TaskStatus]
+    tasks: list[TaskResource]
+    next: str | None
+    """The cursor of the page behind this one; null at the end."""
 
 
 @get("/tasks", permission=Permission.READ)
@@ -29,19 +38,54 @@ async def list_tasks(
     client: RequestClient,
     in_state: Annotated[TaskState | None, QueryParameter(name="state")] = None,
     workflow: FromQuery[str | None] = None,
-    limit: Annotated[int, QueryParameter(ge=1, le=MOST)] = LIMIT,
+    label: Annotated[str | None, QueryParameter(description="NAME=VALUE")] = None,
+    cursor: Annotated[str | None, QueryParameter(pattern="^[0-9a-f-]{36}$")] = None,
+    limit: Limit = LIMIT,
 ) -> TaskPage:
     """List tasks, newest first."""
-    return TaskPage(await client.tasks(state=in_state, workflow=workflow, limit=limit))
+    found = await client.tasks(state=in_state, workflow=workflow, label=_label(label), limit=limit, cursor=cursor)
+    return TaskPage([resource(TaskResource, task) for task in found.tasks], found.cursor)
 
 
 @get("/tasks/{task_id:str}", permission=Permission.READ)
-async def show_task(client: RequestClient, task_id: PathId) -> TaskStatus:
-    """Where a task stands."""
-    return await client.status(task_id_of(task_id))
+async def show_task(client: RequestClient, task_id: PathId) -> Response[TaskDetail]:
+    """Where a task stands, with its arguments and its result; the ETag is for If-Match of an act."""
+    return await answer_of(client, task_id_of(task_id))
 
 
 @get("/tasks/{task_id:str}/steps", permission=Permission.READ)
-async def list_steps(client: RequestClient, task_id: PathId) -> list[StepRecord]:
+async def list_steps(client: RequestClient, task_id: PathId) -> list[StepResource]:
     """Every step that was asked for or that a plan names, in order."""
-    return await client.steps(task_id_of(task_id))
+    return [resource(StepResource, step) for step in await client.steps(task_id_of(task_id))]
+
+
+@get("/tasks/{task_id:str}/audit", permission=Permission.READ)
+async def list_acts(client: RequestClient, task_id: PathId, limit: Limit = LIMIT) -> list[AuditResource]:
+    """Who did what to the task, newest first."""
+    return [resource(AuditResource, act) for act in await client.audits(task_id_of(task_id), limit)]
+
+
+@get("/tasks/{task_id:str}/history", permission=Permission.READ)
+async def show_history(client: RequestClient, task_id: PathId) -> list[HistoryEntry]:
+    """What happened to the task, oldest first: its steps, acts on it, its end."""
+    id = task_id_of(task_id)
+    return history_of(await client.status(id), await client.steps(id), await client.audits(id, HISTORY))
+
+
+async def answer_of(client: ScopedClient, id: str, status_code: int = 200, **headers: str) -> Response[TaskDetail]:
+    """The answer that shows a task. Raises TaskNotFound."""
+    record, status = await client.whole(id)
+    shown = client.principal.payloads
+    more: dict[str, Any] = {"input": None, "output": None} if not shown else {}
+    detail = {name: readable(getattr(record, name)) for name in ("input", "output")} | more
+    found = resource(TaskDetail, status, **detail, reply_to=record.reply_to, events=record.events, payloads=shown)
+    return Response(found, status_code=status_code, headers={"ETag": etag_of(status), **headers})
+
+
+def _label(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise HttpRefusal(422, f"label: expected NAME=VALUE, found {text[:60]!r}", field="label")
+    return name, value

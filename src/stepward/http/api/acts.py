@@ -1,0 +1,147 @@
+"""``POST /api/v1/tasks/{id}/…``: the directives, and signals. Each is audited under the name of whoever asks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import get, post
+from litestar.params import Body, FromQuery, HeaderParameter
+from msgspec import UNSET, Struct, UnsetType
+
+from stepward.client import UNSET as NOT_GIVEN
+from stepward.client import RepairPreview, TaskHandle
+from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.addresses import PathId, task_id_of
+from stepward.http.api.durations import instant_or_duration
+from stepward.http.api.etags import check_unchanged
+from stepward.http.injected import RequestClient
+from stepward.model.states import TaskState
+from stepward.store.contract import Doubt, Later
+
+IfMatch = Annotated[
+    str | None, HeaderParameter(name="If-Match", description="The ETag of the task as the page showed it.")
+]
+
+
+class ActResult(Struct, frozen=True):
+    """The task after an act; one that a Scheduler holds has been told, and changes in a moment."""
+
+    id: str
+    state: TaskState
+
+
+class ResubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to go on with a task in error."""
+
+    step: str | None = None
+    input: list[Any] | UnsetType = UNSET
+    """The arguments to repeat the step with."""
+    doubt: Doubt | None = None
+    later: Later | None = None
+    complete_by: str | float | None = None
+
+
+class MarkDoneRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What somebody did by hand."""
+
+    step: str
+    result: Any
+    later: Later | None = None
+    complete_by: str | float | None = None
+
+
+class SignalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A signal."""
+
+    name: str
+    payload: Any = None
+    id: str | None = None
+    """One whose id was seen before is dropped."""
+
+
+class SignalResult(Struct, frozen=True):
+    """What became of a signal."""
+
+    id: str
+    fresh: bool
+    """False: one of that id came before."""
+
+
+@post("/tasks/{task_id:str}/cancel", permission=Permission.ACT, status_code=202)
+async def cancel_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+    """Stop the task, undo what it did, and end it cancelled."""
+    task = await _task(client, task_id, if_match)
+    return ActResult(task.id, await task.cancel())
+
+
+@post("/tasks/{task_id:str}/undo", permission=Permission.ACT, status_code=202)
+async def undo_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+    """Undo the task, even a processed one."""
+    task = await _task(client, task_id, if_match)
+    return ActResult(task.id, await task.undo())
+
+
+@post("/tasks/{task_id:str}/suspend", permission=Permission.ACT, status_code=202)
+async def suspend_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+    """Start no further step of the task until it is resumed."""
+    task = await _task(client, task_id, if_match)
+    return ActResult(task.id, await task.suspend())
+
+
+@post("/tasks/{task_id:str}/resume", permission=Permission.ACT, status_code=202)
+async def resume_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+    """Go on with a suspended task."""
+    task = await _task(client, task_id, if_match)
+    return ActResult(task.id, await task.resume())
+
+
+@post("/tasks/{task_id:str}/resubmit", permission=Permission.ACT, status_code=202)
+async def resubmit_task(
+    client: RequestClient,
+    task_id: PathId,
+    data: Annotated[ResubmitRequest, Body()],
+    if_match: IfMatch = None,
+) -> ActResult:
+    """Go on with a task in error: the step that failed is repeated."""
+    task = await _task(client, task_id, if_match)
+    state = await task.resubmit(
+        data.step,
+        NOT_GIVEN if isinstance(data.input, UnsetType) else data.input,
+        doubt=data.doubt,
+        later=data.later,
+        complete_by=instant_or_duration(data.complete_by),
+    )
+    return ActResult(task.id, state)
+
+
+@post("/tasks/{task_id:str}/mark-done", permission=Permission.ACT, status_code=202)
+async def mark_step_done(
+    client: RequestClient,
+    task_id: PathId,
+    data: Annotated[MarkDoneRequest, Body()],
+    if_match: IfMatch = None,
+) -> ActResult:
+    """Record the result of a step that was done by hand, and go on with the task."""
+    task = await _task(client, task_id, if_match)
+    by = instant_or_duration(data.complete_by)
+    return ActResult(task.id, await task.mark_done(data.step, data.result, later=data.later, complete_by=by))
+
+
+@get("/tasks/{task_id:str}/preview", permission=Permission.READ)
+async def preview_repair(client: RequestClient, task_id: PathId, step: FromQuery[str | None] = None) -> RepairPreview:
+    """What resubmit or mark-done of the step that failed (or ``step``) would do to the record."""
+    return await (await _task(client, task_id, None)).preview(step)
+
+
+@post("/tasks/{task_id:str}/signals", permission=Permission.ACT, status_code=202)
+async def signal_task(client: RequestClient, task_id: PathId, data: Annotated[SignalRequest, Body()]) -> SignalResult:
+    """Give the task a signal."""
+    task = await _task(client, task_id, None)
+    return SignalResult(task.id, await task.signal(data.name, data.payload, data.id, by=client.principal.name))
+
+
+async def _task(client: ScopedClient, part: str, if_match: str | None) -> TaskHandle:
+    found = await client.find(task_id_of(part))
+    await check_unchanged(found, if_match)
+    return found.handle

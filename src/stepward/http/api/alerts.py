@@ -1,0 +1,83 @@
+"""``/api/v1/alerts``, ``audit`` and ``dead-letters``: what wants an operator, and what operators did."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from litestar import get, post
+from litestar.params import Body, FromPath, FromQuery
+from msgspec import Meta, Struct
+
+from stepward.http.access.hiding import hidden_audit
+from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.resources import AlertResource, AuditResource, DeadLetterResource, resource
+from stepward.http.api.tasks import LIMIT, MOST, Limit
+from stepward.http.injected import RequestClient
+from stepward.http.problems import HttpRefusal
+from stepward.model.records import DeadLetter
+
+Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+
+
+class LettersRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which dead letters."""
+
+    numbers: Annotated[list[Number], Meta(min_length=1, max_length=MOST)]
+
+
+class LettersResult(Struct, frozen=True):
+    """The numbers of those that were there."""
+
+    numbers: list[int]
+
+
+@get("/alerts", permission=Permission.READ)
+async def list_alerts(
+    client: RequestClient, open_only: FromQuery[bool] = True, limit: Limit = LIMIT
+) -> list[AlertResource]:
+    """What operators were told, newest first."""
+    return [resource(AlertResource, alert) for alert in await client.alerts(limit=limit, open_only=open_only)]
+
+
+@post("/alerts/{number:int}/acknowledge", permission=Permission.ACT, status_code=204)
+async def acknowledge_alert(client: RequestClient, number: FromPath[Number]) -> None:
+    """Mark an alert as seen."""
+    if not await client.acknowledge(number):
+        raise HttpRefusal(404, f"alert {number}: expected an open one, found none such; look at the alerts")
+
+
+@get("/audit", permission=Permission.READ_ALL)
+async def list_audit(client: RequestClient, limit: Limit = LIMIT) -> list[AuditResource]:
+    """Who did what, newest first."""
+    acts = await client.unscoped.audits(limit=limit)
+    shown = acts if client.principal.payloads else [hidden_audit(act) for act in acts]
+    return [resource(AuditResource, act) for act in shown]
+
+
+@get("/dead-letters", permission=Permission.READ_ALL)
+async def list_letters(client: RequestClient, limit: Limit = LIMIT) -> list[DeadLetterResource]:
+    """Messages that nobody could use, newest first."""
+    return [_letter(client, letter) for letter in await client.unscoped.dead_letters(limit)]
+
+
+@post("/dead-letters/put-back", permission=Permission.OPERATE, status_code=200)
+async def put_back_letters(client: RequestClient, data: Annotated[LettersRequest, Body()]) -> LettersResult:
+    """Put dead letters back into their queues, as new messages."""
+    return LettersResult(await client.unscoped.put_back(*data.numbers))
+
+
+@post("/dead-letters/discard", permission=Permission.ADMINISTER, status_code=200)
+async def discard_letters(client: RequestClient, data: Annotated[LettersRequest, Body()]) -> LettersResult:
+    """Delete dead letters for good."""
+    return LettersResult(await client.unscoped.discard(*data.numbers))
+
+
+def _letter(client: ScopedClient, letter: DeadLetter) -> DeadLetterResource:
+    shown = client.principal.payloads
+    return resource(
+        DeadLetterResource,
+        letter,
+        body=letter.body.decode(errors="backslashreplace") if shown else None,
+        reason=letter.reason if shown else None,
+    )

@@ -1,0 +1,46 @@
+"""What happened to a task, in the order in which it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from stepward.client import StepRecord, TaskStatus
+from stepward.model.records import Audit
+
+
+class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened."""
+
+    at: datetime
+    what: str
+    """``created``, ``started``, ``ended``, ``step started``, ``step ended``, or the act of an audit."""
+    step: str | None = None
+    state: str | None = None
+    """In which the task or the step ended."""
+    attempt: int | None = None
+    actor: str | None = None
+
+
+def history_of(status: TaskStatus, steps: Sequence[StepRecord], acts: Sequence[Audit]) -> list[HistoryEntry]:
+    """All that is recorded of it, oldest first; of a step that was repeated, the last attempt."""
+    found = [HistoryEntry(at=_at(status.created_at), what="created")]
+    if status.started_at is not None:
+        found.append(HistoryEntry(at=_at(status.started_at), what="started"))
+    for step in steps:
+        if step.started_at is not None:
+            found.append(
+                HistoryEntry(at=_at(step.started_at), what="step started", step=step.key, attempt=step.attempt)
+            )
+        if step.finished_at is not None:
+            found.append(HistoryEntry(at=_at(step.finished_at), what="step ended", step=step.key, state=step.state))
+    found += [HistoryEntry(at=_at(act.at), what=act.act, step=act.step, actor=act.actor) for act in acts]
+    if status.finished_at is not None:
+        found.append(HistoryEntry(at=_at(status.finished_at), what="ended", state=status.state))
+    return sorted(found, key=lambda entry: entry.at)
+
+
+def _at(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

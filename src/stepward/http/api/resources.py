@@ -1,0 +1,196 @@
+"""What the API shows: the records under their own names, payloads decoded, instants in RFC 3339 UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from stepward.client.agents import AgentState
+from stepward.client.progress import TaskProgress
+from stepward.model.agents import AgentHealth
+from stepward.model.records import Role
+from stepward.model.states import StepState, TaskState
+from stepward.payload import readable
+
+R = TypeVar("R", bound=Struct)
+
+
+class TaskResource(Struct, frozen=True, kw_only=True):
+    """Where a task stands."""
+
+    id: str
+    uid: str
+    workflow: str
+    version: str
+    state: TaskState
+    process_state: str
+    locked_by: str | None
+    complete_by: datetime | None
+    failure_count: int
+    priority: int
+    fairness_key: str | None
+    run: int
+    waits_for: str | None
+    error: dict[str, Any] | None
+    labels: dict[str, str]
+    steps_done: int
+    steps: int
+    progress: TaskProgress
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    deadline: datetime | None
+
+
+class TaskDetail(TaskResource, frozen=True, kw_only=True):
+    """A task whole, but for its steps."""
+
+    input: Any
+    output: Any
+    reply_to: str | None
+    events: int
+    payloads: bool
+    """Whether payloads are shown; null stands for them where they are not."""
+
+
+class StepResource(Struct, frozen=True, kw_only=True):
+    """A step."""
+
+    key: str
+    name: str
+    run: int
+    kind: str
+    state: StepState
+    attempt: int
+    failure_count: int
+    complete_by: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    in_doubt: bool
+    input: Any
+    output: Any
+    error: Any
+    agent: str | None
+    progress: Any
+    progress_at: datetime | None
+    deferred_at: datetime | None
+    generation: int
+    set_aside_at: datetime | None
+
+
+class AlertResource(Struct, frozen=True, kw_only=True):
+    """Something an operator must see."""
+
+    number: int
+    at: datetime
+    kind: str
+    task: str | None
+    task_id: str | None
+    step: str | None
+    message: str
+    details: Any
+    delivered_at: datetime | None
+    tries: int
+    acknowledged_at: datetime | None
+    acknowledged_by: str | None
+
+
+class AuditResource(Struct, frozen=True, kw_only=True):
+    """An act."""
+
+    number: int
+    at: datetime
+    actor: str
+    act: str
+    task: str | None
+    task_id: str | None
+    step: str | None
+    before: str | None
+    after: str | None
+    details: Any
+
+
+class InstanceResource(Struct, frozen=True, kw_only=True):
+    """A running actor."""
+
+    id: str
+    role: Role
+    host: str
+    pid: int
+    serves: list[str]
+    started_at: datetime
+    expires_at: datetime
+    alive: bool
+    capacity: int
+    health: list[AgentHealth]
+    demand: dict[str, int]
+    ended: bool
+    ahead: float | None
+
+
+class AgentResource(Struct, frozen=True, kw_only=True):
+    """Where an Agent stands."""
+
+    name: str
+    state: AgentState
+    instances: int
+    capacity: int
+    in_flight: int
+    stuck: int
+    asked: int
+    hosts: list[str]
+    suspended_at: datetime | None
+    suspended_by: str | None
+    note: str | None
+    opened_at: datetime | None
+
+
+class ScheduleResource(Struct, frozen=True, kw_only=True):
+    """A recurring task."""
+
+    name: str
+    workflow: str
+    version: str
+    input: Any
+    cron: str
+    timezone: str
+    catch_up: str
+    priority: int
+    fairness_key: str | None
+    complete_seconds: float | None
+    next_at: datetime | None
+    fired_at: datetime | None
+    paused_at: datetime | None
+
+
+class DeadLetterResource(Struct, frozen=True, kw_only=True):
+    """A message that nobody could use."""
+
+    number: int
+    queue: str
+    body: str | None
+    """As text, which need not be JSON; null where payloads are not shown."""
+    reason: str | None
+    tries: int
+    buried_at: datetime
+
+
+def resource(kind: type[R], record: Struct, **more: Any) -> R:
+    """The record as the API shows it; ``more`` is said besides."""
+    fields = [name for name in kind.__struct_fields__ if name not in more]
+    instants = {name for name in fields if "datetime" in str(kind.__annotations__.get(name, _inherited(kind, name)))}
+    return kind(**{name: _shown(getattr(record, name), name in instants) for name in fields}, **more)
+
+
+def _inherited(kind: type[Struct], name: str) -> object:
+    return next(
+        (each.__annotations__[name] for each in kind.__mro__ if name in getattr(each, "__annotations__", ())), ""
+    )
+
+
+def _shown(value: Any, is_instant: bool) -> Any:
+    if is_instant and value is not None:
+        return datetime.fromtimestamp(value, UTC)
+    return readable(value) if isinstance(value, bytes) else value

@@ -1,0 +1,95 @@
+"""``POST /api/v1/tasks``: submit a task, and wait for its end if that is wished for."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from litestar import Request, Response, post
+from litestar.params import Body, HeaderParameter
+from msgspec import UNSET, Struct, UnsetType
+
+from stepward.errors import TaskEnded
+from stepward.http.access.permissions import Permission
+from stepward.http.api.addresses import task_path
+from stepward.http.api.durations import instant_or_duration
+from stepward.http.api.resources import TaskDetail
+from stepward.http.api.tasks import answer_of
+from stepward.http.injected import RequestClient
+from stepward.http.problems import HttpRefusal
+
+MOST_WAIT_SECONDS = 60
+WAIT = re.compile(r"wait=(\d{1,6})")
+
+
+class SubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is to run."""
+
+    workflow: str
+    arguments: list[Any] = []
+    keywords: dict[str, Any] = {}
+    """Arguments by name."""
+    id: str | UnsetType = UNSET
+    """The task's id, unless Idempotency-Key gives it; submitting the same id again starts nothing."""
+    priority: int = 5
+    complete_by: str | float | None = None
+    """Seconds or a duration such as 15m from now, or an instant: 2030-01-31T12:00:00Z."""
+    delay: str | float | None = None
+    labels: dict[str, str] = {}
+    fairness_key: str | None = None
+    reply_to: str | None = None
+
+
+@post("/tasks", permission=Permission.SUBMIT, status_code=202)
+async def submit_task(
+    request: Request[Any, Any, Any],
+    client: RequestClient,
+    data: Annotated[SubmitRequest, Body()],
+    key: Annotated[str | None, HeaderParameter(name="Idempotency-Key")] = None,
+    prefer: Annotated[str | None, HeaderParameter(name="Prefer")] = None,
+) -> Response[TaskDetail]:
+    """Submit a task. 202 with its Location; with ``Prefer: wait=N`` 200 if it ended within N seconds."""
+    id = await client.submit(
+        data.workflow,
+        data.arguments,
+        data.keywords,
+        id=_id(data.id, key),
+        priority=data.priority,
+        complete_by=instant_or_duration(data.complete_by),
+        delay=data.delay,
+        labels=data.labels,
+        fairness_key=data.fairness_key,
+        reply_to=data.reply_to,
+    )
+    location = {"Location": f"{request.scope.get('stepward.base', '')}{task_path(id)}"}
+    seconds = _wait_seconds(prefer)
+    if not seconds:
+        return await answer_of(client, id, 202, **location)
+    has_ended = await _has_ended(client, id, seconds)
+    applied = {"Preference-Applied": f"wait={seconds}"}
+    return await answer_of(client, id, 200 if has_ended else 202, **location, **applied)
+
+
+async def _has_ended(client: RequestClient, id: str, seconds: int) -> bool:
+    found = await client.find(id)
+    try:
+        await found.handle.result(timeout=seconds)
+    except TaskEnded:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+def _id(given: str | UnsetType, key: str | None) -> str | None:
+    wanted = None if key is None else key.strip().strip('"')
+    if isinstance(given, UnsetType):
+        return wanted
+    if wanted not in (None, given):
+        raise HttpRefusal(422, "id: expected the Idempotency-Key or none, found another; leave one out", field="id")
+    return given
+
+
+def _wait_seconds(prefer: str | None) -> int:
+    found = WAIT.search(prefer or "")
+    return 0 if found is None else min(int(found[1]), MOST_WAIT_SECONDS)

@@ -1,0 +1,101 @@
+"""``/api/v1/agents``, ``instances``, ``schedules`` and ``workflows``: what tasks run on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import delete, get, post
+from litestar.params import Body, FromPath
+from msgspec import Struct
+
+from stepward.client import Client
+from stepward.client.agents import AgentState
+from stepward.http.access.permissions import Permission
+from stepward.http.api.resources import AgentResource, InstanceResource, ScheduleResource, resource
+from stepward.http.injected import RequestClient, RequestPrincipal
+from stepward.http.problems import HttpRefusal
+
+
+class SuspendRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Why an Agent is suspended."""
+
+    note: str | None = None
+
+
+class PrincipalResource(Struct, frozen=True, kw_only=True):
+    """Who asks."""
+
+    name: str
+    role: str
+    payloads: bool
+    workflows: list[str]
+    labels: dict[str, str]
+
+
+@get("/me", permission=Permission.SIGNED_IN)
+async def show_principal(principal: RequestPrincipal) -> PrincipalResource:
+    """Who asks, and what it may do."""
+    return PrincipalResource(
+        name=principal.name,
+        role=principal.role,
+        payloads=principal.payloads,
+        workflows=list(principal.scope.workflows),
+        labels=dict(principal.scope.labels),
+    )
+
+
+@get("/agents", permission=Permission.READ_ALL)
+async def list_agents(client: RequestClient) -> list[AgentResource]:
+    """The Agents that are served, or that steps wait for, by name."""
+    return [resource(AgentResource, agent) for agent in await client.unscoped.agents()]
+
+
+@post("/agents/{name:str}/suspend", permission=Permission.OPERATE, status_code=204)
+async def suspend_agent(client: RequestClient, name: FromPath[str], data: Annotated[SuspendRequest, Body()]) -> None:
+    """Ask nothing more of an Agent: calls under way end by themselves, and steps wait."""
+    if not await client.unscoped.suspend_agent(name, data.note):
+        raise HttpRefusal(409, f"Agent {name}: expected one at work, found it suspended already")
+
+
+@post("/agents/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
+async def resume_agent(client: RequestClient, name: FromPath[str]) -> None:
+    """Ask a suspended Agent again."""
+    if not await client.unscoped.resume_agent(name):
+        raise HttpRefusal(409, f"Agent {name}: expected a suspended one, found {await _found(client.unscoped, name)}")
+
+
+@get("/instances", permission=Permission.READ_ALL)
+async def list_instances(client: RequestClient) -> list[InstanceResource]:
+    """The live actors, and those that died within the hour."""
+    return [resource(InstanceResource, instance) for instance in await client.unscoped.instances()]
+
+
+@get("/schedules", permission=Permission.READ)
+async def list_schedules(client: RequestClient) -> list[ScheduleResource]:
+    """The recurring tasks, by name."""
+    return [resource(ScheduleResource, schedule) for schedule in await client.schedules()]
+
+
+@post("/schedules/{name:str}/pause", permission=Permission.OPERATE, status_code=204)
+async def pause_schedule(client: RequestClient, name: FromPath[str]) -> None:
+    """Fire a recurring task no more; times that pass meanwhile are skipped."""
+    if not await client.unscoped.pause_schedule(name):
+        raise HttpRefusal(409, f"schedule {name}: expected one at work, found it paused already")
+
+
+@post("/schedules/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
+async def resume_schedule(client: RequestClient, name: FromPath[str]) -> None:
+    """Fire a paused recurring task again, from its next nominal time on."""
+    if not await client.unscoped.resume_schedule(name):
+        raise HttpRefusal(409, f"schedule {name}: expected a paused one, found it at work")
+
+
+@delete("/schedules/{name:str}", permission=Permission.ADMINISTER)
+async def remove_schedule(client: RequestClient, name: FromPath[str]) -> None:
+    """Forget a recurring task that no application declares any more; the tasks that it made stay."""
+    await client.unscoped.remove_schedule(name)
+
+
+async def _found(client: Client, name: str) -> Any:
+    is_open = any(each.name == name and each.state is AgentState.BREAKER_OPEN for each in await client.agents())
+    return "its breaker open, which its instances close once the service is back" if is_open else "it at work"

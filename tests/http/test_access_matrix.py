@@ -1,0 +1,123 @@
+"""Every route, for every kind of caller: who may not is refused, streams included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from stepward import App, Client
+from stepward.client import session_of
+from stepward.http.access.permissions import ALL_TASKS, GRANTS, Permission
+from stepward.model.credentials import AccessRole
+
+from .conftest import bearer, greet, token_for
+
+REFUSED = {401, 403}
+VALUES = {"{task_id:str}": "order-1", "{name:str}": "nightly", "{number:int}": "1"}
+BODIES: dict[str, Any] = {
+    "/api/v1/tasks": {"workflow": "greet", "arguments": ["Ada"]},
+    "/api/v1/tasks/{task_id:str}/mark-done": {"step": "x/1", "result": 1},
+    "/api/v1/tasks/{task_id:str}/signals": {"name": "approved"},
+    "/api/v1/completions": {"token": "x.y", "result": 1},
+    "/api/v1/dead-letters/put-back": {"numbers": [1]},
+    "/api/v1/dead-letters/discard": {"numbers": [1]},
+}
+
+
+def routes(app: App) -> list[tuple[str, str, Permission]]:
+    asgi: Any = app.asgi()
+    return list(asgi.routes)
+
+
+async def ask(remote: httpx.AsyncClient, method: str, path: str, headers: dict[str, str]) -> int:
+    address = path
+    for name, value in VALUES.items():
+        address = address.replace(name, value)
+    body = BODIES.get(path, {}) if method == "POST" else None
+    return (await remote.request(method, address, headers=headers, json=body)).status_code
+
+
+@pytest.fixture
+async def task(client: Client) -> None:
+    await (await client.submit(greet, "Ada", id="order-1")).result()
+
+
+@pytest.mark.parametrize("kind", ["none", "expired", "revoked", "forged", "no token"])
+async def test_no_route_answers_without_a_live_token(
+    app: App, client: Client, remote: httpx.AsyncClient, task: None, kind: str
+) -> None:
+    store = session_of(client).store
+    headers = {}
+    if kind == "expired":
+        headers = bearer(await token_for(client, "old", "admin", payloads=True, expires_at=store.now() - 1))
+    elif kind == "revoked":
+        text = await token_for(client, "gone", "admin", payloads=True)
+        headers = bearer(text)
+        assert (await remote.get("/api/v1/me", headers=headers)).status_code == 200
+        await store.operators.revoke_credential(text.split("_")[1], "test")
+    elif kind == "forged":
+        text = await token_for(client, "half", "admin", payloads=True)
+        headers = bearer(text[:-1] + ("A" if text[-1] != "A" else "B"))
+    elif kind == "no token":
+        headers = {"Authorization": "Basic YWRtaW46YWRtaW4="}
+    found = {}
+    for path, method, permission in routes(app):
+        # Many wrong tokens are answered 429, which is no answer either.
+        expected = {200} if permission is Permission.PUBLIC and not headers else {401, 429}
+        if (status := await ask(remote, method, path, headers)) not in expected:
+            found[method, path] = status
+    assert found == {}
+
+
+@pytest.mark.parametrize("role", AccessRole)
+async def test_each_role_may_what_its_row_says_and_no_more(
+    app: App, client: Client, remote: httpx.AsyncClient, task: None, role: AccessRole
+) -> None:
+    headers = bearer(await token_for(client, "ci", role, payloads=True))
+    found = {}
+    for path, method, permission in routes(app):
+        status = await ask(remote, method, path, headers)
+        if (status == 403) != (permission not in GRANTS[role]) or status in (401, 500):
+            found[method, path] = (permission, status)
+    assert found == {}
+
+
+@pytest.mark.parametrize("scope", [{"workflows": ["other"]}, {"labels": {"shop": "north"}}])
+async def test_a_task_out_of_scope_is_an_unknown_one_on_every_route(
+    app: App, client: Client, remote: httpx.AsyncClient, task: None, scope: dict[str, Any]
+) -> None:
+    headers = bearer(await token_for(client, "ci", "admin", payloads=True, **scope))
+    found = {}
+    for path, method, permission in routes(app):
+        status = await ask(remote, method, path, headers)
+        if permission in ALL_TASKS or permission is Permission.SUBMIT:
+            expected = {403}
+        elif "{task_id" in path or "{number" in path:
+            expected = {404}
+        elif path.endswith("/completions"):
+            expected = {409}
+        elif path.startswith("/api/v1/openapi"):
+            expected = {200, 404}
+        else:
+            expected = {200}
+        if status not in expected:
+            found[method, path] = (permission, status)
+    assert found == {}
+
+
+async def test_what_is_out_of_scope_is_told_like_what_is_not_there(
+    client: Client, remote: httpx.AsyncClient, task: None
+) -> None:
+    headers = bearer(await token_for(client, "ci", "viewer", workflows=["other"]))
+    hidden = (await remote.get("/api/v1/tasks/order-1", headers=headers)).json()
+    missing = (await remote.get("/api/v1/tasks/order-2", headers=headers)).json()
+    assert hidden["detail"].replace("order-1", "order-2") == missing["detail"]
+
+
+async def test_lists_leave_out_what_is_out_of_scope(client: Client, remote: httpx.AsyncClient, task: None) -> None:
+    await (await client.submit(greet, "Bob", id="order-2", labels={"shop": "north"})).result()
+    headers = bearer(await token_for(client, "ci", "viewer", labels={"shop": "north"}))
+    found = (await remote.get("/api/v1/tasks", headers=headers)).json()
+    assert [each["id"] for each in found["tasks"]] == ["order-2"]

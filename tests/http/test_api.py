@@ -1,0 +1,194 @@
+"""What the API does: submit, act, look; in the words of the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from stepward import App, Client
+
+from .conftest import approval, greet, order
+
+
+async def in_state(local: httpx.AsyncClient, id: str, state: str) -> dict[str, Any]:
+    async with asyncio.timeout(30):
+        while True:
+            found: dict[str, Any] = (await local.get(f"/api/v1/tasks/{id}")).json()
+            if found["state"] == state:
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_a_submission_is_accepted_with_its_place(local: httpx.AsyncClient) -> None:
+    body = {"workflow": "greet", "arguments": ["Ada"], "labels": {"shop": "north"}}
+    answer = await local.post("/api/v1/tasks", json=body, headers={"Idempotency-Key": '"order-1"'})
+    assert (answer.status_code, answer.headers["location"]) == (202, "/api/v1/tasks/order-1")
+    again = await local.post("/api/v1/tasks", json=body, headers={"Idempotency-Key": "order-1"})
+    assert (again.status_code, again.json()["uid"]) == (202, answer.json()["uid"])
+
+
+async def test_whoever_prefers_to_wait_is_given_the_result(local: httpx.AsyncClient) -> None:
+    body = {"workflow": "greet", "arguments": ["Ada"]}
+    answer = await local.post("/api/v1/tasks", json=body, headers={"Prefer": "wait=20"})
+    assert (answer.status_code, answer.headers["preference-applied"]) == (200, "wait=20")
+    assert (answer.json()["state"], answer.json()["output"]) == ("processed", "hello Ada")
+
+
+async def test_the_same_id_with_other_arguments_is_a_conflict(local: httpx.AsyncClient) -> None:
+    for name, status in (("Ada", 202), ("Bob", 409)):
+        body = {"workflow": "greet", "arguments": [name], "id": "order-1"}
+        assert (await local.post("/api/v1/tasks", json=body)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"workflow": "greet", "arguments": "Ada"}, 422, "arguments"),
+        ({"workflow": "greet", "arguments": [1]}, 422, None),
+        ({"workflow": "nothing"}, 422, None),
+        ({"workflow": "greet", "arguments": ["Ada"], "more": 1}, 422, "more"),
+        ({"workflow": "greet", "arguments": ["Ada"], "id": "a/b"}, 422, "id"),
+        ({"workflow": "greet", "arguments": ["Ada"], "priority": 77}, 422, "priority"),
+        ({"workflow": "greet", "arguments": ["Ada"], "complete_by": "soon"}, 422, "complete_by"),
+        ({"workflow": "greet", "arguments": ["x" * 1_100_000]}, 413, None),
+    ],
+)
+async def test_a_bad_submission_is_refused_and_its_field_named(
+    local: httpx.AsyncClient, body: dict[str, Any], status: int, field: str | None
+) -> None:
+    answer = await local.post("/api/v1/tasks", json=body)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    problem = answer.json()
+    if field is not None:
+        assert any(field in each["field"] or field in each["message"] for each in problem["errors"]), problem
+    assert (await local.get("/api/v1/tasks")).json()["tasks"] == []
+
+
+async def test_what_is_no_json_is_400_and_another_type_415(local: httpx.AsyncClient) -> None:
+    send = {"content": b"{", "headers": {"Content-Type": "application/json"}}
+    assert (await local.post("/api/v1/tasks", **send)).status_code == 400  # type: ignore[arg-type]
+    form = {"content": b"workflow=greet", "headers": {"Content-Type": "text/plain"}}
+    assert (await local.post("/api/v1/tasks", **form)).status_code == 415  # type: ignore[arg-type]
+
+
+async def test_a_body_that_is_too_large_is_413(local: httpx.AsyncClient) -> None:
+    answer = await local.post("/api/v1/tasks", content=b" " * 2_000_000, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+
+
+async def test_a_signal_goes_in_and_a_task_is_suspended_and_resumed(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(approval, id="order-1")
+    await in_state(local, "order-1", "waiting")
+    assert (await local.post("/api/v1/tasks/order-1/suspend")).status_code == 202
+    await in_state(local, "order-1", "suspended")
+    assert (await local.post("/api/v1/tasks/order-1/resume")).status_code == 202
+    answer = await local.post("/api/v1/tasks/order-1/signals", json={"name": "approved", "payload": 7, "id": "s1"})
+    assert answer.json() == {"id": "order-1", "fresh": True}
+    assert (await in_state(local, "order-1", "processed"))["output"] == 7
+
+
+async def test_a_task_in_error_is_repaired_by_hand(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(order, "bad", id="order-1")
+    failed = await in_state(local, "order-1", "error")
+    assert failed["error"]["type"] == "StepFailed" or failed["error"]["message"]
+    assert (await local.get("/api/v1/tasks/order-1/preview")).json()["step"] == "pay.charge/1"
+    done = {"step": "pay.charge/1", "result": "by hand"}
+    assert (await local.post("/api/v1/tasks/order-1/mark-done", json=done)).status_code == 202
+    assert (await in_state(local, "order-1", "processed"))["output"] == "by hand"
+    acts = (await local.get("/api/v1/tasks/order-1/audit")).json()
+    assert ("local", "mark_done") in {(act["actor"], act["act"]) for act in acts}
+    whats = [entry["what"] for entry in (await local.get("/api/v1/tasks/order-1/history")).json()]
+    assert whats[0] == "created"
+    assert "mark_done" in whats
+
+
+async def test_an_act_that_the_state_forbids_is_a_conflict_in_the_stores_words(
+    client: Client, local: httpx.AsyncClient
+) -> None:
+    await (await client.submit(greet, "Ada", id="order-1")).result()
+    answer = await local.post("/api/v1/tasks/order-1/resume")
+    assert answer.status_code == 409
+    assert "order-1" in answer.json()["detail"]
+
+
+async def test_an_act_on_what_has_changed_meanwhile_is_refused(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(approval, id="order-1")
+    shown = await local.get("/api/v1/tasks/order-1")
+    await in_state(local, "order-1", "waiting")
+    waiting = await local.get("/api/v1/tasks/order-1")
+    await local.post("/api/v1/tasks/order-1/suspend", headers={"If-Match": waiting.headers["etag"]})
+    await in_state(local, "order-1", "suspended")
+    stale = await local.post("/api/v1/tasks/order-1/cancel", headers={"If-Match": waiting.headers["etag"]})
+    assert (stale.status_code, stale.headers["etag"] != shown.headers["etag"]) == (412, True)
+    assert (await in_state(local, "order-1", "suspended"))["state"] == "suspended"
+
+
+async def test_pages_follow_one_another(client: Client, local: httpx.AsyncClient) -> None:
+    for number in range(5):
+        await client.submit(greet, "Ada", id=f"order-{number}")
+    found: list[str] = []
+    cursor = ""
+    while True:
+        page = (await local.get(f"/api/v1/tasks?limit=2{cursor}")).json()
+        found += [task["id"] for task in page["tasks"]]
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert found == [f"order-{number}" for number in (4, 3, 2, 1, 0)]
+
+
+async def test_status_events_are_told_until_the_task_ends(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(approval, id="order-1")
+    await in_state(local, "order-1", "waiting")
+    following = asyncio.create_task(local.get("/api/v1/tasks/order-1/events"))
+    await client.task("order-1").signal("approved", 1)
+    answer = await following
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert "event: status" in answer.text
+    assert '"state":"processed"' in answer.text
+
+
+async def test_what_tasks_run_on_is_listed(local: httpx.AsyncClient) -> None:
+    assert [agent["name"] for agent in (await local.get("/api/v1/agents")).json()] == ["pay"]
+    roles = {instance["role"] for instance in (await local.get("/api/v1/instances")).json()}
+    assert roles == {"scheduler", "agent", "supervisor", "submission"} & roles
+    for path in ("alerts", "dead-letters", "schedules", "audit"):
+        assert (await local.get(f"/api/v1/{path}")).status_code == 200
+
+
+async def test_an_agent_is_suspended_and_resumed(local: httpx.AsyncClient) -> None:
+    body = {"note": "maintenance"}
+    assert (await local.post("/api/v1/agents/pay/suspend", json=body)).status_code == 204
+    (agent,) = (await local.get("/api/v1/agents")).json()
+    assert (agent["state"], agent["suspended_by"], agent["note"]) == ("suspended", "local", "maintenance")
+    again = await local.post("/api/v1/agents/pay/suspend", json=body)
+    assert (again.status_code, again.json()["detail"]) == (
+        409,
+        "Agent pay: expected one at work, found it suspended already",
+    )
+    assert (await local.post("/api/v1/agents/pay/resume")).status_code == 204
+    assert (await local.post("/api/v1/agents/none/resume")).status_code == 404
+
+
+async def test_an_alert_is_acknowledged_once(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(order, "bad", id="order-1")
+    await in_state(local, "order-1", "error")
+    (alert,) = (await local.get("/api/v1/alerts")).json()
+    assert alert["task_id"] == "order-1"
+    assert (await local.post(f"/api/v1/alerts/{alert['number']}/acknowledge")).status_code == 204
+    assert (await local.get("/api/v1/alerts")).json() == []
+
+
+async def test_the_application_is_mounted_below_another(app: App) -> None:
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    outer: Any = Starlette(routes=[Mount("/ops", app=app.asgi(local_admin=True))])
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(outer), base_url="http://localhost") as client:
+        answer = await client.post("/ops/api/v1/tasks", json={"workflow": "greet", "arguments": ["Ada"], "id": "o-1"})
+        assert answer.headers["location"] == "/ops/api/v1/tasks/o-1"
+        assert (await client.get(answer.headers["location"])).status_code == 200
+        assert (await client.get("/ops/livez")).status_code == 200
