@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-import json
-import os
 import socket
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import nkeys
 import pytest
@@ -24,20 +19,11 @@ from stepward.errors import SettingsError, TransportError
 from tests.programs import program
 from tests.transport.brokers import brokered, opened
 from tests.transport.messages import request
+from tests.transport.nats.issuer import Issuer, pair, public
 
 pytestmark = pytest.mark.servers
 
 QUEUE = "agents.payments"
-
-
-def pair(prefix: int) -> tuple[str, Any]:
-    """A new seed, and the keys that it gives."""
-    seed: bytes = nkeys.encode_seed(os.urandom(32), prefix)
-    return seed.decode(), nkeys.from_seed(bytearray(seed))
-
-
-def public(keys: Any) -> str:
-    return str(keys.public_key.decode())
 
 
 async def is_served(address: str) -> bool:
@@ -59,40 +45,11 @@ async def test_a_user_logs_in_with_an_nkey(tmp_path: Path) -> None:
             await opened(f"{node.address}?nkey={file}", app="shop")
 
 
-def signed(by: Any, subject: str, name: str, claims: dict[str, Any]) -> str:
-    """A JWT as NATS has them."""
-
-    def text(value: bytes) -> str:
-        return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
-
-    body = {"iss": public(by), "sub": subject, "name": name, "iat": 1, "nats": {"version": 2, **claims}}
-    jti = base64.b32encode(hashlib.sha256(json.dumps(body).encode()).digest()).rstrip(b"=").decode()
-    head = text(json.dumps({"typ": "JWT", "alg": "ed25519-nkey"}).encode())
-    rest = f"{head}.{text(json.dumps({**body, 'jti': jti}).encode())}"
-    return f"{rest}.{text(by.sign(rest.encode()))}"
-
-
 async def test_a_user_logs_in_with_a_credentials_file(tmp_path: Path) -> None:
-    _, operator = pair(nkeys.PREFIX_BYTE_OPERATOR)
-    _, system = pair(nkeys.PREFIX_BYTE_ACCOUNT)
-    _, account = pair(nkeys.PREFIX_BYTE_ACCOUNT)
-    seed, user = pair(nkeys.PREFIX_BYTE_USER)
-    every = dict.fromkeys(("subs", "data", "payload", "imports", "exports", "conn", "leaf"), -1)
-    limits = every | {"wildcards": True} | dict.fromkeys(("mem_storage", "disk_storage", "streams", "consumer"), -1)
-    of_system = signed(operator, public(system), "system", {"type": "account", "limits": every | {"wildcards": True}})
-    of_account = signed(operator, public(account), "shop", {"type": "account", "limits": limits})
-    of_user = signed(account, public(user), "ada", {"type": "user", **dict.fromkeys(("subs", "data", "payload"), -1)})
-    of_operator = signed(operator, public(operator), "o", {"type": "operator", "system_account": public(system)})
-    settings = (
-        f"operator: {of_operator}\nsystem_account: {public(system)}\nresolver: MEMORY\n"
-        f"resolver_preload: {{ {public(system)}: {of_system}, {public(account)}: {of_account} }}\n"
-    )
+    issuer = Issuer()
     file = tmp_path / "ada.creds"
-    file.write_text(
-        f"-----BEGIN NATS USER JWT-----\n{of_user}\n------END NATS USER JWT------\n\n"
-        f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"
-    )
-    with nats.running(users=settings) as node:
+    file.write_text(issuer.credentials("ada"))
+    with nats.running(users=issuer.settings()) as node:
         assert await is_served(f"{node.address}?credentials={file}")
 
 
