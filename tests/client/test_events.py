@@ -13,12 +13,13 @@ import pytest
 
 from stepward import Client, Queues
 from stepward.client import ClientSession, client_on
-from stepward.client.queues.events import BATCH, StatusEvents
+from stepward.client.queues.events import BATCH, PAUSE, REFUSED_SECONDS, StatusEvents
 from stepward.clock import Environment
-from stepward.errors import Refused, StoreUnusable, TransportError
+from stepward.errors import QueueRefused, Refused, StoreUnusable, TransportError
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Task
 from stepward.store.sqlite import SqliteStore
+from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.store_queues import StoreQueues
 from tests.scheduler.world import VirtualClock
 from tests.transport.small_store import SmallStore
@@ -316,6 +317,36 @@ async def test_a_reader_of_closed_queues_ends(is_down: bool) -> None:
     await small.queues.close()
     with pytest.raises(TransportError, match="found it closed"):
         await reading
+
+
+class RefusedQueues:
+    """Queues that a broker refuses so many times, and that have one event then."""
+
+    closed = False
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    async def read(self, queue: str, after: int, limit: int) -> list[QueuedMessage]:
+        if self.times:
+            self.times -= 1
+            raise QueueRefused("queue: expected it read, found no permission; give it", reason="no permission")
+        return [QueuedMessage(1, body("a", 1), 0)]
+
+
+async def test_a_reader_is_told_of_a_refusal_that_lasts_and_may_go_on() -> None:
+    began_at = asyncio.get_running_loop().time()
+    queues: Any = RefusedQueues(int(REFUSED_SECONDS / PAUSE) + 1)
+    events = StatusEvents(queues, QUEUE)
+    with pytest.raises(QueueRefused, match="no permission"):
+        await anext(events)
+    assert asyncio.get_running_loop().time() - began_at == pytest.approx(REFUSED_SECONDS, abs=PAUSE)
+    assert (await anext(events)).subject == "a"
+
+
+async def test_a_refusal_that_passes_is_waited_for() -> None:
+    queues: Any = RefusedQueues(int(REFUSED_SECONDS / PAUSE))
+    assert (await anext(StatusEvents(queues, QUEUE))).subject == "a"
 
 
 def _client(address: str, **options: Any) -> Client:

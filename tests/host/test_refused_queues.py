@@ -117,3 +117,16 @@ async def test_what_a_dead_instance_alone_was_refused_is_over(tmp_path: Path) ->
         await details(client, set())
         process.task.cancel()
         await asyncio.gather(process.task, return_exceptions=True)
+
+
+async def test_an_alert_about_a_response_queue_is_of_no_scheduler(tmp_path: Path) -> None:
+    app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client, app.running() as running:
+        process = Process(running)
+        await asyncio.sleep(0)
+        process.refuse("replies.shop.web")
+        await details(client, {about("replies.shop.web")})
+        await process.look_again(3)
+        await details(client, {about("replies.shop.web")})
+        process.task.cancel()
+        await asyncio.gather(process.task, return_exceptions=True)

@@ -68,14 +68,20 @@ class StatusEvents:
         return self
 
     async def __anext__(self) -> StatusEvent:
-        refused_at: float | None = None
+        refused_until: float | None = None
         while not self._ready:
             try:
                 await self._fetch()
-            except TransportError as error:
+            except QueueRefused:
                 now = asyncio.get_running_loop().time()
-                refused_at = (refused_at or now) if isinstance(error, QueueRefused) else None
-                if self._queues.closed or (refused_at is not None and now >= refused_at + REFUSED_SECONDS):
+                if refused_until is None:
+                    refused_until = now + REFUSED_SECONDS
+                if self._queues.closed or now >= refused_until:
+                    raise
+                await asyncio.sleep(PAUSE)
+            except TransportError:
+                refused_until = None
+                if self._queues.closed:
                     raise
                 await asyncio.sleep(PAUSE)
         token, event = self._ready.popleft()
