@@ -1,1 +1,1 @@
-"""The command line: runs actors, submits and follows tasks, and is the operators' hand."""
+"""The command line: runs actors, submits and follows tasks, and gives operators their tools."""

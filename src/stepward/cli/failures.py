@@ -1,4 +1,4 @@
-"""How a command ends: 0 done, 1 what was asked for failed, 2 wrong usage or settings, 3 store or broker away."""
+"""Exit codes of commands: 0 done, 1 the request failed, 2 wrong usage or settings, 3 store or broker unavailable."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (TransportError, UNREACHABLE),
     (StepwardError, FAILED),
 )
-"""The first class that fits an error decides; an act that a task's state forbids is a failure, not wrong usage."""
+"""The first class that matches an error decides; an act that a task's state forbids is a failure, not wrong usage."""
 
 
 class Silent(StepwardError):
@@ -60,13 +60,13 @@ class Silent(StepwardError):
 
 
 def exit_code(call: Callable[[], Any]) -> int:
-    """Run a command and give its exit code; whatever it raises comes out as one line on stderr."""
+    """Run a command and return its exit code; every exception becomes one line on stderr."""
     try:
         code = call()
         sys.stdout.flush()
     except click.Abort:
         return INTERRUPTED
-    except BrokenPipeError:  # newer releases of click find out themselves, with the same code
+    except BrokenPipeError:  # Newer releases of click exit by themselves, with the same code.
         _write_no_more()
         return FAILED
     except Exception as error:
@@ -77,7 +77,7 @@ def exit_code(call: Callable[[], Any]) -> int:
 
 
 def told(error: Exception) -> int:
-    """Say what went wrong in one line, and give the exit code that stands for it."""
+    """Print the error in one line, and return its exit code."""
     if isinstance(error, Silent):
         return error.code
     if isinstance(error, click.ClickException):
@@ -105,7 +105,7 @@ def complain(message: str) -> None:
 
 
 def _write_no_more() -> None:
-    """Whoever read stdout is gone: what still stands in its buffer has nowhere to go."""
+    """The reader of stdout is gone: discard the rest of its buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

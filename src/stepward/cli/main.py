@@ -1,4 +1,4 @@
-"""The command ``stepward``, and the sections in which its help lists what it can do."""
+"""The command ``stepward``, and the sections of its help."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 
 
 class Commands(click.Group):
-    """The commands in sections; whatever goes wrong is one line on stderr and an exit code."""
+    """The commands in sections; every error is one line on stderr and an exit code."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         run_command = super().main

@@ -1,4 +1,4 @@
-"""Refusals in the words of the command line: its options and commands where Python has arguments and methods."""
+"""Error messages in the words of the command line: options and commands in place of Python's arguments and methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = (
 
 
 def in_options(message: str) -> str:
-    """A refusal of the library as an operator types what it asks for."""
+    """An error message of the library, in the terms in which an operator types."""
     for python, option in WORDS:
         message = re.sub(python, option, message)
     return message

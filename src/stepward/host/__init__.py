@@ -1,4 +1,4 @@
-"""The host of actors: starts them, keeps their leases, replaces what was fenced, ends them in good order."""
+"""The host of actors: starts them, renews their leases, replaces fenced ones, and ends them in good order."""
 
 from stepward.host.host import Host
 from stepward.host.parts import Parts, Roles

@@ -1,7 +1,7 @@
-"""Who may be asked for how much: what this process knows of Agents, and what it tells of its own.
+"""The capacity of Agents as this process knows it, and its reports about its own Agents.
 
-Nothing of this lies on the way of a step. The standing of Agents is read at hints and at each third of a lease; what an
-Agent of this process finds out is in force here at once, and told to the store right after.
+None of this is on a step's path. The state of Agents is read at hints and at each third of a lease; a change by an
+Agent of this process applies here at once and is written to the store right after.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from stepward.scheduler.admission.fair_share import Room, room
 from stepward.scheduler.scheduler import Scheduler
 
 LOOK_SECONDS = 0.5
-"""Between two looks, however often somebody hints."""
+"""Shortest time between two reads, in seconds, however many hints come."""
 STEP_SECONDS = 0.1
-"""Between two steps by which windows open after an outage."""
+"""Seconds between two steps by which windows open after an outage."""
 LEAST_SECONDS = 0.001
 
 Tell = tuple[str, float | None]
-"""A breaker that opened for so many seconds, or closed."""
+"""A breaker that opened for so many seconds, or closed (None)."""
 
 
 class AgentCapacity:
-    """The standing of all Agents, as this process knows it; its own Agents ask and tell it."""
+    """The state of all Agents as this process knows it; its own Agents read and change it."""
 
     def __init__(
         self,
@@ -48,25 +48,25 @@ class AgentCapacity:
         self._actors = actors
         self._scheduler = scheduler
         self._report = report
-        """Has the health of the Agents told at once."""
+        """Causes the health of the Agents to be reported at once."""
         self._is_shared = parts.settings.transport != "local"
         self._instances: list[Instance] = []
         self._standings: dict[str, AgentStanding] = {}
         self._tells: dict[str, float | None] = {}
-        """By Agent, what the store is still to be told: for how long its breaker opened, or None: that it closed."""
+        """By Agent, the breaker change that is still to be written: seconds for which it opened, None if it closed."""
         self._known: frozenset[str] = frozenset()
-        """The instances of Agents at the last look."""
+        """The instances of Agents at the last read."""
         self._acts: Counter[str] = Counter()
-        """By Agent, what was done here: a look that began before says nothing of it."""
+        """By Agent, how many changes were made here: a read that began before them is out of date."""
         self._given: tuple[str, dict[str, Room]] = ("", {})
-        """The rooms that a Scheduler was given last."""
+        """The rooms that a Scheduler received last."""
         self._stirred = asyncio.Event()
         self._soon: asyncio.TimerHandle | None = None
         self._looked_at = 0.0
         self._widened_at = 0.0
 
     def rooms(self, scheduler: str) -> dict[str, Room]:
-        """The room of that Scheduler at each Agent that somebody serves, or that is kept from serving."""
+        """A Scheduler's room at each Agent that is served, or that is suspended."""
         now = self._parts.store.now()
         capacities = Counter[str]()
         for health in self._offered():
@@ -78,7 +78,7 @@ class AgentCapacity:
         }
 
     async def look(self) -> None:
-        """Read how Agents stand, and have it obeyed here."""
+        """Read the state of Agents, and apply it here."""
         self._looked_at = asyncio.get_running_loop().time()
         acts = Counter(self._acts)
         instances = await self._parts.store.operators.instances()
@@ -93,16 +93,16 @@ class AgentCapacity:
         await self._remind()
 
     async def _remind(self) -> None:
-        """Agents that have come since the last look do not know what was revoked before."""
+        """Repeat revocations for Agents that came since the last read: they do not know them."""
         agents = {each.id: each for each in self._instances if each.role is Role.AGENT}
         came = {name for ident, each in agents.items() if ident not in self._known for name in each.serves}
         self._known = frozenset(agents)
         for name in sorted(came) if self._scheduler() is not None else ():
-            with contextlib.suppress(TransportError):  # a hint: without it the complete-by ends what was revoked
+            with contextlib.suppress(TransportError):  # A hint: without it the revoked step ends at its complete-by.
                 await self._parts.transport.remind(request_queue(name))
 
     async def keep(self) -> None:
-        """Look and tell until cancelled."""
+        """Read and write until cancelled."""
         self._parts.hints.listen(self._hinted)
         while True:
             with contextlib.suppress(TimeoutError):
@@ -129,7 +129,7 @@ class AgentCapacity:
         self._act(replace(known, opened_at=None, asks_at=None, probe_by=None), None)
 
     async def may_probe(self, agent: str, seconds: float) -> bool:
-        """No instance may while the store is away."""
+        """False while the store is unavailable: no instance may probe then."""
         instance = self._actors.instance
         self._acts[agent] += 1
         try:
@@ -184,7 +184,7 @@ class AgentCapacity:
             runner.heed(standing, is_ours=standing.probe_by == self._actors.instance, instances=instances)
 
     def _offered(self) -> list[AgentHealth]:
-        """What Agents take in all: those of this process with the local transport, else those of live instances."""
+        """The capacity of Agents: of this process with the local transport, else of all live instances."""
         own = self._actors.health()
         if not self._is_shared:
             return own
@@ -198,7 +198,7 @@ class AgentCapacity:
         return {each.id: each.demand.get(agent, 0) for each in asking}
 
     def _patience(self) -> float:
-        """Seconds until a look is due without any hint."""
+        """Seconds until a read is due without a hint."""
         scheduler = self._scheduler()
         seconds = self._parts.settings.lease / HEARTBEATS_PER_LEASE
         if scheduler is not None and scheduler.is_opening:

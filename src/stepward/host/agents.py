@@ -13,7 +13,7 @@ from stepward.model.messages.tokens import KEY_BYTES, signer
 from stepward.model.records import Role
 
 NO_LEASE = 0.0
-"""Long past."""
+"""The distant past."""
 
 
 class AgentActors:
@@ -24,27 +24,27 @@ class AgentActors:
         self._leases = leases
         self._served = [a for a in parts.agents if roles.agents is None or a.name in roles.agents]
         self.instance = ""
-        """The id under which they act; after a lost lease it is another."""
+        """Their instance id; after a lost lease it is another."""
         self.runners: dict[str, AgentRunner] = {}
 
     @property
     def names(self) -> list[str]:
-        """The Agents that are served here."""
+        """The names of the Agents that are served here."""
         return [agent.name for agent in self._served]
 
     def health(self) -> list[AgentHealth]:
-        """How each is doing."""
+        """The health of each Agent."""
         if self.runners:
             return [runner.health for runner in self.runners.values()]
         return [AgentHealth(agent=agent.name, capacity=agent.concurrency) for agent in self._served]
 
     async def register(self) -> None:
-        """Get an instance; from then on others know what is served here."""
+        """Register an instance, which announces the Agents to other processes."""
         capacity = sum(agent.concurrency for agent in self._served)
         self.instance = await self._leases.register(Role.AGENT, self.names, capacity, self.health())
 
     async def make(self, standing: SharedState) -> list[AgentRunner]:
-        """The runners, which share what ``standing`` knows of other instances."""
+        """The runners; they share ``standing``, the state of each Agent over all instances."""
         parts = self._parts
         sign = signer(parts.app, await parts.store.client.completion_key(parts.environment.random.randbytes(KEY_BYTES)))
         for agent in self._served:
@@ -65,7 +65,7 @@ class AgentActors:
         return list(self.runners.values())
 
     async def drain(self, grace: float) -> None:
-        """Take nothing more, and let what runs end."""
+        """Take no more requests, and let running ones end."""
         await asyncio.gather(*[runner.drain(grace) for runner in self.runners.values()])
 
     def _lease_until(self) -> float:

@@ -1,4 +1,4 @@
-"""Runs the actors of one process: gives each a lease, replaces one that was fenced, ends them in good order."""
+"""Runs the actors of one process: gives each a lease, replaces fenced ones, and ends them in good order."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Host:
 
     @property
     def scheduler(self) -> Scheduler | None:
-        """The Scheduler of the moment; after a fence it is another."""
+        """The present Scheduler; after a fence it is another."""
         return self._schedulers.current
 
     def _scheduler_instance(self) -> str | None:
         return self._schedulers.instance
 
     def submit_locally(self, task: Task) -> asyncio.Future[Submitted | None] | None:
-        """Let a submission be born claimed here, if there is a Scheduler with room that serves its workflow."""
+        """Submit a task claimed by this process's Scheduler, if there is one with room that serves the workflow."""
         if self._parts.registry.workflow(task.workflow, task.version) is None:
             return None
         scheduler = self.scheduler
@@ -75,7 +75,7 @@ class Host:
         return self.scheduler is not None and self.scheduler.holds(uid)
 
     async def start(self) -> None:
-        """Register and begin; what cannot be registered raises here."""
+        """Register and start the actors. Raises StoreError."""
         parts = self._parts
         roles = self._roles
         if not self._agents.names or roles.scheduler or roles.supervisor or roles.submission:
@@ -103,14 +103,14 @@ class Host:
         parts.hints.listen(self._hinted)
 
     async def supervise_once(self) -> PassReport:
-        """What is due for a Supervisor now, and no more; nothing else is started."""
+        """Make one pass of the Supervisor, without starting anything else."""
         try:
             return await self._supervisors.once()
         finally:
             await self._leases.retire()
 
     async def stop(self) -> None:
-        """End in good order: claim nothing more, let what runs end within the grace, hand the rest over."""
+        """End in good order: claim nothing more, let running work end within the grace period, hand the rest over."""
         grace = self._parts.settings.drain
         if self.scheduler is not None:
             self.scheduler.stop_taking()
@@ -129,7 +129,7 @@ class Host:
                 await self._rerouting.release(instance)
 
     async def _end(self) -> None:
-        """Whatever went wrong before: let nothing run on, and give up the leases."""
+        """Stop everything and give up the leases, whatever failed before."""
         await self._actors.end(self._parts.settings.lease)
         await self._watcher.stop()
         self._watchdog.stop()
@@ -152,7 +152,8 @@ class Host:
             await parts.store.host.register_schedules([schedule.record(now) for schedule in parts.schedules])
 
     async def _start_agents(self) -> None:
-        """They know how their Agents stand before they take anything, and so does whoever asks them."""
+        """Start the Agents once their state was read, so that the Agents and this process's Scheduler know it from
+        the start."""
         if self._agents.names:
             await self._agents.register()
         runners = await self._agents.make(self._capacity)
@@ -161,7 +162,7 @@ class Host:
             self._actors.run(runner.run)
 
     def _start_at_queues(self) -> None:
-        """What a process does for the queues beside its actors."""
+        """Start the actors for the queues."""
         parts = self._parts
         if parts.brokered is not None:
             self._actors.run(RefusedQueueAlerts(parts, lambda: next(iter(self._leases.instances), parts.app)).keep)
@@ -201,7 +202,7 @@ class Host:
         )
 
     def _reports(self) -> dict[str, Report]:
-        """What the instances of this process say of themselves."""
+        """The reports of this process's instances."""
         reports = {}
         if self._agents.names:
             reports[self._agents.instance] = Report(health=self._agents.health())
@@ -210,11 +211,11 @@ class Host:
         return reports
 
     async def _lost(self, instance: str) -> None:
-        """This process slept past a lease: what that instance was doing is over, what comes next has a new one."""
+        """Replace an instance whose lease ran out while this process was paused."""
         self._parts.observers.tell("instance.lost", instance=instance)
         if instance == self._agents.instance:
             await self._agents.register()
-            # A process hears nothing of its own changes: its Scheduler is to learn that there is room again.
+            # A process receives no hint for its own changes: its Scheduler must see that there is room again.
             self._parts.hints.hint()
         elif instance == self._submission_instance:
             await self._register_submissions()

@@ -1,4 +1,4 @@
-"""The leases of a process's instances: one statement renews them all, and whoever lost one is told."""
+"""The leases of a process's instances, all renewed by one statement."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HEARTBEATS_PER_LEASE = 3
 
 
 class InstanceLeases:
-    """Knows until when each instance may act: counted from before the renewal was sent.
+    """Knows until when each instance may act, counted from before the renewal was sent.
 
-    ``lost`` is told of an instance that lost its lease, ``reports`` gives what each says of itself.
+    ``lost`` is called with an instance that lost its lease; ``reports`` returns the health of each.
     """
 
     def __init__(
@@ -30,12 +30,12 @@ class InstanceLeases:
         self._reports = reports
         self._wanted = asyncio.Event()
         self.ends: dict[str, float] = {}
-        """Until when each instance that was not given up may act, by the store's clock."""
+        """By instance that was not given up, the end of its lease by the store's clock."""
         self._jumped = parts.store.host.jumped()
         self._untold: list[str] = []
-        """Instances found lost whose owner could not be told yet, as the store was out of reach."""
+        """Lost instances for which ``lost`` failed, because the store was unavailable."""
         self._retiring: dict[str, bool] = {}
-        """Instances given up of which the store has not heard yet, and whether in good order."""
+        """Instances given up without the store's knowledge, and whether in good order."""
 
     @property
     def instances(self) -> list[str]:
@@ -82,11 +82,11 @@ class InstanceLeases:
                 self._parts.observers.tell("store.unavailable", error=str(error))
 
     def report(self) -> None:
-        """What instances say of themselves has changed: renew at once."""
+        """Renew at once: a report of an instance has changed."""
         self._wanted.set()
 
     async def retire(self, instances: Iterable[str] | None = None, *, in_order: bool = True) -> None:
-        """Give up these instances, or all: what they hold is free at once."""
+        """Give up these instances, or all: their tasks are free at once."""
         for instance in list(self.ends if instances is None else instances):
             self.ends.pop(instance, None)
             self._retiring[instance] = in_order
@@ -97,7 +97,7 @@ class InstanceLeases:
         self.ends.pop(instance, None)
 
     async def _retire(self) -> None:
-        """Those that the store did not hear of are named again at the next renewal."""
+        """Instances that could not be given up are sent with the next renewal."""
         for instance, in_order in sorted(self._retiring.items()):
             try:
                 await self._parts.store.host.retire(instance, in_order=in_order)

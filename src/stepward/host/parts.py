@@ -1,4 +1,4 @@
-"""What a process has to run actors with, and which of them it runs."""
+"""The parts from which the host of a process builds its actors, and the choice of actors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stepward.workflow.registry import Registry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a process has to run actors with."""
+    """The parts from which the host of a process builds its actors."""
 
     registry: Registry
     agents: Sequence[Agent]
@@ -37,11 +37,11 @@ class Parts:
     store: Store
     transport: Transport
     queues: AppQueues
-    """The applications' own: submission and private response queues."""
+    """The applications' own queues: submissions and private response queues."""
     brokered: BrokerQueues | None = None
-    """The same, if they are a broker's: what stands in the store for them is carried there."""
+    """The same, if they are a broker's: rows of the store for them are carried to the broker."""
     seal: Seal | None = None
-    """Over a broker: what requests and replies are signed with."""
+    """At a broker: the key that signs requests and replies."""
     hints: Hints
     endings: Endings
     sinks: Sequence[AlertSink]
@@ -59,7 +59,7 @@ class Roles:
     submission: bool = True
 
     def kinds(self, agents: Collection[Agent], submissions: Collection[object]) -> list[Role]:
-        """The roles of the instances that a process registers whose application declares these."""
+        """The roles of the instances that a process registers for these declarations."""
         return [
             role
             for role, is_run in (

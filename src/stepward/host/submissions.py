@@ -1,4 +1,4 @@
-"""The submission actors of a process, each given what it needs of the client and the store."""
+"""The submission actors of a process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
 
 
 async def keep(actor: Submitter, parts: Parts) -> None:
-    """Run it until cancelled; it remembers nothing that the queue does not hold, so a bug costs a pause."""
+    """Run it until cancelled; it holds no state beyond the queue's, so after a bug it pauses and goes on."""
     while not actor.is_draining:
         try:
             await actor.run()

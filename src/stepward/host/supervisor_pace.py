@@ -1,4 +1,4 @@
-"""When the Supervisor of a process makes its next pass: after its pause, or sooner where an attempt has failed."""
+"""The pace of a process's Supervisor: its regular passes, and earlier ones after a failed attempt."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import asyncio
 from stepward.clock import Clock
 
 SHORTEST = 0.05
-"""Seconds at least between two passes."""
+"""Shortest pause between two passes, in seconds."""
 SHORTEST_ON_HINT = 0.25
-"""Seconds at least between two passes, where it is only known that some other process changed the store."""
+"""Shortest pause between two passes after a change by another process, which may not concern the Supervisor."""
 
 
 class SupervisorPace:
-    """The pauses between the passes of a Supervisor; a pass that is asked for comes beside the regular ones."""
+    """The pauses between passes; a pass that is asked for does not shift the regular ones."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -22,12 +22,12 @@ class SupervisorPace:
         self._hinted = asyncio.Event()
 
     def ask(self) -> None:
-        """An attempt of a step failed: its backoff begins with the pass that decides."""
+        """Ask for a pass: an attempt of a step failed, and its backoff begins with the pass that decides."""
         self._asked.set()
         self._hinted.set()
 
     def hint(self) -> None:
-        """Another process changed the store: an attempt may have failed there."""
+        """Ask for a pass soon: another process changed the store, and an attempt may have failed there."""
         self._hinted.set()
 
     async def pause(self, delay: float) -> None:

@@ -1,7 +1,7 @@
-"""Digests of the workflows that a process serves, by which Schedulers with different code or policies are noticed.
+"""Digests of the workflows that a process serves, which show Schedulers with different code or policies.
 
-The code's is of the workflow function's syntax tree: comments, layout, positions, docstring and decorators do not
-count, and neither do functions that it calls. The policy's is of what ``@workflow`` was given.
+The code's digest is of the workflow function's syntax tree: comments, layout, positions, docstring and decorators do
+not count, and neither do functions that it calls. The policy's digest is of the arguments of ``@workflow``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
 LENGTH = 16
-"""Hexadecimal digits of a digest: chance makes no two alike."""
+"""Hexadecimal digits of a digest, enough to exclude chance collisions."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -39,7 +39,7 @@ def _code(workflow: Workflow[Any, Any]) -> str:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(workflow.fn)))
     except (OSError, TypeError, SyntaxError, ValueError):
-        return ""  # Code without a source that can be read is never said to differ.
+        return ""  # Code whose source cannot be read is never reported as different.
     function = next((node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)), None)
     return "" if function is None else _hashed(" ".join(_told(_bare(function))))
 
@@ -53,7 +53,7 @@ def _bare(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
 
 
 def _told(node: object) -> Iterator[str]:
-    """A syntax tree as text, the same in every version of Python that knows its parts."""
+    """A syntax tree as text, the same in every version of Python that knows its nodes."""
     if isinstance(node, ast.AST):
         yield type(node).__name__
         for name, value in ast.iter_fields(node):

@@ -1,7 +1,7 @@
 """What workflow code can call durably: an operation, a local step, another workflow.
 
-An action knows how it is recorded; calling it inside a workflow asks the workflow's loop, calling it anywhere
-else just calls the function, so that it can be tested as what it is.
+Inside a workflow a call goes through the workflow's loop and is recorded; elsewhere it just calls the function, so that
+the function can be tested alone.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ R = TypeVar("R")
 
 
 class Caller:
-    """The event loop of a workflow, as actions see it; a plain base class, because every call asks for it."""
+    """The event loop of a workflow, as actions see it; a base class rather than a Protocol, because every call
+    checks for it."""
 
     def call(
         self, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any], key: str | None = None
     ) -> Coroutine[Any, Any, Any]:
-        """Record ``action`` as a step and wait for its outcome; without a ``key``, as the next of its name."""
+        """Record ``action`` as a step and wait for its outcome; without a ``key``, as the next call of its name."""
         raise NotImplementedError
 
     def refuse(self, what: str) -> NoReturn:
-        """End the workflow because its code called ``what``, which none may."""
+        """End the workflow because its code called ``what``, which no workflow may."""
         raise NotImplementedError
 
 
 def current_caller() -> Caller | None:
-    """The workflow loop that is running right now, if any."""
+    """The workflow loop that is running now, if any."""
     loop: object = asyncio._get_running_loop()
     return loop if isinstance(loop, Caller) else None
 
@@ -70,7 +71,7 @@ class Action(Generic[P, R]):
         self.undo_fn: Callable[..., Any] | None = None
         self.signature = Signature(fn, name, skip=skip)
         self.title = f"{kind} {name} (call it with await)"
-        """What names a call of it that nobody awaited."""
+        """The name of a call in Python's warning that it was never awaited."""
         self._was_called_directly = False
         self.__doc__ = fn.__doc__
         self.__name__ = getattr(fn, "__name__", name)
@@ -89,20 +90,21 @@ class Action(Generic[P, R]):
         return self._call_directly(args, kwargs)
 
     def call_as(self, key: str, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
-        """As calling it; inside a workflow the step is recorded under ``key``, whatever was called before."""
+        """Like calling it; inside a workflow the step is recorded under ``key``, independent of earlier calls."""
         caller = current_caller()
         if caller is not None:
             return caller.call(self, args, kwargs, key)
         return self._call_directly(args, kwargs)
 
     def _call_directly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Coroutine[object, object, R]:
-        """Call the function as it is; the log says once what that means, unless an operation or step does so."""
+        """Call the function directly; a log line says once that this is no durable step, unless an operation or
+        step does so."""
         place = None
         if not self._was_called_directly and (CURRENT.get() is None or self.kind is StepKind.CHILD):
             frame = sys._getframe(2)
             place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}"
         call = self._direct(args, kwargs, place)
-        call.__qualname__ = self.title  # type: ignore[attr-defined]  # what the warning names if nobody awaits it
+        call.__qualname__ = self.title  # type: ignore[attr-defined]  # the name in the warning if it is never awaited
         return cast("Coroutine[object, object, R]", call)
 
     async def _direct(self, args: tuple[Any, ...], kwargs: dict[str, Any], place: str | None) -> Any:

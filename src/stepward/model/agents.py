@@ -1,4 +1,4 @@
-"""What is known of Agents: how each instance is doing, and how all instances of one stand together."""
+"""The state of Agents: the health of each instance, and the common state of all instances of one Agent."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from msgspec import Struct
 
 
 class AgentHealth(Struct, frozen=True, kw_only=True):
-    """What an instance says of one Agent that it serves."""
+    """The health of one Agent at one instance."""
 
     agent: str
     capacity: int
     in_flight: int = 0
     stuck: int = 0
-    """Slots lost to calls that went past their deadline and do not stop."""
+    """Slots held by calls past their deadline that do not stop."""
     breaker: str = "closed"
 
     @property
     def room(self) -> int:
-        """How many requests it can work on at once: a stuck slot is no room."""
+        """How many requests it can work on at once; stuck slots do not count."""
         return max(0, self.capacity - self.stuck)
 
 
 class AgentStanding(Struct, frozen=True, kw_only=True):
-    """How all instances of an Agent stand together."""
+    """The common state of all instances of an Agent."""
 
     name: str
     suspended_at: float | None = None
     suspended_by: str | None = None
     note: str | None = None
-    """Why it was suspended, in the operator's words."""
+    """The operator's reason for the suspension."""
     opened_at: float | None = None
-    """Since when its breaker is open; None: it is closed."""
+    """When its breaker opened; None: it is closed."""
     asks_at: float | None = None
-    """Until then nothing passes the open breaker; after that one instance may probe."""
+    """Until then the open breaker blocks everything; after that one instance may probe."""
     probe_by: str | None = None
-    """The instance that probes, up to ``asks_at``."""
+    """The instance that may probe, and until when."""
 
     @property
     def is_suspended(self) -> bool:
-        """Whether an operator has it given no room."""
+        """Whether an operator has suspended it."""
         return self.suspended_at is not None
 
     @property
@@ -50,17 +50,17 @@ class AgentStanding(Struct, frozen=True, kw_only=True):
         return self.opened_at is not None
 
     def may_probe(self, now: float) -> bool:
-        """Whether one request may go through the open breaker to find out; not while another one still does."""
+        """Whether one request may probe the open breaker; not while another probe runs."""
         return self.is_open and now >= (self.asks_at or 0.0)
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What an instance says of itself with the renewal of its lease."""
+    """The report that an instance sends with the renewal of its lease."""
 
     health: list[AgentHealth] = []
-    """Of an Agent instance: a line for each Agent that it serves; of a Scheduler: one for its local steps."""
+    """Of an Agent instance: one entry per Agent that it serves; of a Scheduler: one for its local steps."""
     demand: dict[str, int] = {}
-    """Of a Scheduler: by Agent, the requests that are out and the steps that wait for room."""
+    """Of a Scheduler: by Agent, the requests in flight and the steps that wait for room."""
 
 
 NO_REPORTS: Mapping[str, Report] = MappingProxyType({})

@@ -1,7 +1,7 @@
-"""By when what a task does now must be complete: the pattern's CompleteBy on the task's row (R22, R23).
+"""The complete-by of a task's present work: the pattern's CompleteBy on the task's row (R22, R23).
 
 It is set by the claim and moved by commits that start or end steps. It is never earlier than the latest complete-by of
-what runs, and at most a quarter and a second later, so that a run of short steps seldom writes it.
+the running steps, and at most a quarter and a second later, so that a run of short steps seldom writes it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from stepward.model.records import Step
 from stepward.model.states import StepState
 
 CLAIM_SECONDS = 30.0
-"""How far the complete-by of a claim reaches, in seconds; the first commit after it knows the steps."""
+"""The complete-by of a claim, in seconds from then; the first commit after it knows the steps."""
 TOO_FAR = 1.25
-"""How many times as far away as need be a complete-by may be before it is moved nearer."""
+"""A complete-by is moved nearer when it is this many times as far away as needed."""
 
 
 def of_claim(now: float) -> float:
-    """The complete-by of a task that was claimed now, and of one of which nothing runs yet."""
+    """The complete-by of a task that was claimed now, or of which nothing runs yet."""
     return float(math.ceil(now + CLAIM_SECONDS))
 
 
@@ -30,7 +30,7 @@ def of_steps(steps: Iterable[Step]) -> float | None:
 
 
 def latest_end(steps: Iterable[Step]) -> float | None:
-    """The same to the fraction of a second."""
+    """The same with fractions of a second."""
     latest: float | None = None
     for step in steps:
         end = step.complete_by if step.state is StepState.RUNNING else _end(step)
@@ -40,12 +40,12 @@ def latest_end(steps: Iterable[Step]) -> float | None:
 
 
 def nearest(written: float, now: float) -> float:
-    """The end of what runs that a row which says ``written`` still tells well enough."""
+    """The earliest end of running steps for which the row's complete-by, ``written``, is still close enough."""
     return now + (written - now - 1) / TOO_FAR
 
 
 def is_too_far(written: float, steps: Iterable[Step], now: float) -> bool:
-    """Whether some step runs, and all of them end much sooner than the row says."""
+    """Whether a step runs, and all running steps end much sooner than the row says."""
     least = nearest(written, now)
     found = False
     for step in steps:

@@ -1,4 +1,4 @@
-"""Where functions of the application are called: nothing that they raise may end what else the process does."""
+"""Calls of the application's functions: no exception of theirs may end other work of the process."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from stepward.interrupts import pass_interrupt
 from stepward.model.current import FinishedLater
 
 ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, FinishedLater)
-"""What may leave a function as it is: a failure, an end that may come from outside, or one that is put off."""
+"""Exceptions that leave a function unchanged: a failure, an end that may come from outside, or a suspension."""
 
 
 class Contained:
-    """Turns what would end the process, such as a function's ``sys.exit()``, into a failure of that function."""
+    """Converts an exception that would end the process, such as that of ``sys.exit()``, to a failure of the
+    function."""
 
     def __enter__(self) -> None:
         """Nothing to prepare."""
@@ -28,7 +29,7 @@ contained = Contained()
 
 
 def failure_of(error: BaseException) -> Exception:
-    """``error`` as an ordinary exception; raised again where it comes from outside the code that was called.
+    """``error`` as an ordinary exception; raised again if it comes from outside the called code.
 
     From outside come a user's Ctrl-C, the cancellation of the running asyncio task, and the closing of a coroutine.
     """
@@ -39,12 +40,13 @@ def failure_of(error: BaseException) -> Exception:
 
 
 def as_failure(error: BaseException) -> Exception:
-    """An ordinary exception in place of ``error``, if it is none."""
+    """An ordinary exception in place of ``error``, if that is none."""
     return error if isinstance(error, Exception) else RaisedInstead(error)
 
 
 def _is_own(error: BaseException) -> bool:
-    """Whether code of the running asyncio task raised it; a coroutine that is closed runs in no task of its own."""
+    """Whether code of the running asyncio task raised it; a coroutine that is being closed runs in no task of its
+    own."""
     loop = asyncio._get_running_loop()
     task = None if loop is None else asyncio.current_task(loop)
     return task is not None and not (isinstance(error, asyncio.CancelledError) and task.cancelling())

@@ -1,4 +1,4 @@
-"""The step that an operation or a local step is running for, as its code sees it."""
+"""The running step, as the code of its operation or local step sees it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Beat = Callable[[Request, bytes | None], None]
 
 
 class FinishedLater(BaseException):
-    """Leaves an operation that has done its part; no ``except Exception`` holds it up."""
+    """Raised to leave a deferred operation; ``except Exception`` does not catch it."""
 
 
 class CurrentStep:
-    """One attempt of a step, told to the code that performs it.
+    """One attempt of a step, for the code that performs it.
 
-    ``now`` is the store's clock; ``beat`` is told every heartbeat, with its progress as JSON, and may be called from
-    any thread; ``sign`` makes completion tokens, None where a step cannot be finished from outside.
+    ``now`` is the store's clock; ``beat`` is called at every heartbeat, from any thread, with its progress as JSON;
+    ``sign`` makes completion tokens, None if the step cannot be finished from outside.
     """
 
     __slots__ = ("_beat", "_is_token_out", "_now", "_progress", "_request", "_sign")
@@ -41,7 +41,7 @@ class CurrentStep:
 
     @property
     def task_id(self) -> str:
-        """What callers know the task by."""
+        """The task's id for callers."""
         return self._request.task_id
 
     @property
@@ -51,22 +51,22 @@ class CurrentStep:
 
     @property
     def attempt(self) -> int:
-        """Which attempt of the step this is, from 1."""
+        """The number of this attempt, from 1."""
         return self._request.attempt
 
     @property
     def idempotency_key(self) -> str:
-        """The same in every attempt of this step, and in no other step."""
+        """The same in every attempt of this step, and different in every other step."""
         return self._request.idempotency_key
 
     @property
     def undoes(self) -> str | None:
-        """In an undo: the idempotency key of what it undoes."""
+        """In an undo: the idempotency key of the step that it undoes."""
         return self._request.undoes
 
     @property
     def complete_by(self) -> datetime:
-        """When this attempt must be over."""
+        """When this attempt must be complete."""
         return datetime.fromtimestamp(self._request.complete_by, UTC)
 
     @property
@@ -75,7 +75,7 @@ class CurrentStep:
         return max(0.0, self._request.complete_by - self._now())
 
     def headers(self) -> dict[str, str]:
-        """The headers to send to a remote service with the call."""
+        """The headers for a call of a remote service."""
         stamp = self.complete_by.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         headers = {
             "Idempotency-Key": self.idempotency_key,
@@ -88,16 +88,16 @@ class CurrentStep:
 
     @property
     def progress(self) -> Any:
-        """What the step's code told with its last ``heartbeat``, here or in an attempt before; None if nothing."""
+        """The progress of the last ``heartbeat``, of this attempt or an earlier one; None if there was none."""
         told = self._progress
         return readable(told)
 
     def heartbeat(self, progress: Any = None) -> None:
-        """Tell that the work goes on, and how far it is: any JSON of at most 2 KiB.
+        """Report that the work goes on, with its progress: any JSON of at most 2 KiB.
 
         The lease on the request is extended, the complete-by never. Operators see the progress within a second or so,
-        and the step's next attempt is given it. Raises InvalidPayload or PayloadTooLarge; LeaseLapsed where this
-        process stood still for so long that another one has the step: beat before you act.
+        and the step's next attempt receives it. Raises InvalidPayload or PayloadTooLarge; LeaseLapsed if this process
+        was paused for so long that another one has the step: call it before you act.
         """
         told = None
         if progress is not None:
@@ -106,9 +106,10 @@ class CurrentStep:
 
     @property
     def completion_token(self) -> str:
-        """With this text the step can be finished from outside, once, until its complete-by: keep it secret.
+        """A text that allows finishing the step from outside, once, until its complete-by: keep it secret.
 
-        Every attempt has its own. See ``Client.complete``; raises StepwardError where there is none.
+        Every attempt has its own. See ``Client.complete``; raises StepwardError if the step cannot be finished from
+        outside.
         """
         if self._sign is None:
             raise StepwardError(
@@ -119,7 +120,7 @@ class CurrentStep:
         return self._sign(self._request)
 
     def finish_later(self) -> NoReturn:
-        """Leave the operation, its part done: the step runs on until whoever has its ``completion_token`` finishes it.
+        """Leave the operation, which has done its part; the holder of its ``completion_token`` finishes the step.
 
         Nothing of the Agent waits meanwhile. Past the complete-by the step is repeated like any that ran out of time.
         """
@@ -132,7 +133,7 @@ class CurrentStep:
 
 
 CURRENT: ContextVar[CurrentStep | None] = ContextVar("stepward_current_step", default=None)
-"""Set by whoever performs a step, in the context in which its function runs."""
+"""Set while a step's function runs, in its context."""
 
 
 def current_step() -> CurrentStep:

@@ -1,6 +1,6 @@
-"""What a directive does to a task, by its state and whether it has an owner: pure rules.
+"""The effect of a directive on a task, by its state and whether it has an owner: pure rules.
 
-A task without an owner is moved at once; an owner is told through the task's inbox and moves the task itself.
+A task without an owner is moved at once; an owner gets a row in the task's inbox and moves the task itself.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TaskState
 
 
 class DirectiveVerb(StrEnum):
-    """What operators and applications may ask of a task."""
+    """Directives of operators and applications for a task."""
 
     UNDO = "undo"
     CANCEL = "cancel"
@@ -29,7 +29,7 @@ class DirectiveVerb(StrEnum):
 
 
 class DirectiveVerdict(Struct, frozen=True):
-    """What follows: the state after it; with ``by_owner`` the owner moves the task when it reads of it."""
+    """The effect: the state after it; with ``by_owner`` the owner moves the task when it reads its inbox."""
 
     after: TaskState
     undo_to: TaskState | None = None
@@ -44,29 +44,29 @@ FROM: dict[DirectiveVerb, frozenset[TaskState]] = {
     DirectiveVerb.RESUBMIT: frozenset({T.ERROR}),
     DirectiveVerb.MARK_DONE: frozenset({T.ERROR}),
 }
-"""The states in which each directive does something."""
+"""The states in which each directive has an effect."""
 
 SETTLED: dict[DirectiveVerb, frozenset[TaskState]] = {
     DirectiveVerb.UNDO: frozenset({T.UNDOING, T.UNDONE}),
     DirectiveVerb.CANCEL: frozenset({T.UNDOING, T.CANCELLED}),
     DirectiveVerb.SUSPEND: frozenset({T.SUSPENDED}),
 }
-"""The states in which what was asked for is so already, or on its way: asking again changes nothing."""
+"""The states in which a directive has already taken effect, or will: asking again changes nothing."""
 
 TRIED = frozenset({T.PENDING, T.PROCESSING, T.WAITING})
-"""The states of a task that is stopped, because its code does not fit its record, or is being tried again."""
+"""The states of a task that is stopped because its code does not fit its record, or is being tried again."""
 
 TOLD = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL, DirectiveVerb.SUSPEND})
-"""What may be asked of a task that has an owner."""
+"""The directives for a task that has an owner."""
 
 
 def judge(verb: str, task: Task) -> DirectiveVerdict:
-    """What ``verb`` does to the task as it stands; raises IllegalTransition if its state forbids it."""
+    """The effect of ``verb`` on the task in its present state; raises IllegalTransition if the state forbids it."""
     asked = _verb(verb, task)
     if task.state in SETTLED.get(asked, frozenset()):
         return DirectiveVerdict(task.state, task.undo_to)
     if asked is DirectiveVerb.RESUBMIT and is_stopped(task) and task.state in TRIED:
-        # The code is tried again; what is claimable or held is being tried already.
+        # The code is tried again; a task that can be claimed or is held is being tried already.
         return DirectiveVerdict(
             T.PENDING if task.state is T.WAITING and task.locked_by is None else task.state, task.undo_to
         )
@@ -98,7 +98,7 @@ def _moved(verb: DirectiveVerb, task: Task) -> DirectiveVerdict:
 
 
 def _cancelled(task: Task) -> DirectiveVerdict:
-    """What never started has nothing to undo; a child's end is left to a Scheduler: it tells the parent."""
+    """A task that never started has nothing to undo; a child's end is left to a Scheduler, which informs the parent."""
     never_started = task.state is T.PENDING and task.started_at is None and task.parent is None
     return DirectiveVerdict(T.CANCELLED if never_started else T.UNDOING, T.CANCELLED)
 

@@ -1,4 +1,4 @@
-"""What steps may have done to the outside, and the names of their generations: pure rules on the rows."""
+"""Effects that steps may have had outside, and the names of their generations: pure rules on the rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ SET_ASIDE = "~"
 """``payments.charge/2`` is set aside as ``payments.charge/2~1``, the next one of that key as ``…~2``."""
 
 LEFT_OPEN = 0
-"""``asked`` of a step without an outcome that a repair took back: a replay may give it up, or wait for it."""
+"""The value of ``asked`` for a step without an outcome that a repair revoked: a replay may give it up or wait for
+it."""
 
 StepPlace = tuple[int, str, int]
-"""Run, key and generation of a step, as it was asked for."""
+"""Run, key and generation of a step, as the workflow requested it."""
 
 
 def never_ran(step: Step) -> bool:
@@ -30,7 +31,7 @@ def never_ran(step: Step) -> bool:
 
 
 def may_have_acted(step: Step) -> bool:
-    """Whether the step's effect happened or possibly happened."""
+    """Whether the step's effect happened or may have happened."""
     if step.kind not in UNDOABLE or never_ran(step):
         return False
     if step.state in POSSIBLY or step.state is StepState.COMPLETED:
@@ -39,7 +40,7 @@ def may_have_acted(step: Step) -> bool:
 
 
 def is_in_doubt(step: Step) -> bool:
-    """Whether an attempt may have acted, and no result of it is known."""
+    """Whether an attempt may have acted without a known result."""
     return may_have_acted(step) and step.state is not StepState.COMPLETED and step.output is None
 
 
@@ -49,7 +50,7 @@ def needs_undo(step: Step) -> bool:
 
 
 def is_deferred(step: Step) -> bool:
-    """Whether its Agent has done its part, and somebody outside is to finish the step."""
+    """Whether its Agent has deferred the step, which is finished from outside."""
     return step.deferred_at is not None and step.state is StepState.RUNNING
 
 
@@ -83,12 +84,12 @@ def undo_step(step: Step) -> Step:
 
 
 def asked_as(step: Step) -> str:
-    """The key under which the workflow asked for the step; a row that is set aside has another."""
+    """The key under which the workflow requested the step; a row that is set aside has another."""
     return step.key if step.set_aside_at is None else step.key.rpartition(SET_ASIDE)[0]
 
 
 def place_of(step: Step) -> StepPlace:
-    """Where the step was asked for."""
+    """The run, key and generation under which the step was requested."""
     return step.run, asked_as(step), step.generation
 
 
@@ -110,18 +111,18 @@ def generation_key(key: str, generation: int) -> str:
 
 
 def key_of(step: Step) -> str:
-    """The idempotency key under which the step's attempts act; of a child, the child's uid."""
+    """The idempotency key of the step's attempts; of a child, the child's uid."""
     return idempotency_key(step.task, step.run, asked_as(step), step.generation)
 
 
 def child_id(parent: Task, step: Step) -> str:
-    """The id of the child task of a step; a child of a later run or generation has another."""
+    """The id of the step's child task; a child of a later run or generation has another."""
     run = "" if step.run == 1 else f"{step.run}/"
     return f"{parent.id}/{run}{generation_key(asked_as(step), step.generation)}"
 
 
 def former_generations(steps: Iterable[Step]) -> dict[tuple[int, str], Step]:
-    """Of the steps that are set aside, the one of the highest generation by run and key."""
+    """By run and key, the highest generation of the steps that are set aside."""
     former: dict[tuple[int, str], Step] = {}
     for step in steps:
         if step.set_aside_at is not None:

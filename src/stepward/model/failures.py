@@ -1,8 +1,8 @@
-"""Error objects: what is recorded of a failed attempt, and of those before it.
+"""Error objects: the record of a failed attempt, and of those before it.
 
-Whoever ran the attempt sends ``message``, ``type``, ``data``, ``at`` (file, line, function) and ``traceback``. The
-record adds ``attempt``, ``maybe_done``, ``expired`` (attempts so far that ran out of time) and ``earlier`` (the last
-failed attempts before this one, in short).
+The process that ran the attempt sends ``message``, ``type``, ``data``, ``at`` (file, line, function) and ``traceback``.
+The record adds ``attempt``, ``maybe_done``, ``expired`` (attempts so far that ran out of time) and ``earlier`` (a
+summary of the last failed attempts before this one).
 """
 
 from __future__ import annotations
@@ -21,59 +21,59 @@ from stepward.errors import InvalidPayload, RaisedInstead, Refused, Unrecoverabl
 from stepward.payload import decode, encode
 
 LONGEST_MESSAGE = 10_000
-"""Characters of a message."""
+"""Most characters of a message."""
 TRACEBACK_BYTES = 4096
-"""Characters of a traceback, unless the settings say otherwise; the end of a longer one is kept."""
+"""Most characters of a traceback by default; of a longer one the end is kept."""
 FRAMES = 30
-"""Innermost frames of each exception that a traceback shows."""
+"""Innermost frames kept of each exception in a traceback."""
 EARLIER = 5
-"""Failed attempts before the last one of which the type, message and place are kept."""
+"""Failed attempts before the last one of which type, message and place are kept."""
 SHORT_MESSAGE = 500
-"""Characters of the message of such an attempt."""
+"""Most characters of the message of such an attempt."""
 EXPIRED = "StepExpired"
-"""The type of the error of an attempt that ran out of time."""
+"""The error type of an attempt that ran out of time."""
 UNREADABLE = "UnreadableReply"
-"""The type of the error of an attempt whose Agent sent what cannot be recorded."""
+"""The error type of an attempt whose Agent sent something that cannot be recorded."""
 SENT = ("message", "type", "data", "at", "traceback", "state")
 INTERNAL = frozenset({"at", "traceback", "earlier", "failure"})
-"""What operators read of an error and applications are not sent."""
+"""Fields that operators see and applications do not receive."""
 HOLLOW = frozenset({"Error", "StepExpired", "StepFailed", "TaskEnded"})
-"""Types that say nothing beside the message."""
+"""Types that add nothing to the message."""
 PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
-"""Where Stepward's own frames come from."""
+"""The folder of Stepward's own code."""
 
 LIBRARIES = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-"""Where code comes from that an application only uses."""
+"""The folders of libraries that an application uses."""
 
 Redact = Callable[[str], str]
 
 
 class FailureConverter:
-    """Turns exceptions into error objects; ``redact`` rewrites every text of them before anybody else sees it."""
+    """Converts exceptions to error objects; ``redact`` rewrites every text of them first."""
 
     def __init__(self, *, traceback_bytes: int = TRACEBACK_BYTES, redact: Redact | None = None) -> None:
         self._traceback_bytes = traceback_bytes
         self._redact = redact
 
     def convert(self, error: BaseException) -> bytes:
-        """The error object; data that JSON cannot hold is told as text."""
+        """The error object; data that JSON cannot represent become text."""
         error = _raised(error)
         data: dict[str, Any] = error.data if isinstance(error, Unrecoverable) else {}
         told = {"message": self.message(error), "type": type(error).__name__, **self.place(error)}
         try:
             return encode({**told, "data": self._data(data)}, "error")
-        except BaseException:  # data that nothing can be made of must not hide what happened
+        except BaseException:  # Data that cannot be converted must not hide the error.
             text = self.text(_shown(data))
             return encode(
                 {name: ascii(value)[1:-1] for name, value in told.items()} | {"data": {"unreadable": text}}, "error"
             )
 
     def message(self, error: BaseException) -> str:
-        """What an exception says."""
+        """The message of an exception."""
         return self.text(message_of(_raised(error))[:LONGEST_MESSAGE])
 
     def place(self, error: BaseException) -> dict[str, str]:
-        """``at`` and ``traceback``, without the frames of Stepward that called the application's function."""
+        """``at`` and ``traceback``, without Stepward's own frames outside the application's function."""
         outermost = _outside(error.__traceback__)
         if outermost is None:
             return {}
@@ -83,7 +83,7 @@ class FailureConverter:
         return place
 
     def text(self, text: str) -> str:
-        """A text of the application's, as anybody else may see it."""
+        """A text of the application's, redacted."""
         return text if self._redact is None else _redacted(self._redact, text)
 
     def _data(self, data: dict[str, Any]) -> Any:
@@ -109,7 +109,7 @@ def read(error: bytes | None) -> dict[str, Any]:
 
 
 def titled(known: Mapping[str, Any]) -> str:
-    """An error object as ``Type: message``, of a failed step with the type that its last attempt raised."""
+    """An error object as ``Type: message``; for a failed step, with the type of its last attempt's exception."""
     failure, message = known.get("failure"), str(known.get("message", ""))
     kind = failure.get("type") if isinstance(failure, dict) else None
     kind = kind or known.get("type")
@@ -117,9 +117,10 @@ def titled(known: Mapping[str, Any]) -> str:
 
 
 def brief(error: bytes | None) -> dict[str, Any]:
-    """What an event tells of a task's error: ``error``, ``type``, ``step``, ``at``; of one of its own ``traceback``.
+    """The fields of an event about a task's error: ``error``, ``type``, ``step``, ``at``, and ``traceback`` for the
+    task's own.
 
-    That of a step was told with its last attempt.
+    The traceback of a step's error was emitted with its last attempt.
     """
     known = read(error)
     failure = known.get("failure")
@@ -131,7 +132,7 @@ def brief(error: bytes | None) -> dict[str, Any]:
 
 
 def settled(error: bytes | None, *, attempt: int, maybe_done: bool, before: bytes | None) -> bytes:
-    """The error object that is recorded for a failed attempt; ``before`` is what stood on the step until then."""
+    """The error object to record for a failed attempt; ``before`` is the step's error until then."""
     sent, known = read(error), read(before)
     told = {name: sent[name] for name in SENT if sent.get(name) is not None}
     return recorded(
@@ -140,7 +141,7 @@ def settled(error: bytes | None, *, attempt: int, maybe_done: bool, before: byte
 
 
 def history(known: dict[str, Any], attempt: int) -> dict[str, Any]:
-    """What is kept of the attempts before ``attempt``, of which the error that stood on the step tells."""
+    """The summary of the attempts before ``attempt``, from the step's error until then."""
     kept = {"expired": known["expired"]} if isinstance(known.get("expired"), int) else {}
     earlier = [each for each in _list(known.get("earlier")) if isinstance(each, dict)]
     if known.get("message") and known.get("attempt") != attempt:
@@ -149,7 +150,7 @@ def history(known: dict[str, Any], attempt: int) -> dict[str, Any]:
 
 
 def recorded(error: dict[str, Any]) -> bytes:
-    """An error object as it is kept; data of an Agent that are too large or too deep are left out."""
+    """An error object as it is recorded; data of an Agent that are too large or nested too deeply are left out."""
     try:
         return encode(error, "error")
     except Refused:
@@ -157,7 +158,7 @@ def recorded(error: dict[str, Any]) -> bytes:
 
 
 def public(error: bytes) -> bytes:
-    """An error object as applications are sent it: without places, tracebacks and earlier attempts."""
+    """An error object as applications receive it: without places, tracebacks and earlier attempts."""
     fields = read(error)
     return encode({name: value for name, value in fields.items() if name not in INTERNAL}, "error")
 
@@ -179,7 +180,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _redacted(redact: Redact, text: str) -> str:
-    """Nothing of the text goes out where the application's function fails."""
+    """The text is withheld if the application's function fails."""
     try:
         found = redact(text)
     except Exception as error:
@@ -188,7 +189,7 @@ def _redacted(redact: Redact, text: str) -> str:
 
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:
-    """The outermost entry that is not Stepward's own."""
+    """The outermost frame that is not Stepward's own."""
     while traceback is not None and is_own(traceback.tb_frame.f_code):
         traceback = traceback.tb_next
     return traceback
@@ -204,7 +205,7 @@ def _raised(error: BaseException) -> BaseException:
 
 
 def stands_at(coroutine: object) -> str | None:
-    """Where code that is suspended waits (file, line, function); None if only code of Stepward's does."""
+    """Where suspended code waits (file, line, function); None if only Stepward's own code does."""
     frames: list[tuple[CodeType, int]] = []
     while isinstance(coroutine, CoroutineType) and coroutine.cr_frame is not None:
         frames.append((coroutine.cr_code, coroutine.cr_frame.f_lineno))
@@ -217,7 +218,7 @@ def _innermost(traceback: TracebackType) -> str:
 
 
 def _place(frames: list[tuple[CodeType, int]]) -> str:
-    """The innermost frame of the application's own code; where there is none, the innermost that is not ours."""
+    """The innermost frame of the application's own code; without one, the innermost that is not Stepward's."""
     foreign = [(code, line) for code, line in frames if not is_own(code)]
     own = [(code, line) for code, line in foreign if not code.co_filename.startswith(LIBRARIES)]
     code, line = (own or foreign)[-1]
@@ -227,7 +228,7 @@ def _place(frames: list[tuple[CodeType, int]]) -> str:
 def _formatted(error: BaseException, outermost: TracebackType) -> str:
     try:
         return _clean("".join(format_exception(type(error), error, outermost, limit=-FRAMES)).rstrip())
-    except Exception as broken:  # an exception whose own methods break must not hide that it was raised
+    except Exception as broken:  # An exception whose own methods raise must not hide that it was raised.
         return f"(the traceback cannot be shown: {type(broken).__name__})"
 
 

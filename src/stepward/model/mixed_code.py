@@ -1,4 +1,4 @@
-"""Where live Schedulers serve different code or policies under one workflow and version."""
+"""Live Schedulers with different code or policies under one workflow and version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Mixed(Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """For operators."""
+        """The difference in words, for operators."""
         parts, latter, former = " and ".join(self.parts), _place(self.latter), _place(self.former)
         return (
             f"workflow {self.workflow}: expected all live Schedulers to serve the same, found another {parts} in "
@@ -30,7 +30,7 @@ class Mixed(Struct, frozen=True, kw_only=True):
 
 
 def mixed(instances: Iterable[Instance]) -> list[Mixed]:
-    """For each workflow that live Schedulers serve differently, the first two that differ; in order."""
+    """By workflow, the first two live Schedulers that differ; in order."""
     found: dict[str, Mixed] = {}
     first: dict[str, tuple[Digest, Instance]] = {}
     for instance, workflow, digest in _served(instances):

@@ -1,4 +1,4 @@
-"""Declared plans as data: the stages of a pipeline, and the step rows in which they are recorded at submission."""
+"""Declared plans as data: the stages of a pipeline, and the step rows that record them at submission."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 
 NO_INPUT = b""
-"""What a row holds as input until the workflow asks for the step: a real input is never empty."""
+"""The input of a row until the workflow requests the step: a real input is never empty."""
 
 
 class PlannedStage(Struct, frozen=True, kw_only=True):
-    """A stage of a plan: what is done in it, under which key it is recorded, and which stages it waits for."""
+    """A stage of a plan: its action, the key of its step, and the stages that it waits for."""
 
     stage: str
     key: str
     name: str
-    """Of the operation, local step or workflow."""
+    """The name of the operation, local step or workflow."""
     kind: StepKind
     agent: str | None
     complete_seconds: float | None
@@ -34,22 +34,22 @@ Plan = Sequence[PlannedStage]
 """In an order in which each stage comes after those that it waits for."""
 
 Plans = Mapping[tuple[str, str], Plan]
-"""By the name and version of the workflow; one that is code has none."""
+"""By the name and version of the workflow; a workflow in code has none."""
 NO_PLANS: Plans = MappingProxyType({})
 
 
 def to_json(plan: Plan) -> bytes:
-    """The plan as the store holds it."""
+    """The plan as it is stored."""
     return msgspec.json.encode(plan)
 
 
 def from_json(data: bytes) -> Plan:
-    """The plan that the store holds."""
+    """The stored plan."""
     return msgspec.json.decode(data, type=tuple[PlannedStage, ...])
 
 
 def planned_steps(task: Task, plan: Plan) -> list[Step]:
-    """A row for each stage, not started, numbered by its place in the plan."""
+    """A row for each stage, not started, numbered by its position in the plan."""
     return [_planned_step(task, number, stage) for number, stage in enumerate(plan, 1)]
 
 
@@ -71,5 +71,5 @@ def _planned_step(task: Task, number: int, stage: PlannedStage) -> Step:
 
 
 def is_planned(step: Step) -> bool:
-    """Whether the row stands for a stage that the workflow has not asked for yet."""
+    """Whether the row is that of a stage that the workflow has not requested yet."""
     return step.state is StepState.NOT_STARTED and not step.input

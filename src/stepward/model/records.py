@@ -1,4 +1,4 @@
-"""The records of the state store, as plain data. Instants are seconds of the store's clock; payloads JSON bytes."""
+"""The records of the state store, as plain data. Instants are seconds of the store's clock; payloads are JSON bytes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from stepward.model.agents import AgentHealth
 from stepward.model.states import StepKind, StepState, TaskState
 
 PRIORITIES = range(10)
-"""0 goes last, 9 first."""
+"""0 is the lowest, 9 the highest."""
 
 
 class Task(Struct, kw_only=True, gc=False):
     """One run of a workflow: the pattern's state record (R22)."""
 
     uid: str
-    """UUIDv7 made at submission; never used twice, so idempotency keys build on it."""
+    """UUIDv7 made at submission; never reused, so idempotency keys are derived from it."""
     id: str
-    """What callers know the task by; the uid unless they gave one."""
+    """The id that callers use; the uid unless they gave one."""
     workflow: str
     version: str
     state: TaskState = TaskState.PENDING
@@ -27,28 +27,29 @@ class Task(Struct, kw_only=True, gc=False):
     fairness_key: str | None = None
     labels: bytes = b"{}"
     run: int = 1
-    """Counts ``continue_as_new``; steps are keyed (task, run, key)."""
+    """Counts ``continue_as_new``; a step's primary key is (task, run, key)."""
     input: bytes = b"[]"
     output: bytes | None = None
     error: bytes | None = None
     """A JSON object: message, type, step, data, maybe_done, in_doubt."""
     locked_by: str | None = None
     complete_by: float | None = None
-    """By when what it does now must be complete; None while nobody works on it. See ``model/complete_by.py``."""
+    """When its present work must be complete; None while no instance works on it. See ``model/complete_by.py``."""
     wake_at: float | None = None
-    """Claimable from then on while ``waiting`` or ``pending`` (a delay); None: not before an inbox row."""
+    """The instant from which it can be claimed while ``waiting`` or ``pending`` (a delay); None: only with an inbox
+    row."""
     waits_for: str | None = None
-    """What an operator is told a waiting task waits for."""
+    """What a waiting task waits for, as operators read it."""
     undo_to: TaskState | None = None
-    """Set once undo began: the state that it ends in (``undone`` or ``cancelled``)."""
+    """The state in which it will end (``undone`` or ``cancelled``); set when undo began."""
     inbox: int = 0
-    """Counts the rows ever put into the inbox; letting the task go compares it."""
+    """How many rows were ever put into the inbox; releasing the task compares it."""
     failure_count: int = 0
     """Expiries of its steps plus takeovers."""
     recovery_count: int = 0
-    """Takeovers with no outcome recorded in between."""
+    """Takeovers without any outcome recorded in between."""
     parent: str | None = None
-    """The uid of the task that started this one, and ``parent_step`` the step there."""
+    """The uid of the parent task, and ``parent_step`` its step there."""
     parent_run: int | None = None
     parent_step: str | None = None
     reply_to: str | None = None
@@ -56,13 +57,13 @@ class Task(Struct, kw_only=True, gc=False):
     started_at: float | None = None
     finished_at: float | None = None
     events: int = 0
-    """Status events told to ``reply_to`` so far: the sequence of the last one."""
+    """Status events sent to ``reply_to`` so far: the sequence number of the last one."""
     deadline: float | None = None
-    """By when the whole task is to end, if its submission or its workflow says so."""
+    """The task's own deadline, if its submission or its workflow sets one."""
     hangs: int = 0
-    """How often its workflow code held up a process until that process ended itself."""
+    """How often its workflow code blocked a process until that process ended itself."""
     depth: int = 0
-    """How many tasks stand above it: its parent, the parent of that, and so on."""
+    """Its depth: how many ancestors it has."""
 
 
 class Step(Struct, kw_only=True, gc=False):
@@ -78,41 +79,41 @@ class Step(Struct, kw_only=True, gc=False):
     state: StepState
     agent: str | None = None
     attempt: int = 0
-    """0 until it first runs; attempts are 1..n without gaps."""
+    """0 until it first runs; attempts are numbered 1..n without gaps."""
     failure_count: int = 0
     complete_by: float | None = None
     complete_seconds: float | None = None
-    """How long each attempt may take; complete_by counts from the commit that starts it."""
+    """Seconds for each attempt; complete_by counts from the commit that starts it."""
     started_at: float | None = None
     finished_at: float | None = None
     repeat_at: float | None = None
     """When the next attempt of a step ``to_repeat`` may start."""
     ordinal: int | None = None
-    """The place of its outcome in the order of delivery to the workflow; None: not delivered."""
+    """The position of its outcome in the order of delivery to the workflow; None: not delivered."""
     input: bytes = b"[]"
     output: bytes | None = None
     error: bytes | None = None
     has_undo: bool = False
     irreversible: bool = False
     in_doubt: bool = False
-    """Some attempt's outcome is unknown: undo treats the step as possibly executed."""
+    """Whether an attempt's outcome is unknown: undo treats the step as possibly executed."""
     watched: bool = False
-    """Unanswered a second after publishing, or to be judged: the Supervisor looks at these alone."""
+    """Whether the Supervisor looks at it: unanswered a second after publishing, or to be judged."""
     generation: int = 0
-    """Raised by a resubmission after a known failure or with edited input; ``#g`` in the idempotency key."""
+    """Incremented by a resubmission after a known failure or with edited input; ``#g`` in the idempotency key."""
     progress: bytes | None = None
-    """What the code at work told of its progress last, in this attempt or one before."""
+    """The last progress reported in this attempt or an earlier one."""
     progress_at: float | None = None
     deferred_at: float | None = None
-    """Since when its Agent has done its part in this attempt: whoever holds the completion token finishes the step."""
+    """When its Agent deferred this attempt: from then on the holder of the completion token finishes the step."""
     asked: int | None = None
-    """How much its run had asked for (steps, timers, signals, values) before this outcome was delivered."""
+    """How many commands its run had issued (steps, timers, signals, values) before this outcome was delivered."""
     set_aside_at: float | None = None
-    """Since when a repair has taken it out of what is replayed; what it did still counts for undo."""
+    """When a repair set it aside: it is not replayed any more, and its effect still counts for undo."""
 
 
 class InboxKind(StrEnum):
-    """What others want of a task's owner."""
+    """The kinds of inbox rows, addressed to a task's owner."""
 
     SIGNAL = "signal"
     UNDO = "undo"
@@ -121,8 +122,10 @@ class InboxKind(StrEnum):
     FAIL = "fail"
     """Set the task to error with an alert (the Supervisor's last rung); the body is the error object."""
     STEP = "step"
-    """A step's row was changed by someone else (decided to_repeat, failed, marked done): read it again. Without a
-    name it is the task's own that was: give the task back, for any Scheduler to take."""
+    """A step's row was changed outside its owner (decided to_repeat, failed, marked done): read it again.
+
+    Without a name the task's own row was changed: release the task, for any Scheduler to claim.
+    """
     CHILD = "child"
     """A child task ended."""
     REPLY = "reply"
@@ -130,7 +133,7 @@ class InboxKind(StrEnum):
 
 
 class InboxRow(Struct, frozen=True, kw_only=True, gc=False):
-    """A row of a task's inbox; ``number`` orders all rows of a store."""
+    """A row of a task's inbox; ``number`` orders all inbox rows of a store."""
 
     number: int
     task: str
@@ -142,16 +145,16 @@ class InboxRow(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class History(Struct, frozen=True):
-    """All that a Scheduler needs to go on with a task."""
+    """Everything that a Scheduler needs to continue a task."""
 
     task: Task
     steps: list[Step]
-    """Every step of the current run in order of number; of every run when the task is undoing."""
+    """Every step of the current run in order of number; of every run if the task is undoing."""
     inbox: list[InboxRow]
 
 
 class Role(StrEnum):
-    """What an instance does."""
+    """The role of an instance."""
 
     SCHEDULER = "scheduler"
     AGENT = "agent"
@@ -160,16 +163,16 @@ class Role(StrEnum):
 
 
 class Digest(Struct, frozen=True, array_like=True):
-    """By what a workflow that a Scheduler serves is told from another one of that name and version."""
+    """Digests by which two definitions of a workflow with one name and version are told apart."""
 
     code: str
-    """Of the workflow function or the plan; empty where the source cannot be read."""
+    """Of the workflow function or the plan; empty if the source cannot be read."""
     policy: str
     """Of its Supervision and its complete-by."""
 
 
 class Instance(Struct, frozen=True, kw_only=True):
-    """A running actor with a lease, under an id never used twice."""
+    """A running actor with a lease, under an id that is never reused."""
 
     id: str
     role: Role
@@ -182,19 +185,19 @@ class Instance(Struct, frozen=True, kw_only=True):
     alive: bool = True
     capacity: int = 0
     health: list[AgentHealth] = []
-    """An Agent instance's last word of each Agent that it serves."""
+    """Of an Agent instance: its last report about each Agent that it serves."""
     demand: dict[str, int] = {}
-    """A Scheduler's last word of what it asks of each Agent: requests that are out, and steps that wait for room."""
+    """Of a Scheduler: its last reported demand at each Agent: requests in flight, and steps that wait for room."""
     digests: dict[str, Digest] = {}
     """A Scheduler's workflows by ``workflow@version``."""
     ended: bool = False
-    """Whether it gave itself up in good order, where it is not alive."""
+    """Whether it ended in good order, if it is not alive."""
     ahead: float | None = None
-    """Seconds by which its host's wall clock was ahead of the store's at its last renewal; None if it does not say."""
+    """Seconds by which its host's wall clock was ahead of the store's at its last renewal; None if not reported."""
 
 
 class Alert(Struct, frozen=True, kw_only=True):
-    """Something an operator must see; made in the transaction of the state that needs it."""
+    """A condition that an operator must see; inserted in the transaction of the state that causes it."""
 
     number: int = 0
     at: float = 0.0
@@ -212,7 +215,7 @@ class Alert(Struct, frozen=True, kw_only=True):
 
 
 class Audit(Struct, frozen=True, kw_only=True):
-    """An act of a person, the Supervisor or a stray message, told once and for good."""
+    """An act of a person or the Supervisor, or a stray message, recorded permanently."""
 
     number: int = 0
     at: float = 0.0
@@ -224,11 +227,11 @@ class Audit(Struct, frozen=True, kw_only=True):
     after: str | None = None
     details: bytes = b"{}"
     task_id: str | None = None
-    """By which operators know the task; None once it is deleted. It is read with the act and not written."""
+    """The task's id for operators; None once the task is deleted. It is joined when the entry is read, not stored."""
 
 
 class WorkflowRecord(Struct, frozen=True, kw_only=True):
-    """What Schedulers register of a workflow, so that clients and Supervisors need no code."""
+    """The registration of a workflow by Schedulers, so that clients and Supervisors need no code."""
 
     name: str
     version: str
@@ -238,7 +241,7 @@ class WorkflowRecord(Struct, frozen=True, kw_only=True):
     """The Supervision policy as JSON."""
     complete_seconds: float | None = None
     plan: bytes | None = None
-    """The stages of a declared plan as JSON; None for workflow code."""
+    """The stages of a declared plan as JSON; None for a workflow in code."""
 
 
 class Schedule(Struct, frozen=True, kw_only=True):
@@ -255,14 +258,14 @@ class Schedule(Struct, frozen=True, kw_only=True):
     fairness_key: str | None = None
     complete_seconds: float | None = None
     next_at: float | None = None
-    """The next nominal time to be fired; None when there is none any more."""
+    """The next nominal time to fire; None if there are no more."""
     fired_at: float | None = None
     """The last nominal time that was fired."""
     paused_at: float | None = None
 
 
 class DeadLetter(Struct, frozen=True, kw_only=True):
-    """A message that nobody could use, kept for an operator."""
+    """A message that could not be processed, kept for an operator."""
 
     number: int
     queue: str

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class TaskState(StrEnum):
-    """Where a task stands."""
+    """The state of a task."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -23,7 +23,7 @@ class TaskState(StrEnum):
 
 
 class StepState(StrEnum):
-    """Where a step stands."""
+    """The state of a step."""
 
     NOT_STARTED = "not_started"
     RUNNING = "running"
@@ -36,7 +36,7 @@ class StepState(StrEnum):
 
 
 class StepKind(StrEnum):
-    """What a step is: who does it and how it ends."""
+    """The kind of a step: what performs it, and how it ends."""
 
     OPERATION = "operation"
     UNDO = "undo"
@@ -62,10 +62,10 @@ TASK_MOVES: dict[TaskState, frozenset[TaskState]] = {
     T.UNDONE: frozenset(),
     T.CANCELLED: frozenset(),
 }
-"""``error`` and ``processed`` are left only by an operator, in a logged transition."""
+"""Only an operator moves a task out of ``error`` or ``processed``, in a logged transition."""
 
 TASK_ENDS = frozenset({T.PROCESSED, T.UNDONE, T.CANCELLED, T.ERROR})
-"""States in which nothing more happens by itself."""
+"""States in which a task does not change by itself."""
 
 S = StepState
 STEP_MOVES: dict[StepState, frozenset[StepState]] = {

@@ -1,4 +1,4 @@
-"""A task whose workflow code does not fit its record: it waits for code that does, and is tried again by itself."""
+"""A task whose workflow code does not fit its record: it waits for code that fits, and is tried again by itself."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from stepward.model.records import Task
 from stepward.payload import encode
 
 TYPE = "NonDeterministic"
-"""Of the task's error while it waits so."""
+"""The type of the task's error while it waits."""
 KIND = "non_deterministic"
-"""Of the alert."""
+"""The kind of the alert."""
 WAITS_FOR = f"code that fits its record ({KIND})"
 FIRST_RETRY = 15.0
-"""Seconds until the first retry; each one after it waits twice as long."""
+"""Seconds until the first retry; each further one waits twice as long."""
 LONGEST_RETRY = 600.0
 
 
@@ -24,7 +24,7 @@ def is_stopped(task: Task) -> bool:
 
 
 def tries(task: Task) -> int:
-    """How often code was tried that did not fit."""
+    """How often code that did not fit was tried."""
     count = _error(task).get("tries") if is_stopped(task) else None
     return count if isinstance(count, int) else 0
 
@@ -40,13 +40,13 @@ def stopped_error(message: str, place: str, tries: int) -> bytes:
 
 
 def place_of(task: Task) -> bytes | None:
-    """The details of the alert that stands for all tasks which stopped where this one did; None if it has not."""
+    """The details of the alert for all tasks that stopped at the same place; None if the task has not stopped."""
     place = _error(task).get("place") if is_stopped(task) else None
     return alert_details(task, place) if isinstance(place, str) else None
 
 
 def alert_details(task: Task, place: str) -> bytes:
-    """The details of the alert of a place: one stands for all tasks that stop there."""
+    """The details of the alert for a place in the code: all tasks that stop there share it."""
     return encode({"workflow": task.workflow, "version": task.version, "place": place}, "alert")
 
 

@@ -1,4 +1,4 @@
-"""What a submission may say beside the workflow, its arguments and its id."""
+"""Options of a submission beside the workflow, its arguments and its id."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from stepward.durations import Duration
 
 
 class SubmitOptions(TypedDict, total=False):
-    """The options of ``submit``, ``submit_many``, ``put`` and ``Accepted``; each may be left out.
+    """The options of ``submit``, ``submit_many``, ``put`` and ``Accepted``; each is optional.
 
-    ``submit`` and ``put`` name them one by one, since their other keywords are the workflow's.
+    ``submit`` and ``put`` list them one by one, since their other keywords are the workflow's.
     """
 
     priority: int
     """0 (last) to 9 (first); 5 unless given."""
     complete_by: datetime | Duration | None
-    """By when the task is to end: an instant, or how long it may take from now on."""
+    """The task's own deadline: an instant, or a duration from now."""
     delay: Duration | None
-    """How long it waits before it begins."""
+    """The delay before it starts."""
     reply_to: str | None
-    """The private response queue that is told of it."""
+    """The private response queue for its status events."""
     labels: Mapping[str, str] | None
-    """What tasks can be found by."""
+    """Labels by which tasks can be found."""
     fairness_key: str | None
-    """Tasks of one priority take turns by their keys."""
+    """Tasks of one priority are started in turns between their keys."""

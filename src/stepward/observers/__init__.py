@@ -1,4 +1,4 @@
-"""Observers: what actors tell, turned into log lines, and alerts handed to people."""
+"""Observers: events of actors as log lines, and alerts to sinks."""
 
 from stepward.observers.logs import LogObserver, LogSink
 from stepward.observers.signature import verify

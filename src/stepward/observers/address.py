@@ -1,7 +1,7 @@
-"""Where a webhook may go: its URL, and the addresses that its host has at this moment.
+"""The allowed destinations of a webhook: its URL, and the addresses that its host has at this moment.
 
-A name is resolved once and the connection goes to the address that was checked, so that no second answer
-of the name service leads elsewhere.
+A name is resolved once and the connection goes to the checked address, so that a second answer of the name service
+cannot lead elsewhere.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRIVATE = tuple(
         *("192.168.0.0/16", "198.18.0.0/15", "240.0.0.0/4", "::1/128", "64:ff9b:1::/48", "fc00::/7", "fec0::/10"),
     )
 )
-"""Networks behind which a host's own or an organisation's services are."""
+"""Networks of a host's own or an organisation's services."""
 METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254")
@@ -36,7 +36,7 @@ MOST_ADDRESSES = 8
 
 
 class WebhookTarget(NamedTuple):
-    """A checked URL, taken apart; ``path`` holds the query too."""
+    """A checked URL in parts; ``path`` includes the query."""
 
     secure: bool
     host: str
@@ -45,17 +45,17 @@ class WebhookTarget(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """Host and port as the Host header has them."""
+        """Host and port in the form of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == (443 if self.secure else 80) else f"{host}:{self.port}"
 
     def __str__(self) -> str:
-        # Receivers are often told apart by a token in the path, so the path is left out.
+        # The path is left out: it often holds a token that identifies the receiver.
         return f"{'https' if self.secure else 'http'}://{self.authority}/…"
 
 
 def target_of(url: str) -> WebhookTarget:
-    """The parts of a webhook's URL; raises SettingsError, which does not repeat the URL: it may be secret."""
+    """The parts of a webhook's URL. Raises SettingsError without repeating the URL, which may be secret."""
     if not url.isascii() or not url.isprintable() or " " in url:
         raise _refused("a URL of printable ASCII characters", "others")
     try:
@@ -75,9 +75,9 @@ def target_of(url: str) -> WebhookTarget:
 def addresses_of(
     target: WebhookTarget, resolve: Resolve, *, allow_http: bool, private_hosts: Collection[str] = ()
 ) -> list[str]:
-    """The addresses to connect to, all of them checked; raises AlertRefused.
+    """The addresses to connect to, all checked. Raises AlertRefused.
 
-    Private ones are for ``private_hosts`` alone, and those of this host for a URL that names it.
+    Private addresses are allowed for ``private_hosts`` only, and this host's own for a URL that names it.
     """
     is_private_allowed = target.host.lower() in private_hosts
     try:
@@ -119,7 +119,7 @@ def _check_secure(target: WebhookTarget, address: Address, *, allow_http: bool) 
 
 
 def _within(address: Address) -> list[ipaddress.IPv4Address]:
-    """The IPv4 addresses within an IPv6 one, at which what is sent to it may arrive."""
+    """The IPv4 addresses within an IPv6 one to which packets for it may be delivered."""
     if isinstance(address, ipaddress.IPv4Address) or address.is_unspecified or address.is_loopback:
         return []
     last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -1,8 +1,8 @@
 """Events and alerts as lines of the standard library's logging, under loggers ``stepward.*``.
 
-A line is the event's name and ``key=value`` parts; ``task`` is the id by which operators know a task, ``task_uid`` its
-other name, where that alone is known. Whatever cannot be printed is escaped, so that no payload
-moves a terminal's cursor, adds a line, or hides what stands beside it.
+A line is the event's name and ``key=value`` parts; ``task`` is the id that operators know, ``task_uid`` the internal
+one, where only that is known. Unprintable characters are escaped, so that no payload moves a terminal's cursor, adds a
+line, or hides other text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stepward.model.records import Alert
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000
 LONGEST_TRACEBACK = 8000
-"""Characters of a traceback; of a longer one the end is logged, where the error is."""
+"""Most characters of a traceback; of a longer one the end is logged, which holds the error."""
 WARNINGS = (
     "actor.failed",
     "alert.refused",
@@ -31,7 +31,7 @@ WARNINGS = (
     "transport.refused",
     "transport.rejected",
 )
-"""``transport.connected`` and ``transport.accepted`` say that what was warned of is over."""
+"""``transport.connected`` and ``transport.accepted`` are warnings because they end what was warned of."""
 WARNING_ENDS = (
     ".blocked",
     ".broke",
@@ -54,9 +54,9 @@ DEBUGS = (
     "scheduler.take_failed",
     "submission.queue_failed",
 )
-"""Each verb that fails in an outage, of which ``transport.lost`` or ``store.unavailable`` tells at once."""
+"""Events that every verb emits in an outage, which ``transport.lost`` or ``store.unavailable`` reports once."""
 DEBUG_FAMILIES = ("step.", "turn.", "message.")
-"""What happens for every step is told only to who asks for it."""
+"""Events of every step, which are logged at level DEBUG."""
 
 
 class LogObserver:
@@ -66,7 +66,7 @@ class LogObserver:
         self._known: dict[str, tuple[logging.Logger, int]] = {}
 
     def __call__(self, event: Event) -> None:
-        """Log ``event`` unless its logger is set to ignore such."""
+        """Log ``event`` unless its logger ignores that level."""
         known = self._known.get(event.name)
         if known is None:
             known = self._known[event.name] = (_logger(event.name), level_of(event.name))
@@ -84,7 +84,7 @@ class LogSink:
         self._logger = logging.getLogger("stepward.alerts")
 
     async def deliver(self, alert: Alert) -> None:
-        """Log the alert; a log refuses nothing."""
+        """Log the alert; never refuses."""
         parts = {
             "number": alert.number,
             "kind": alert.kind,
@@ -106,7 +106,7 @@ def level_of(name: str) -> int:
 
 
 def line(name: str, parts: Iterable[tuple[str, Any]]) -> str:
-    """``name key=value …``; None is left out, other than plain values are quoted."""
+    """``name key=value …``; None is left out, values that are not plain are quoted."""
     return " ".join([name, *(f"{key}={_value(key, value)}" for key, value in parts if value is not None)])
 
 

@@ -12,7 +12,7 @@ from stepward.errors import Refused
 PREFIX = "whsec_"
 SHORTEST_KEY = 16
 TOLERANCE = 300.0
-"""Seconds that a message may be old, or ahead of the receiver's clock."""
+"""Most seconds by which a message may be older or newer than the receiver's clock."""
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 
 
@@ -23,10 +23,10 @@ def signed_headers(secret: str, id: str, at: float, body: bytes) -> dict[str, st
 
 
 def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float, *, tolerance: float = TOLERANCE) -> str:
-    """For receivers: the id of a webhook that the holder of ``secret`` sent; raises Refused.
+    """The id of a webhook that a holder of ``secret`` sent, for receivers; raises Refused.
 
-    ``body`` are the bytes as received, ``now`` seconds since 1970. A sender repeats a webhook under one id:
-    to take it once, remember the ids of the last ten minutes.
+    ``body`` are the bytes as received, ``now`` seconds since 1970. A sender repeats a webhook under one id: to process
+    it once, remember the ids of the last ten minutes.
     """
     given = {name.lower(): value for name, value in headers.items()}
     missing = [name for name in (ID, TIMESTAMP, SIGNATURE) if not given.get(name)]
@@ -34,7 +34,7 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float, *, 
         raise Refused(f"webhook: expected the header {missing[0]}, found none; refuse the request")
     _check_time(given[TIMESTAMP], now, tolerance)
     expected = _signature(key_of(secret), given[ID], given[TIMESTAMP], body).encode()
-    # A sender that changes its secret gives several signatures; all are compared, in constant time.
+    # A sender that changes its secret sends several signatures; all are compared, in constant time.
     matches = [hmac.compare_digest(expected, found.encode("utf-8", "replace")) for found in given[SIGNATURE].split()]
     if not any(matches):
         raise Refused("webhook: expected a signature made with the secret, found another; refuse the request")

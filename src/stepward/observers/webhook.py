@@ -1,7 +1,7 @@
 """Alerts as signed webhooks: one POST of a CloudEvent for each, to one receiver.
 
-The standard library's client in a thread, because alerts are rare and a dependency is not. Redirects are not
-followed: they would lead past the check of the address.
+It uses the standard library's client in a thread: alerts are rare, and need no further dependency. Redirects are not
+followed: they would bypass the check of the address.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ FINAL = re.compile(rb"(?:" + INTERIM + rb")*+HTTP/1\.[01] ([2-9][0-9]{2})[ \r]")
 
 
 class WebhookSink:
-    """Takes alerts to one URL; any 2xx answer within ``timeout`` seconds means that the receiver has it.
+    """Posts alerts to one URL; any 2xx answer within ``timeout`` seconds means that the receiver has it.
 
-    ``source`` names the app in the event. ``allow_http`` allows plain http to other hosts than this one,
+    ``source`` names the app in the event. ``allow_http`` allows plain http to other hosts than this one;
     ``private_hosts`` names those that may have private addresses.
     """
 
@@ -70,7 +70,7 @@ class WebhookSink:
         return f"<WebhookSink {self._target}>"
 
     async def deliver(self, alert: Alert) -> None:
-        """Post the alert; raises AlertRefused unless the receiver took it."""
+        """Post the alert. Raises AlertRefused unless the receiver took it."""
         body = encode(cloud_event(alert, self._source), "alert", limit=EVENT_BYTES)
         headers = signed_headers(self._secret, f"alert-{alert.number}", self._clock.wall(), body)
         exchange = Exchange(self._target, self._timeout, self._tls)
@@ -78,7 +78,7 @@ class WebhookSink:
             async with asyncio.timeout(self._timeout):
                 status = await asyncio.to_thread(self._post, exchange, body, headers)
         except TimeoutError:
-            # The thread may still read from a receiver that sends a byte now and then.
+            # The thread may still be reading from a receiver that sends a byte at a time.
             raise AlertRefused(f"{self._target}: expected an answer within {self._timeout:g} s, found none") from None
         except (OSError, http.client.HTTPException) as error:
             raise AlertRefused(f"{self._target}: expected an answer, found: {error or type(error).__name__}") from None
@@ -94,7 +94,7 @@ class WebhookSink:
 
 
 class Exchange:
-    """One request and the status of its answer, in a thread; ``abort`` ends it from another."""
+    """One request and the status of its answer, in a thread; another thread may call ``abort``."""
 
     def __init__(self, target: WebhookTarget, timeout: float, tls: ssl.SSLContext) -> None:
         self._target = target
@@ -104,7 +104,7 @@ class Exchange:
         self._aborted = False
 
     def post(self, addresses: list[str], body: bytes, headers: dict[str, str]) -> int:
-        """The status of the answer; nothing else of it is read."""
+        """The status of the answer; the rest is not read."""
         connection = http.client.HTTPConnection(self._target.host, self._target.port)
         try:
             connection.sock = self._connect(addresses)
@@ -117,7 +117,7 @@ class Exchange:
                 self._socket.close()
 
     def abort(self) -> None:
-        """Make whoever waits on the connection give up; harmless when it has ended."""
+        """End the connection, so that a thread that waits on it returns; harmless when it has ended."""
         self._aborted = True
         if self._socket is not None:
             with contextlib.suppress(OSError):
@@ -129,7 +129,7 @@ class Exchange:
             raise TimeoutError
         if not self._target.secure:
             return self._socket
-        # The handshake comes apart from the wrapping, so that ``abort`` reaches it.
+        # The handshake is separate from the wrapping, so that ``abort`` reaches it.
         secured = self._tls.wrap_socket(self._socket, server_hostname=self._target.host, do_handshake_on_connect=False)
         self._socket = secured
         secured.do_handshake()
@@ -147,8 +147,8 @@ class Exchange:
 def _read_status(opened: socket.socket) -> int:
     """The status of the final answer.
 
-    Not by http.client, which passes over interim answers for ever and could not be stopped from doing so: a
-    socket that was shut down still hands out what arrives.
+    http.client is not used for this: it skips interim answers without a bound and cannot be stopped, because a socket
+    that was shut down still returns what arrived.
     """
     answer = b""
     while len(answer) < ANSWER_BYTES:

@@ -1,4 +1,4 @@
-"""The outbox: tasks asked for in the transactions of a database where the store is not, and carried over from there."""
+"""The outbox: tasks requested in transactions of a database that is not the store, and carried over from there."""
 
 from stepward.outbox.opening import check_outbox
 from stepward.outbox.outbox import Outbox, SyncOutbox

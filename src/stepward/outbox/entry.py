@@ -1,4 +1,4 @@
-"""What stands in a row of the outbox: everything that a submission says, checked before it was written."""
+"""A row of the outbox: a whole submission, checked before it is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stepward.workflow.definition import Workflow
 
 
 class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A submission that is to be made. Durations count from when it is."""
+    """A submission that is not made yet. Durations count from when it is made."""
 
     workflow: str
     arguments: list[Any] = []
@@ -30,7 +30,7 @@ class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fairness_key: str | None = None
 
     def options(self, id: str) -> Options:
-        """What the submission says beside the workflow and its arguments."""
+        """The submission without the workflow and its arguments."""
         return Options(
             id=id,
             priority=self.priority,
@@ -43,7 +43,7 @@ class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class OutboxRow(Struct, frozen=True):
-    """A row that waits, as it is stored; no body if it is larger than any submission may be."""
+    """A stored row; without a body if that is larger than any submission may be."""
 
     number: int
     id: bytes
@@ -60,8 +60,8 @@ def written(
     *,
     limit: int,
 ) -> bytes:
-    """The body of a row. Raises what does not fit as Refused; arguments of a workflow that is only named are checked
-    when they are carried over."""
+    """The body of a row. Raises Refused for invalid input; arguments of a workflow known only by name are checked
+    when the row is carried."""
     what = f"arguments of {validation.workflow_name(workflow)}"
     if isinstance(workflow, Workflow):
         packed = validation.by_declaration(workflow, args, kwargs, limit)
@@ -91,7 +91,7 @@ def written(
 
 
 def read(row: OutboxRow, *, limit: int) -> OutboxEntry:
-    """What a row asks for. Raises Refused for one that nobody could have written here."""
+    """The submission in a row. Raises Refused for a row that this class did not write."""
     what = f"outbox entry {row.id[:200].decode(errors='replace')!r}"
     if row.body is None:
         raise InvalidPayload(f"{what}: expected at most {limit:,} bytes, found more; pass a reference in its place")
@@ -103,7 +103,7 @@ def read(row: OutboxRow, *, limit: int) -> OutboxEntry:
 
 
 def asked_by(row: OutboxRow) -> bytes:
-    """Who is to be told of a row, in the form of a message's envelope, as far as it can be read."""
+    """The response queue of a row, as a message's envelope, as far as it can be read."""
     try:
         found = msgspec.json.decode(row.body or b"null", type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError, RecursionError):

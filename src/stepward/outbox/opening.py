@@ -11,7 +11,7 @@ from stepward.store.address import SCHEME, is_postgres, postgres_place, sqlite_p
 
 
 def check_outbox(address: str, store: str | None = None) -> None:
-    """Raises SettingsError unless it is the address of a database that may hold an outbox, and not the store's file."""
+    """Raise SettingsError unless it is the address of a database for an outbox, other than the store's own file."""
     if not isinstance(address, str) or not (is_postgres(address) or address.startswith(SCHEME)):
         raise SettingsError(
             f"outbox: expected postgresql://user@host/database or sqlite:///file.db, found {_found(address)}; "
@@ -37,7 +37,7 @@ def _file(address: str) -> Path:
 
 
 def source_of(address: str, app: str, limit: int) -> OutboxSource:
-    """The outbox in the database of that address. Raises SettingsError for one of another form."""
+    """The outbox in the database of that address. Raises SettingsError for another form of address."""
     check_outbox(address)
     if is_postgres(address):
         from stepward.outbox.postgres import PostgresSource  # noqa: PLC0415  an extra's

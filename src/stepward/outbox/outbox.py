@@ -58,7 +58,7 @@ class OutboxRows:
         kwargs: Mapping[str, Any],
         options: Options,
     ) -> tuple[str, Ask]:
-        """The task's id, and what writes its row."""
+        """The task's id, and the statement that writes its row."""
         body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
         chosen = self._environment.new_uid() if options.id is None else validation.task_id(options.id)
         given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
@@ -66,7 +66,7 @@ class OutboxRows:
 
 
 class Outbox:
-    """The outbox of an application in whatever database a connection is on; see ``app.relay`` for who empties it."""
+    """The outbox of an application, in the database of the given connections; ``app.relay`` carries it."""
 
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
         self._rows = OutboxRows(app, payload_bytes)
@@ -85,7 +85,7 @@ class Outbox:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> str:
-        """Ask for a task in the transaction that is open on ``connection``; the task's id.
+        """Request a task in the open transaction of ``connection``; the task's id.
 
         Arguments and options are those of ``Client.submit``; durations count from when the task is made.
         """
@@ -105,7 +105,7 @@ class Outbox:
 
 
 class SyncOutbox:
-    """``Outbox`` for connections that block; everything is done in the thread that calls."""
+    """``Outbox`` for blocking connections; everything runs in the calling thread."""
 
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
         self._rows = OutboxRows(app, payload_bytes)
@@ -124,7 +124,7 @@ class SyncOutbox:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> str:
-        """Ask for a task in the transaction that is open on ``connection``; the task's id.
+        """Request a task in the open transaction of ``connection``; the task's id.
 
         Arguments and options are those of ``Client.submit``; durations count from when the task is made.
         """
@@ -160,7 +160,7 @@ def _recognised(connection: object) -> ExternalConnection:
 def _put(caller: ExternalConnection, ask: Ask) -> Dialogue[None]:
     try:
         if caller.database == "sqlite":
-            # There a statement that fails breaks no transaction, and a savepoint could begin one.
+            # There a failing statement breaks no transaction, and a savepoint could begin one.
             if not _is_in_transaction(caller):
                 raise Refused(IN_AUTOCOMMIT)
             yield ask
@@ -173,7 +173,7 @@ def _put(caller: ExternalConnection, ask: Ask) -> Dialogue[None]:
 
 
 def _is_in_transaction(caller: ExternalConnection) -> bool:
-    """Whether what is written now waits for a commit; older Python begins a transaction before the first such row."""
+    """Whether a row written now waits for a commit; older Python begins a transaction before the first such row."""
     found = caller.in_file() if isinstance(caller, Blocking) and caller.in_file is not None else None
     if not isinstance(found, sqlite3.Connection):
         return False

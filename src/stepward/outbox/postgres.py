@@ -1,4 +1,4 @@
-"""An outbox in a PostgreSQL database: rows are locked until what became of them is recorded; others skip them."""
+"""An outbox in a PostgreSQL database: rows are locked until their results are recorded; other relays skip them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from stepward.store.postgres.engine.faults import BROKEN, translated
 
 Q = QUERIES["postgresql"]
 SECONDS = 15.0
-"""What the server allows a statement, and a rest between two: whoever is paused for longer loses its locks."""
+"""Seconds that the server allows for a statement, and between two: a relay that pauses for longer loses its locks."""
 
 
 class PostgresSource:
-    """Implements ``Source``."""
+    """Implements ``OutboxSource``."""
 
     def __init__(self, place: PostgresPlace, app: str, limit: int) -> None:
         self.shown = place.shown
@@ -43,7 +43,7 @@ class PostgresSource:
                 await _record(connection, batch)
                 await connection.run("commit")
         except BaseException:
-            # What was locked is free again once the connection is gone.
+            # Locks are released once the connection is gone.
             await self.close()
             raise
 

@@ -1,7 +1,7 @@
-"""The relay: makes tasks of what stands in an outbox, each exactly once, whatever dies on the way.
+"""The relay: makes exactly one task of each row in an outbox, also after crashes.
 
-A row is removed after its task was made. Whoever dies in between, or is overtaken by another relay, has the row carried
-again, and its id gives the task that is there.
+A row is deleted after its task was made. After a crash in between, or beside another relay, the row is carried again,
+and its id gives the existing task.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from stepward.store.contract import Submitted
 BATCH = 100
 REASON_LENGTH = 1000
 UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
-"""What values raise that no check foresaw: they are the row's fault, and the same the next time."""
+"""Exceptions for values that no check foresaw: the row is at fault, and a repeat fails alike."""
 
 
 class Relay:
-    """Carries the outbox in the database of ``address`` over to an open client's store; use it as ``async with``."""
+    """Carries the outbox in the database of ``address`` into an open client's store; use it as ``async with``."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class Relay:
         await self._source.close()
 
     async def run(self) -> None:
-        """Carry over until cancelled; one that is cancelled leaves nothing half done."""
+        """Carry until cancelled; cancellation leaves nothing half done."""
         while True:
             if await self._carried() < BATCH:
                 await asyncio.sleep(self._poll)
 
     async def run_once(self) -> int:
-        """Carry over one batch, the first of what waits; of how many rows."""
+        """Carry one batch, the oldest rows; the number of rows."""
         async with self._source.taken(BATCH, self._later.passed_over(self._clock())) as batch:
             if batch.rows:
                 self._failpoint("outbox.take.after")
@@ -76,12 +76,12 @@ class Relay:
         return len(batch.rows)
 
     async def _carried(self) -> int:
-        """A batch, or none where something is out of reach: rows wait."""
+        """Carry a batch, or none while store or database is unavailable: rows wait."""
         try:
             return await self.run_once()
         except StoreError as error:
             self._observers.tell("relay.unavailable", outbox=self._source.shown, error=str(error))
-        except Exception as error:  # a bug costs a pause: nothing is remembered here that the outbox does not hold
+        except Exception as error:  # After a bug the relay pauses: it holds no state beyond the outbox's.
             self._observers.tell("relay.broke", outbox=self._source.shown, error=repr(error))
         return 0
 
@@ -103,7 +103,7 @@ class Relay:
             await self._submit_each(batch, prepared)
 
     async def _submit_each(self, batch: OutboxBatch, prepared: dict[int, Prepared]) -> None:
-        """One that the tables do not take must not hold up its neighbours."""
+        """A row that the tables refuse must not hold up its neighbours."""
         for number, each in prepared.items():
             try:
                 self._settle(batch, [number], await self._submitted([each]))
@@ -112,7 +112,7 @@ class Relay:
                 await self._refuse(batch, row, error)
 
     async def _refuse(self, batch: OutboxBatch, row: OutboxRow, error: Exception) -> None:
-        """Set a row aside; whoever waits for word of it hears so first, as the two stand in different databases."""
+        """Set a row aside; its response queue is told first, as the two are in different databases."""
         store, reason = self._session.store, _reason(error)
         event = refused_event(asked_by(row), self._session.app, reason, store.now())
         if event is not None:
@@ -127,7 +127,7 @@ class Relay:
 
     async def _submitted(self, prepared: Sequence[Prepared]) -> list[Submitted]:
         tasks: list[Task] = [task for each in prepared for task in each.tasks]
-        # Within a millisecond uids are drawn by chance; Schedulers take tasks in their order.
+        # Within a millisecond uids are random; Schedulers claim tasks in their order.
         for task, uid in zip(tasks, sorted(task.uid for task in tasks), strict=True):
             task.uid = uid
         return await self._session.store.client.submit(tasks, prepared[0].plans)

@@ -1,4 +1,4 @@
-"""The relays of a process, at work beside its actors."""
+"""The relays of a process, beside its actors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stepward.settings import Settings
 async def relaying(
     outboxes: Sequence[str], client: Client, *, environment: Environment, observers: Observers, settings: Settings
 ) -> AsyncIterator[None]:
-    """Carry these outboxes over until the block ends."""
+    """Carry these outboxes until the block ends."""
     relays = [
         Relay(
             client,

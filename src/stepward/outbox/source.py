@@ -1,4 +1,4 @@
-"""Where a relay takes rows from."""
+"""The source of a relay's rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepward.outbox.entry import OutboxRow
 
 
 class OutboxBatch(Struct):
-    """Rows that were taken, and what became of them, to be recorded when the batch is left."""
+    """Taken rows and their results, which are recorded when the batch is left."""
 
     rows: Sequence[OutboxRow]
     made: list[int] = field(default_factory=list)
@@ -20,21 +20,21 @@ class OutboxBatch(Struct):
 
 
 class OutboxSource(Protocol):
-    """An outbox of one application in one database."""
+    """The outbox of one application in one database."""
 
     @property
     def shown(self) -> str:
-        """Its place, for messages."""
+        """The database's address, for messages."""
         ...
 
     def taken(self, most: int, without: Sequence[int]) -> AbstractAsyncContextManager[OutboxBatch]:
-        """The first rows without those of these numbers; what became of them is recorded when the block ends.
+        """The oldest rows except those with these numbers; their results are recorded when the block ends.
 
-        If it raises, all are as they were. Raises StoreUnavailable where the database cannot be reached, StoreUnusable
-        where it can never be.
+        If the block raises, all rows are unchanged. Raises StoreUnavailable if the database cannot be reached,
+        StoreUnusable if it never can be.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         ...

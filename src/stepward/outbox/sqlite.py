@@ -1,6 +1,6 @@
-"""An outbox in an SQLite file: several relays may carry the same row, which makes one task all the same.
+"""An outbox in an SQLite file: several relays may carry one row, which still makes one task.
 
-It is opened with Python's own sqlite3, as applications do: two libraries on one file of a process break its locks.
+It is opened with Python's own sqlite3, as applications do: two libraries on one file in a process break its locks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BUSY_SECONDS = 5.0
 
 
 class SqliteSource:
-    """Implements ``Source``. Nothing is kept open between two batches."""
+    """Implements ``OutboxSource``. The file is closed between two batches."""
 
     def __init__(self, path: str, app: str, limit: int) -> None:
         self.shown = path

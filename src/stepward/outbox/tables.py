@@ -1,4 +1,4 @@
-"""The table of the outbox, and how a row gets into it."""
+"""The table of the outbox, and the statement that writes a row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ QUERIES = {
     "sqlite": load_queries(__package__, "sqlite.sql"),
 }
 PUT = {database: queries["put"] for database, queries in QUERIES.items()}
-"""What writes a row, by the kind of database; one parameter, a JSON object."""
+"""The statement that writes a row, by kind of database; its one parameter is a JSON object."""
 
 
 def outbox_table(database: str) -> str:
     """The statements that create the table on ``postgresql`` or ``sqlite``, for your migrations.
 
-    A second time they do nothing. A relay that does not find the table creates it too.
+    They have no effect on an existing table. A relay that does not find the table creates it too.
     """
     if database not in QUERIES:
         raise Refused(f"outbox_table: expected one of {', '.join(QUERIES)}, found {database!r:.40}")

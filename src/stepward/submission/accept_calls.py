@@ -1,4 +1,5 @@
-"""Calls of the application's ``accept``: bounded in time, and unable to end or outlive what they are part of."""
+"""Calls of the application's ``accept``: bounded in time, and isolated from the transaction's end and the caller's
+cancellation."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from stepward.submission.declaration import Accept, Accepted, Message
 from stepward.submission.lent_transaction import LentTransaction
 
 LAST_WAIT = 1.0
-"""Seconds for calls to end in that were given up, when the process ends."""
+"""Seconds for abandoned calls to end when the process ends."""
 ACCEPT_SECONDS = 10.0
-"""How long the application may take over one message: it holds up the store's other writers."""
+"""Seconds that ``accept`` may take for one message: it holds up the store's other writers."""
 
 
 class AcceptCalls:
@@ -23,10 +24,11 @@ class AcceptCalls:
     def __init__(self, accept: Accept) -> None:
         self._accept = accept
         self._late: set[asyncio.Task[Accepted]] = set()
-        """Those that were given up and have not noticed yet."""
+        """Abandoned calls that have not ended."""
 
     async def call(self, message: Message, transaction: Transaction) -> Accepted:
-        """What ``accept`` returns; raises what it raises, and an error for a call without end or another result."""
+        """The result of ``accept``; raises its exception, and an error for a call that takes too long or another
+        kind of result."""
         lent = LentTransaction(transaction)
         call = asyncio.create_task(self._called(message, lent))
         try:
@@ -44,7 +46,7 @@ class AcceptCalls:
             lent.take_back()
 
     async def stop(self) -> None:
-        """Wait a moment for those that were given up; what does not end is let go."""
+        """Wait a moment for abandoned calls; those that do not end are left running."""
         await end_tasks(self._late, LAST_WAIT)
 
     def _give_up(self, call: asyncio.Task[Accepted], lent: LentTransaction) -> None:

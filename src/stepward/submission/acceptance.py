@@ -1,4 +1,4 @@
-"""Acceptance: what messages ask for and their tasks, each pair in a part of one transaction."""
+"""Acceptance: the application's rows of a message and its task, each pair in a savepoint of one transaction."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from stepward.submission.message_ends import MOST_TRIES, Verdicts, is_worn_out
 from stepward.transport.queues.contract import Stored
 
 TRANSACTION_SECONDS = 1.0
-"""After that a transaction takes no more messages: the store's other writers wait for it."""
+"""Seconds after which a transaction takes no more messages: the store's other writers wait for it."""
 STORE_TRIES = 3
 STORE_PAUSE = 0.2
 
 Prepare = Callable[[Message, Accepted], Awaitable[Task]]
-"""Makes the task record that an accepted message asks for. Raises Refused for what does not fit."""
+"""Makes the task record of an accepted message. Raises Refused for invalid input."""
 Judged = Message | Refused
-"""A message, or why there is none in what was put."""
+"""A message, or the reason why the body is none."""
 
 
 class _IdIsTaken(Exception):
-    """There is a task of the message's id already."""
+    """The task with the message's id exists already."""
 
 
 class Acceptance:
-    """Makes tasks of one submission's messages; to settle them or bury them is its caller's part."""
+    """Makes tasks of one submission's messages; the caller settles them or moves them to the dead letters."""
 
     def __init__(
         self,
@@ -57,17 +57,17 @@ class Acceptance:
         self._prepare = prepare
         self._plans = plans
         self._store = store
-        """The identity that a message may name; None in the simulation."""
+        """The store identity that a message may name; None in the simulation."""
         self._clock = environment.clock
         self._failpoint = environment.failpoint
         self._observers = observers
         self._limit = payload_bytes
 
     async def accept(self, found: Sequence[Stored]) -> Verdicts:
-        """Write what is accepted; what a commit of unknown outcome wrote is known at the next try.
+        """Write the accepted messages; the result of an unknown commit shows at the next try.
 
-        A store that is busy or away is waited for. But a message may itself be what spoils the transaction: then
-        all of them come again, each alone.
+        An unavailable store is waited for. But a message may be what breaks the transaction: then all of them come
+        again, each alone.
         """
         spoiled = 0
         while True:
@@ -85,7 +85,7 @@ class Acceptance:
             await asyncio.sleep(STORE_PAUSE)
 
     async def stop(self) -> None:
-        """Let go of calls that were given up and do not end."""
+        """Abandon calls that do not end."""
         await self._calls.stop()
 
     async def _write(self, found: Sequence[Stored], verdicts: Verdicts) -> None:
@@ -141,7 +141,7 @@ class Acceptance:
                 if not submitted[0].created:
                     raise _IdIsTaken
         except _IdIsTaken:
-            # By what another message of this batch submitted: the rows of this one go with its task.
+            # Made by another message of this batch: the rows of this message belong to that task.
             self._observers.tell("submission.duplicate", queue=self._queue, id=message.id)
             verdicts.done.append(stored.token)
         except Refused as error:

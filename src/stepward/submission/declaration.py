@@ -1,4 +1,4 @@
-"""What applications declare of a submission: the queue, and what they accept from it."""
+"""The declaration of a submission: its queue and its ``accept``."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ QUEUE = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 class Message:
-    """A message from a submission queue, before anything is made of it."""
+    """A message from a submission queue, before it is accepted."""
 
     def __init__(self, event: CloudEvent, tries: int) -> None:
         self._event = event
         self.id: str = event.id
-        """Becomes the task's id; the same id never makes two tasks."""
+        """Becomes the task's id; two messages with one id make one task."""
         self.reply_to: str | None = event.replyto
-        """The private response queue that hears of the task."""
+        """The private response queue for the task's events."""
         self.time: datetime | None = event.time
         self.tries = tries
-        """1, more when it comes again after a failure."""
+        """1 at first, more when it comes again after a failure."""
 
     def __repr__(self) -> str:
         return f"<Message {self.id}>"
@@ -41,7 +41,7 @@ class Message:
     @overload
     def read(self, kind: type[T]) -> T: ...
     def read(self, kind: Any = Any) -> Any:
-        """What the message carries, as ``kind``. Raises Unacceptable for what does not fit."""
+        """The payload, as ``kind``. Raises Unacceptable if it does not fit."""
         try:
             return data_of(self._event, kind)
         except InvalidPayload as error:
@@ -49,7 +49,7 @@ class Message:
 
 
 class Accepted:
-    """What an accepted message asks for: a workflow with its arguments; the rest is as in ``Client.submit``.
+    """The task that an accepted message makes: a workflow with its arguments; other fields as in ``Client.submit``.
 
     The task's id is the message's.
     """
@@ -81,7 +81,7 @@ Accept = Callable[[Message, Transaction], Awaitable[Accepted]]
 
 
 class SubmissionQueue:
-    """A queue, and the function that makes tasks of its messages."""
+    """A queue, and the function that accepts its messages."""
 
     def __init__(self, queue: str, accept: Accept) -> None:
         if not isinstance(queue, str) or not QUEUE.fullmatch(queue):

@@ -1,4 +1,4 @@
-"""The transaction as ``accept`` has it: lent for one message, and useless once that is over."""
+"""The transaction that ``accept`` receives: valid for one message only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from stepward.store.contract import Finish, Submitted, Transaction
 
 
 class LentTransaction:
-    """A ``Transaction`` until it is taken back; what ``accept`` left running must not write into a neighbour's part."""
+    """A ``Transaction`` until it is revoked: code that ``accept`` left running must not write into another
+    message's part."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
         self._is_over = False
 
     def take_back(self) -> None:
-        """From now on everything raises Refused."""
+        """Revoke: from now on every method raises Refused."""
         self._is_over = True
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

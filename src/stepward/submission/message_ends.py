@@ -1,4 +1,4 @@
-"""What becomes of messages: settled, tried again later, or dead letters with the reason."""
+"""The results of messages: settled, tried again later, or a dead letter with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_REASON = 1_000
 
 
 class Verdicts:
-    """What becomes of the first ``count`` of the messages that somebody was given to judge."""
+    """The results of the first ``count`` messages of a batch."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -21,26 +21,26 @@ class Verdicts:
         self.done: list[int] = []
         self.dead: list[tuple[Stored, str]] = []
         self.later: dict[float, list[int]] = {}
-        """Tokens of messages to be tried again, by the seconds until then."""
+        """Tokens of messages to be tried again, by the delay in seconds."""
 
     def accept(self, stored: Stored) -> None:
-        """It is a task now."""
+        """Note that its task exists."""
         self.accepted += 1
         self.done.append(stored.token)
 
     def refuse(self, stored: Stored, reason: str) -> None:
-        """Nothing can ever be made of it."""
+        """Note that it can never be accepted."""
         self.dead.append((stored, _one_line(reason)))
 
     def fail(self, stored: Stored, why: str) -> None:
-        """Perhaps it is a matter of time; after the last try it is not."""
+        """Try again later, up to the last try."""
         if stored.tries >= MOST_TRIES:
             self.refuse(stored, f"failed {MOST_TRIES} times: {why}")
         else:
             self._try_again([stored], grown(FIRST_DELAY, 2.0, LONGEST_DELAY, stored.tries))
 
     def try_all_again(self, found: Sequence[Stored]) -> None:
-        """They failed together, and nobody knows through which of them: each comes again alone."""
+        """Try each again alone: they failed together, and it is unknown which one is the cause."""
         self._try_again(found, FIRST_DELAY)
 
     def _try_again(self, found: Sequence[Stored], delay: float) -> None:
@@ -48,11 +48,11 @@ class Verdicts:
 
 
 def is_worn_out(stored: Stored) -> bool:
-    """Whether it was taken too often already, this time not counted."""
+    """Whether it was taken too often already, not counting this time."""
     return stored.tries > MOST_TRIES
 
 
 def _one_line(reason: str) -> str:
-    """As a table shows it: printable, and no longer than a reader needs."""
+    """As a table shows it: printable and short."""
     line = " ".join(reason.split()).encode(errors="backslashreplace").decode()
     return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"

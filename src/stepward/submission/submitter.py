@@ -1,7 +1,7 @@
-"""The submission actor: takes messages from a queue, has them accepted, and acknowledges what was committed.
+"""The submission actor: takes messages from a queue, accepts them, and acknowledges those that are committed.
 
-A message may come twice, or this process die anywhere: the task's id is the message's, so that nothing is done
-twice, and what was not acknowledged comes again.
+A message may come twice, and this process may crash at any point: the task's id is the message's, so that nothing is
+done twice, and an unacknowledged message comes again.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from stepward.submission.message_ends import Verdicts
 from stepward.transport.queues.contract import AppQueues, Stored
 
 BATCH = 500
-"""Messages of one transaction."""
+"""Most messages of one transaction."""
 LEASE = 15.0
-"""Seconds for which a message is this instance's, longer than any one transaction may take: a second, and the call of
-``accept`` that it ended with. When the instance dies, others have the message after that."""
+"""The lease of a message in seconds, longer than a transaction may take: a second, and the last call of ``accept``.
+
+After a crash of this instance, others get the message once the lease is over.
+"""
 QUEUE_PAUSE = 0.5
 
 
@@ -68,11 +70,11 @@ class Submitter:
 
     @property
     def is_draining(self) -> bool:
-        """Whether it was told to end."""
+        """Whether it was asked to end."""
         return self._draining
 
     async def drain(self, grace: float) -> None:
-        """Take nothing new, and let what is under way end within ``grace`` seconds."""
+        """Take no more messages, and let running work end within ``grace`` seconds."""
         self._draining = True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace):
@@ -102,7 +104,8 @@ class Submitter:
             await self._queues.extend(self._queue, tokens, delay)
 
     async def _bury(self, dead: Sequence[tuple[Stored, str]]) -> None:
-        """Whoever waits for word of a message that was refused hears so in the commit that buries it."""
+        """The event for a refused message's response queue, appended in the commit that moves the message to the
+        dead letters."""
         dead_letters = [(stored.token, reason) for stored, reason in dead]
         told = {stored.token: event for stored, reason in dead if (event := self._refused(stored.body, reason))}
         await self._queues.bury(self._queue, dead_letters, told)
@@ -111,5 +114,6 @@ class Submitter:
 
 
 def _together(found: Sequence[Stored]) -> Sequence[Stored]:
-    """Those at the front that share a transaction: what comes again is alone, for it may be what ended the last one."""
+    """Messages at the front that share a transaction: one that returned is alone, because it may have crashed its
+    last consumer."""
     return found[: next((n for n, stored in enumerate(found) if stored.tries > 1), len(found)) or 1]

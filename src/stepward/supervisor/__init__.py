@@ -1,4 +1,4 @@
-"""The Supervisor: watches steps and instances by the store alone, and decides what follows (R9)."""
+"""The Supervisor: watches steps and instances through the store alone, and decides what follows (R9)."""
 
 from stepward.supervisor.report import PassReport
 from stepward.supervisor.supervisor import Supervisor

@@ -1,7 +1,7 @@
-"""Alerts on their way to the sinks: every sink must take each; one that refuses is asked again, ever later.
+"""Delivery of alerts: every sink must take each alert; a sink that refuses is offered it again with backoff.
 
-What a sink took is remembered in this process only, so after a restart or under another leader it may see an
-alert again, under the same number.
+Which sink took an alert is remembered in this process only, so after a restart or under another leader a sink may
+receive an alert again, under the same number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AlertDelivery:
         self._took: dict[int, set[str]] = {}
 
     async def run(self) -> tuple[int, int]:
-        """Offer what is due, at most 100 alerts; how many were delivered and how many refused.
+        """Offer due alerts, at most 100; how many were delivered and how many refused.
 
         A process without sinks leaves alerts to others.
         """
@@ -51,7 +51,7 @@ class AlertDelivery:
         return delivered, len(refused)
 
     async def _offer(self, sink: AlertSink, alerts: Sequence[Alert]) -> Alert | None:
-        """Offer in order up to the first refusal: a sink that is down is asked once a run."""
+        """Offer in order up to the first refusal: an unavailable sink is called once per run."""
         for alert in alerts:
             took = self._took[alert.number]
             if sink.name in took:

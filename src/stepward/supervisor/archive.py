@@ -1,7 +1,7 @@
-"""The archive: what retention deletes is first written to compressed JSON lines, for good.
+"""The archive: retention writes tasks to compressed JSON lines before it deletes them.
 
-A file holds one batch, and is named after what it holds: written again after a crash, it takes its own place. It gets
-its name when it is whole and on the disk; the tasks are deleted after that and never before.
+A file holds one batch and is named after its content: written again after a crash, it replaces itself. It gets its name
+when it is complete and on the disk; the tasks are deleted after that and never before.
 """
 
 from __future__ import annotations
@@ -26,33 +26,31 @@ from stepward.supervisor.archive_reader import pieces
 ENDING = ".jsonl.gz"
 UNFINISHED = ".part"
 RECORDS = "records"
-"""The folder of pruned acts and alerts."""
+"""The folder of deleted audit entries and alerts."""
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 UNFINISHED_KEPT_SECONDS = 86_400.0
 COMPRESSION = 6
 GZIP_WINDOW = 31
-"""The largest window, in gzip's form."""
+"""The largest window, in gzip's format."""
 
 
 class Archive(Protocol):
-    """Where tasks are kept that the store keeps no longer."""
+    """A destination of tasks that the store deletes."""
 
     async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
-        """Keep all that the store has of these tasks; False if one of them changed meanwhile, and nothing was kept.
-
-        Raises ArchiveUnavailable.
-        """
+        """Write all records of these tasks; False if one of them changed meanwhile, and nothing was written. Raises
+        ArchiveUnavailable."""
         ...
 
     async def keep_records(self, records: OldRecords) -> None:
-        """Keep these acts of the audit and alerts. Raises ArchiveUnavailable."""
+        """Write these audit entries and alerts. Raises ArchiveUnavailable."""
         ...
 
 
 class FolderArchive:
     """An archive in a folder: a folder for each day, and in it a file for each batch whose first task ended then.
 
-    ``writer`` tells the files that are being written from those of others.
+    ``writer`` distinguishes unfinished files from those of other processes.
     """
 
     def __init__(self, folder: Path, writer: str) -> None:
@@ -60,12 +58,12 @@ class FolderArchive:
         self._writer = writer
 
     async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
-        """Compressing and writing are done in a thread."""
+        """Compression and writing run in a thread."""
         lines = ArchiveLines()
         async with self._file(_path(self._folder, batch)) as file:
             async for piece in pieces(store, [task.uid for task in batch]):
                 await asyncio.to_thread(file.write, partial(lines.written, piece))
-            # What was read is whole only if nobody else deleted or reopened a task meanwhile.
+            # The records are complete only if no other process deleted or reopened a task meanwhile.
             if not await store.unchanged(batch):
                 return False
             await asyncio.to_thread(file.write, lines.ended)
@@ -99,7 +97,10 @@ def folder_archive(folder: str | None, writer: str) -> FolderArchive | None:
 
 
 class _File:
-    """A file of the archive while it is written. A thread that its caller no longer waits for is waited for here."""
+    """A file of the archive while it is written.
+
+    A thread whose caller was cancelled is waited for here.
+    """
 
     def __init__(self, folder: Path, writer: str, path: Path) -> None:
         self._lock = threading.Lock()
@@ -111,12 +112,12 @@ class _File:
         _forget_unfinished(folder, os.fstat(self._file.fileno()).st_mtime)
 
     def write(self, lines: Callable[[], bytes]) -> None:
-        """Write what is made here, in the thread."""
+        """Write the produced chunks, in the thread."""
         with self._lock:
             self._file.write(self._compress.compress(lines()))
 
     def finish(self) -> None:
-        """Bring all of it to the disk, and then give it its name."""
+        """Flush everything to the disk, and then give the file its name."""
         with self._lock:
             self._file.write(self._compress.flush())
             self._file.flush()
@@ -129,10 +130,10 @@ class _File:
                 _sync(folder)
 
     def close(self) -> None:
-        """Let go of the file; one that was not finished is gone."""
+        """Close the file, and delete one that was not finished."""
         with self._lock:
             self._unfinished.unlink(missing_ok=True)
-            # On a full disk what stands in the buffer cannot be written, and need not be.
+            # On a full disk the buffer cannot be written, and need not be.
             with suppress(OSError):
                 self._file.close()
 
@@ -149,14 +150,14 @@ def _records_path(folder: Path, records: OldRecords) -> Path:
 
 
 def _named(folder: Path, at: float, content: str) -> Path:
-    """A file for what began at an instant, named after its content."""
+    """A file for records that begin at an instant, named after its content."""
     first = datetime.fromtimestamp(at, UTC)
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return folder / f"{first:%Y-%m-%d}" / f"{first:%H%M%S}-{digest}{ENDING}"
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk."""
+    """Flush the names in a folder to the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -165,7 +166,7 @@ def _sync(folder: Path) -> None:
 
 
 def _forget_unfinished(folder: Path, now: float) -> None:
-    """Delete what writers left that died a day ago, by the clock of the file system."""
+    """Delete unfinished files of writers that died a day ago, by the clock of the file system."""
     for path in folder.glob(f".*{ENDING}.*{UNFINISHED}"):
         try:
             if path.stat().st_mtime < now - UNFINISHED_KEPT_SECONDS:

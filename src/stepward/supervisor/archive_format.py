@@ -1,6 +1,6 @@
-"""A task as one line of the archive: its record, its steps and what came for it, as JSON. Pure: records in, bytes out.
+"""A task as one line of the archive: its record, its steps and its inbox, as JSON.
 
-A line is written in pieces, so that a long history is never in memory as a whole.
+Pure: records in, bytes out. A line is written in pieces, so that a long history is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from stepward.model.records import Alert, Audit, InboxRow, Step, Task
 from stepward.store.contract import OldRecords, SignalSeen
 
 FORMAT = 1
-"""The first field of every line; a reader of another number's lines must look at the documentation again."""
+"""The first field of every line; a reader of another version's lines must consult the documentation again."""
 
 Item = Task | Step | InboxRow | SignalSeen
 
@@ -25,11 +25,11 @@ SECTIONS: dict[type[Struct], int] = {Task: 0, Step: 1, InboxRow: 2, SignalSeen: 
 OPENINGS = (b"", b',"steps":[', b'],"untaken":[', b'],"signals":[', b"]}\n")
 CLOSED = len(OPENINGS) - 1
 SPACES = bytes.maketrans(b"\r\n", b"  ")
-"""In JSON a line break stands between values alone, never within a text."""
+"""In JSON a line break occurs between values only, never within a string."""
 
 
 class ArchiveLines:
-    """Records, task by task and in the order of the sections, as lines."""
+    """Writes records, task by task and in the order of the sections, as lines."""
 
     def __init__(self) -> None:
         self._section = CLOSED
@@ -55,14 +55,14 @@ class ArchiveLines:
         yield msgspec.json.encode(_fields(item))
 
     def _openings(self, section: int) -> list[bytes]:
-        """What stands between the present section and that one."""
+        """The separator between the present section and that one."""
         between = list(OPENINGS[self._section + 1 : section + 1])
         self._section = section
         return between
 
 
 def record_lines(records: OldRecords) -> bytes:
-    """A line for each act of the audit, with what its hash follows from, and for each alert."""
+    """A line for each audit entry, with the input of its hash, and for each alert."""
     acts = [_line("act", act.audit, instant=act.audit.at, hash=act.hash.hex()) for act in records.acts]
     return b"".join([*acts, *(_line("alert", alert) for alert in records.alerts)])
 
@@ -74,12 +74,12 @@ def _line(kind: str, record: Audit | Alert, **more: Any) -> bytes:
 
 
 def weight(item: Item) -> int:
-    """The bytes of an item's payloads."""
+    """The bytes of a record's payloads."""
     return sum(len(value) for value in structs.astuple(item) if isinstance(value, bytes))
 
 
 def _fields(item: Item) -> dict[str, Any]:
-    """The fields; whose they are is said once, by the task."""
+    """The fields without the task's id, which the line gives once."""
     return {name: _value(name, value) for name, value in structs.asdict(item).items() if name != "task"}
 
 
@@ -92,7 +92,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _payload(data: bytes) -> Any:
-    """JSON as it is, within one line; anything else as base64."""
+    """JSON unchanged, within one line; anything else as base64."""
     try:
         data.decode()
         msgspec.json.decode(data, type=msgspec.Raw)

@@ -1,4 +1,4 @@
-"""Reading whole tasks from the store in bounded pieces, in the order in which the archive writes them."""
+"""Reads whole tasks from the store in bounded pieces, in the order in which the archive writes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R", Step, InboxRow, SignalSeen)
 
 
 async def pieces(store: RetentionStore, uids: Sequence[str]) -> AsyncIterator[list[Item]]:
-    """The records of these tasks: each task, then what is its own."""
+    """The records of these tasks: each task, then its steps and other records."""
     piece, left = list[Item](), PIECE_BYTES
     async for item in _items(store, uids):
         piece.append(item)
@@ -45,7 +45,7 @@ async def _items(store: RetentionStore, uids: Sequence[str]) -> AsyncIterator[It
 
 
 class _Part(Generic[P, R]):
-    """What the tasks have of one kind, page after page."""
+    """The records of one kind, page after page."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class _Part(Generic[P, R]):
         self._is_over = False
 
     async def of(self, uid: str) -> AsyncIterator[R]:
-        """What that task has; tasks are asked for in order. What is of none of them is passed over."""
+        """The records of that task; tasks are asked for in order. Records of other tasks are skipped."""
         while (row := await self._row()) is not None and row.task <= uid:
             self._next += 1
             if row.task == uid:

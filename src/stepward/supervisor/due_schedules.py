@@ -1,4 +1,4 @@
-"""Firing recurring tasks, pure: the tasks of the nominal times that have come."""
+"""Recurring tasks that are due, pure: the tasks of the nominal times that have passed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stepward.schedules import task_id
 
 
 def tasks_of(schedule: Schedule, times: Sequence[float], now: float, new_uid: Callable[[], str]) -> list[Task]:
-    """A task for each nominal time; its id names both, so that a time cannot be fired twice."""
+    """A task for each nominal time; its id contains both, so that a time cannot be fired twice."""
     return [_task(schedule, instant, now, new_uid()) for instant in times]
 
 

@@ -1,7 +1,7 @@
-"""The Supervisor's judgement, pure: what becomes of a step or task past its complete-by (R9).
+"""The Supervisor's decisions, pure: what follows for a step or task past its complete-by (R9).
 
-A step climbs its policy's ladder: repeats after a growing backoff up to the threshold, then the long waits,
-then the last rung. All that the judge knows comes from the store's rows: a Supervisor needs no workflow code.
+A step climbs its policy's ladder: repeats with a growing backoff up to the threshold, then the long waits, then the
+last rung. The decision depends on the store's rows alone: a Supervisor needs no workflow code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONGEST_MESSAGE = 1000
 
 
 class TaskVerdict(Struct, frozen=True, kw_only=True):
-    """What follows for a task past its own deadline: the row for its inbox, the audit of it, and its new deadline."""
+    """The decision on a task past its own deadline: the inbox row, the audit entry, and the new deadline."""
 
     post: Post
     audit: Audit
@@ -40,10 +40,10 @@ class TaskVerdict(Struct, frozen=True, kw_only=True):
 
 
 def judge(step: ExpiredStep, now: float, *, actor: str = "supervisor") -> Decision:
-    """The one decision on this attempt; ``actor`` signs the audit and the inbox row."""
+    """The one decision on this attempt; ``actor`` is recorded in the audit and the inbox row."""
     failures = step.failure_count + 1
     if step.task_state is TaskState.UNDOING and step.kind != StepKind.UNDO:
-        # Undo runs from the records and covers a step in doubt: nothing goes forward any more.
+        # Undo runs from the records and covers a step in doubt: nothing new begins.
         return _fail(step, now, actor, InboxKind.STEP, "fail")
     rung = _rung(policy_of(step.policy), failures, is_undo=step.kind == StepKind.UNDO)
     if isinstance(rung, float):
@@ -52,7 +52,7 @@ def judge(step: ExpiredStep, now: float, *, actor: str = "supervisor") -> Decisi
 
 
 def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> TaskVerdict | None:
-    """What follows for the task; None while it is undoing or after it ended, when no deadline reaches it."""
+    """The decision on the task; None while it is undoing or after it ended, when deadlines have no effect."""
     if task.state is TaskState.UNDOING or task.state in TASK_ENDS:
         return None
     policy = policy_of(task.policy)
@@ -76,7 +76,7 @@ def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> T
 
 
 def _again(task: ExpiredTask, now: float, actor: str) -> TaskVerdict:
-    """The pattern's rule: a failure more, a new deadline, and pending, for any Scheduler to take (R28)."""
+    """The pattern's rule: one failure more, a new deadline, and pending, for any Scheduler to claim (R28)."""
     deadline = now + task.allowed
     details = {"failure_count": task.failure_count + 1, "deadline": deadline}
     return TaskVerdict(
@@ -96,7 +96,7 @@ def _again(task: ExpiredTask, now: float, actor: str) -> TaskVerdict:
 
 @lru_cache(maxsize=1000)
 def policy_of(data: bytes | None) -> Supervision:
-    """The registered policy; the default for a workflow nobody registered, or whose policy is damaged."""
+    """The registered policy; the default for a workflow that is not registered, or whose policy is damaged."""
     if data is None:
         return Supervision()
     try:
@@ -127,7 +127,7 @@ def _repeat(step: ExpiredStep, now: float, actor: str, delay: float) -> Decision
         key=step.key,
         attempt=step.attempt,
         state=StepState.TO_REPEAT,
-        # An attempt that failed by itself did so when its complete-by was drawn near: its pause has begun.
+        # An attempt that failed by itself moved its complete-by up: its pause has begun.
         repeat_at=max(now, step.complete_by + delay) if has_failed else now + delay,
         error=step.error if has_failed else recorded(_expiry(step, known)),
         in_doubt=_in_doubt(step),
@@ -188,12 +188,12 @@ def _last_error(step: ExpiredStep) -> dict[str, Any]:
 
 
 def _has_failed(step: ExpiredStep, known: dict[str, Any]) -> bool:
-    """Whether this very attempt told that it failed, before its complete-by."""
+    """Whether this attempt reported a failure before its complete-by."""
     return known.get("attempt") == step.attempt and known.get("type") != EXPIRED and bool(known.get("message"))
 
 
 def _expiry(step: ExpiredStep, known: dict[str, Any]) -> dict[str, Any]:
-    """The error of an attempt that ran out of time; ``known`` is what attempts before it told last."""
+    """The error of an attempt that ran out of time; ``known`` is the last error of earlier attempts."""
     before = known.get("expired")
     count = 1 + (before if isinstance(before, int) else max(0, step.failure_count - bool(known)))
     message = f"{step.key} did not finish within its complete-by {count} time{'s' * (count > 1)}"
@@ -210,7 +210,7 @@ def _expiry(step: ExpiredStep, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _last_told(known: dict[str, Any]) -> object:
-    """The message of the last attempt that told of an error."""
+    """The message of the last attempt that reported an error."""
     if known.get("type") != EXPIRED:
         return known.get("message")
     earlier = known.get("earlier")
@@ -219,7 +219,7 @@ def _last_told(known: dict[str, Any]) -> object:
 
 
 def _in_doubt(step: ExpiredStep) -> bool:
-    """Nobody knows what an attempt did that was given up, but a transaction that has not committed did nothing."""
+    """The effect of an abandoned attempt is unknown; a transaction that has not committed had none."""
     return step.kind != StepKind.TRANSACTION
 
 

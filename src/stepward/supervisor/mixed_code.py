@@ -1,4 +1,4 @@
-"""Whether live Schedulers serve the same under one workflow and version; operators are told of those that do not."""
+"""Alerts about live Schedulers that serve different code under one workflow and version."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from stepward.model.records import Alert
 from stepward.store.contract import SupervisorStore
 
 LOOK_EVERY = 5.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 KIND = "mixed_code"
 MOST_NAMED = 5
-"""Workflows that one alert's message names; its details name all."""
+"""Most workflows that one alert's message names; its details name all."""
 
 
 class MixedCode:
-    """Looks at the live Schedulers now and then, while this Supervisor leads."""
+    """Checks the live Schedulers at intervals, while this Supervisor leads."""
 
     def __init__(self, store: SupervisorStore, observers: Observers) -> None:
         self._store = store
         self._observers = observers
         self._look_at = 0.0
         self._told: list[str] | None = None
-        """What differed at the last look; None before the first."""
+        """The differences at the last check; None before the first."""
 
     async def look(self, term: int) -> None:
-        """Raise the alert when some differ, another when others do, and settle it when all agree."""
+        """Raise the alert for differences, replace it when they change, and settle it when there are none."""
         now = self._store.now()
         if now < self._look_at:
             return
@@ -36,7 +36,7 @@ class MixedCode:
         differs = [each.message for each in found]
         if differs == self._told:
             return
-        # What a former leader has told stands, unless it is over.
+        # An alert of a former leader stands, unless its cause is over.
         if (self._told is not None or not found) and await self._store.settle_alert(term, KIND) and not found:
             self._observers.tell("code.agrees")
         if found:

@@ -1,4 +1,4 @@
-"""What a pass of the Supervisor did, in numbers."""
+"""The counts of one pass of the Supervisor."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class PassReport:
-    """What one pass (or, from ``once``, all of them together) did."""
+    """What one pass did; ``once`` returns the sum of several."""
 
     led: bool = False
-    """Whether this instance was the leader; all else stays zero if it was not."""
+    """Whether this instance was the leader; if not, all counts are zero."""
     forgave: bool = False
     fenced: int = 0
     freed: int = 0
@@ -18,7 +18,7 @@ class PassReport:
     """Steps decided on: repeated, failed, or their task undone."""
     expired_tasks: int = 0
     fired: int = 0
-    """Tasks of schedules."""
+    """Tasks submitted for schedules."""
     unserved: int = 0
     delivered: int = 0
     refused: int = 0
@@ -30,7 +30,7 @@ class PassReport:
         return replace(self, refused=0) != PassReport(led=self.led)
 
     def plus(self, other: PassReport) -> PassReport:
-        """Both together; ``led`` as in the first."""
+        """The sum of both; ``led`` as in the first."""
         return PassReport(
             led=self.led,
             forgave=self.forgave or other.forgave,

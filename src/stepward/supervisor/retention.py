@@ -1,7 +1,7 @@
-"""Retention: tasks that ended long ago are archived, if that is wanted, and deleted, batch after batch.
+"""Retention: tasks that ended long ago are archived, if configured, and deleted, batch after batch.
 
-It goes on beside the Supervisor's passes, so that neither a slow disk nor a long history holds up a decision, and rests
-after each batch for as long as that took: others have the store at least half of the time.
+It runs beside the Supervisor's passes, so that neither a slow disk nor a long history delays a decision, and pauses
+after each batch for as long as the batch took: others have the store at least half of the time.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ TRIES = 3
 """How often in a row a batch may change while it is archived."""
 PURGE_EVERY = 60.0
 ARCHIVE_EVERY = 3_600.0
-"""At most, so that few tasks a day do not make many small files."""
+"""Longest time between two runs, so that few tasks a day do not make many small files."""
 SHARE_OF_RETENTION = 0.1
 LONGEST_REST = 1.0
 ALERT = "archive"
 
 
 class Retention:
-    """What a Supervisor does about old tasks."""
+    """Deletes and archives old tasks for a Supervisor."""
 
     def __init__(
         self, store: SupervisorStore, *, settings: Settings, observers: Observers, clock: Clock, archive: Archive | None
@@ -43,10 +43,10 @@ class Retention:
         self._next_at = 0.0
         self._running: asyncio.Task[int] | None = None
         self._told = ""
-        """What was told last of an archive that cannot be written."""
+        """The last reported error of the archive."""
 
     async def run(self, term: int, *, in_background: bool) -> int:
-        """If it is time, delete all that is old; how many tasks, or none that are known yet."""
+        """Delete all that is old, if it is time; how many tasks, zero while that is not known."""
         if self._store.now() < self._next_at or (self._running is not None and not self._running.done()):
             return 0
         if not in_background:
@@ -55,7 +55,7 @@ class Retention:
         return 0
 
     async def close(self) -> None:
-        """Give up what is under way; the next start, or another leader, goes on with it."""
+        """Stop; the next start, or another leader, continues."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
@@ -64,7 +64,7 @@ class Retention:
         try:
             return await self._delete(term, rests=True)
         except (StoreUnavailable, CommitUnknown) as error:
-            # A deletion compares what it deletes with what was read: the next one looks again.
+            # A deletion compares with what was read: the next run reads again.
             self._observers.tell("store.unavailable", actor="retention", error=str(error))
         except Exception as error:
             self._observers.tell("supervisor.broke", error=repr(error))
@@ -104,13 +104,13 @@ class Retention:
             self._observers.tell("tasks.purged", count=count, archived=self._archive is not None)
 
     async def _settle(self, term: int) -> None:
-        """The archive can be written: whoever was told of it, in this process or before, need not look any more."""
+        """Settle the alert, of this process or an earlier one: the archive can be written."""
         self._told = ""
         if self._archive is not None:
             await self._store.settle_alert(term, ALERT)
 
     async def _tell_operators(self, term: int, message: str) -> None:
-        """One alert until somebody has seen it, and one line as long as the same is wrong."""
+        """Raise one alert until it is acknowledged, and emit one line as long as the error is the same."""
         raised = await self._store.raise_alert(term, Alert(kind=ALERT, message=message))
         if raised or message != self._told:
             self._told = message
@@ -125,7 +125,7 @@ async def purging(
 ) -> AsyncIterator[int]:
     """Archive and delete the tasks that ended before ``before`` (None: no task), batch after batch; how many each.
 
-    Also deletes once what goes without tasks. Raises ArchiveUnavailable.
+    Also deletes once the rows that belong to no task. Raises ArchiveUnavailable.
     """
     changed = 0
     while changed < TRIES:
@@ -137,7 +137,7 @@ async def purging(
         purged = await purge(batch)
         yield purged.tasks
         if not purged.more and not (batch and purged.tasks):
-            # Nothing is left; or whoever purges leads no more, or everything is being moved by others.
+            # Nothing is left; or this instance leads no more, or other processes are changing all of it.
             return
 
 
@@ -147,9 +147,9 @@ async def pruning(
     before: float | None,
     prune: Callable[[OldRecords], Awaitable[int]],
 ) -> AsyncIterator[int]:
-    """Archive and delete the audit's acts, and the alerts acknowledged, before ``before``; how many in each batch.
+    """Archive and delete the audit's entries and the acknowledged alerts before ``before``; how many in each batch.
 
-    Without an archive they stay: nothing else tells who did what to a task. Raises ArchiveUnavailable.
+    Without an archive they are kept: nothing else records who acted on a task. Raises ArchiveUnavailable.
     """
     if archive is None or before is None:
         return

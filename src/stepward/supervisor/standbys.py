@@ -1,4 +1,4 @@
-"""Whether as many standbys confirm commits as the settings want; if not, operators are told once."""
+"""Alerts about PostgreSQL standbys: fewer confirm commits than the settings require."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KIND = "standby_missing"
 
 
 class Standbys:
-    """Looks at the standbys now and then, while this Supervisor leads."""
+    """Checks the standbys at intervals, while this Supervisor leads."""
 
     def __init__(self, store: SupervisorStore, settings: Settings, observers: Observers) -> None:
         self._store = store

@@ -1,7 +1,7 @@
-"""The Supervisor's pass: one statement says what is due, the rest runs only if something is.
+"""The Supervisor's pass: one statement finds what is due, the rest runs only if something is.
 
-Several Supervisors may run; one leads by a lease in the store, and every changing statement proves its term:
-one that is deposed in the middle of a pass changes nothing more. It needs no workflow code and no transport.
+Several Supervisors may run; one leads by a lease in the store, and every changing statement proves its term: one that
+loses leadership in the middle of a pass changes nothing more. It needs no workflow code and no transport.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ BATCHES = 10
 PASSES = 10_000
 UNSERVED_AFTER = 30.0
 HEARD_WITHIN = 0.5
-"""Of a lease: whoever lives renews at each third of it, and hears the store's clock with the answer."""
+"""Fraction of a lease: live instances renew at each third, and receive the store's clock with the answer."""
 
 
 class Supervisor:
-    """An instance of the Supervisor; ``turn`` is one pass, ``once`` as many as it takes.
+    """An instance of the Supervisor; ``turn`` makes one pass, ``once`` as many as are needed.
 
-    ``archive`` is used in place of the folder that the settings name.
+    ``archive`` replaces the folder that the settings name.
     """
 
     def __init__(
@@ -74,29 +74,30 @@ class Supervisor:
         self._must_forgive = False
         self._jumped = store.jumped()
         self._judges_from = 0.0
-        """By then all who live have renewed their leases by the store's clock as it is since its last jump."""
+        """By then all live instances have renewed their leases by the store's clock as it is since its last jump."""
         self._failures = 0
         self._led = False
         self._hurries = False
         """Whether the next pass is to begin at once."""
         self.acted = False
-        """Whether the last pass changed something that others in this process should look at."""
+        """Whether the last pass changed something that other actors of this process should read."""
 
     @property
     def leads(self) -> bool:
-        """Whether the last pass was one of the leader; only that one decides."""
+        """Whether this instance led in the last pass; only the leader decides."""
         return self._led
 
     async def turn(self) -> float:
-        """One bounded pass; the delay until the next. A store out of reach is told and waited for.
+        """Make one bounded pass; the delay until the next.
 
-        Alerts go out and old tasks go away beside the passes: neither a slow sink nor a slow disk holds up a step.
+        An unavailable store is reported and waited for. Alerts are delivered and old tasks deleted beside the passes:
+        neither a slow sink nor a slow disk delays a step.
         """
         self.acted = self._hurries = False
         try:
             self.acted = (await self._pass(in_background=True)).did_something
         except (StoreUnavailable, CommitUnknown) as error:
-            # An unknown commit needs no care: each decision is a compare-and-set, the next pass looks again.
+            # An unknown commit needs no care: each decision is a compare-and-set, and the next pass reads again.
             self._failures += 1
             delay = self._delay_after_failure()
             self._observers.tell("store.unavailable", actor=self._actor, error=str(error), delay=delay)
@@ -105,7 +106,7 @@ class Supervisor:
         return 0.0 if self._hurries else self._settings.supervisor_every
 
     async def once(self) -> PassReport:
-        """Pass after pass until nothing more is due; raises StoreUnavailable. The report sums them up."""
+        """Make passes until nothing more is due; the sum of their reports. Raises StoreUnavailable."""
         total = await self._pass(in_background=False)
         report = total
         for _ in range(PASSES):
@@ -116,7 +117,7 @@ class Supervisor:
         return total
 
     async def close(self) -> None:
-        """Give up the delivery of alerts and the deletion under way; another leader, or the next start, goes on."""
+        """Stop the delivery of alerts and the deletion; another leader, or the next start, continues."""
         await self._retention.close()
         if self._delivering is not None:
             self._delivering.cancel()
@@ -129,7 +130,7 @@ class Supervisor:
         self._must_forgive |= is_news
         self._tell_leadership(term)
         if term is None:
-            # Whoever still leads after it saw the outage too; whether somebody does was asked before it was known.
+            # A leader that still leads saw the outage too; whether one does was read before the outage was known.
             self._must_forgive = is_news
             return PassReport()
         if self._must_forgive:
@@ -137,7 +138,7 @@ class Supervisor:
         if self._store.now() < self._judges_from:
             return PassReport(led=True)
         due = await self._store.due()
-        # Only now it may have been heard that the clock was set, or that another server has taken over.
+        # Only this answer may have shown that the clock was set, or that another server has taken over.
         self._must_forgive |= self._was_cut_off()
         if self._must_forgive:
             return await self._forgive(term)
@@ -147,16 +148,17 @@ class Supervisor:
         await self._standbys.look(term)
         await self._mixed_code.look(term)
         report = replace(report, purged=await self._retention.run(term, in_background=in_background))
-        # A long pass is no outage: the store answered all along.
+        # A long pass is no outage: the store answered throughout.
         self._expect_next()
         return report
 
     def _lead_lease(self) -> float:
-        # Leadership has to outlive the pause between two passes.
+        # Leadership must outlive the pause between two passes.
         return self._settings.lease + self._settings.supervisor_every
 
     def _was_cut_off(self) -> bool:
-        """Whether its clock was set, or the store was away for longer than a lease, so that nobody could renew."""
+        """Whether its clock was set, or the store was unavailable for longer than a lease, so that no instance
+        could renew."""
         expected_by = self._expected_by
         self._expect_next()
         if self._has_jumped():
@@ -185,7 +187,7 @@ class Supervisor:
         return PassReport(led=True, forgave=forgave)
 
     async def _go_on_forgiving(self, term: int) -> PassReport:
-        """Some batches of grace; the next pass begins at once, and nothing is judged before all have it."""
+        """Give grace in a few batches; the next pass begins at once, and nothing is judged before all have it."""
         forgiven = 0
         for _ in range(BATCHES):
             count = await self._store.go_on_forgiving(term)
@@ -269,7 +271,7 @@ class Supervisor:
             try:
                 times, next_at = due_times(schedule, now)
             except DeclarationError as error:
-                # Written by a program that knows more than this one; the others go on.
+                # Written by a newer program; the others continue.
                 self._observers.tell("schedule.unreadable", schedule=schedule.name, error=str(error))
                 continue
             tasks = tasks_of(schedule, times, now, self._new_uid)

@@ -34,13 +34,13 @@ from stepward.sync.transaction import SyncTransaction, inner_of, is_borrowed
 from stepward.workflow.definition import Workflow
 
 _WITHIN: ContextVar[tuple[SyncClient, ...]] = ContextVar("stepward_sync_transactions", default=())
-"""The clients that have a transaction open here."""
+"""The open transactions of this client, by thread."""
 
 
 class SyncClient:
     """``Client`` for code without an event loop; use it as ``with app.sync_client() as client``.
 
-    Every method takes and gives what the method of that name of ``Client`` does.
+    Every method has the arguments and the result of the method of that name of ``Client``.
     """
 
     def __init__(self, make: Callable[[], Client]) -> None:
@@ -69,9 +69,10 @@ class SyncClient:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> SyncTaskHandle[R]:
-        """Submit a task; its handle. Positional and keyword arguments are the workflow's.
+        """Submit a task; its handle.
 
-        An application's own ``transaction`` is one that blocks, used in this thread.
+        Positional and keyword arguments are the workflow's. An application's own ``transaction`` is a blocking one,
+        used in this thread.
         """
         client = self._open_client
         options = Options(
@@ -109,7 +110,7 @@ class SyncClient:
 
     @contextmanager
     def transaction(self) -> Iterator[SyncTransaction]:
-        """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
+        """A connection of the store in which application rows and tasks commit together; an exception rolls back."""
         around = _WITHIN.get()
         if self in around:
             raise Refused(NESTED)
@@ -127,14 +128,14 @@ class SyncClient:
             _WITHIN.set(around)
 
     def events(self, queue: str) -> SyncEvents:
-        """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.
+        """Status events of the private response queue ``queue``, in order per task, from where its reader stopped.
 
-        The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
+        The queue has one reader at a time; an event counts as processed once the next one is requested.
         """
         return SyncEvents(self._thread, self._open_client.events(queue))
 
     def task(self, id: Id) -> SyncTaskHandle:
-        """A handle on the task of that id; whether there is one shows when it is used."""
+        """A handle on the task of that id; a missing task shows when the handle is used."""
         return SyncTaskHandle(self._thread, self._open_client.task(id))
 
     def tasks(
@@ -148,11 +149,11 @@ class SyncClient:
         return self._thread.call(self._open_client.tasks(state, workflow, label, limit))
 
     def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """What operators were told, newest first."""
+        """Alerts, newest first."""
         return self._thread.call(self._open_client.alerts(limit, open_only))
 
     def acknowledge(self, number: int) -> bool:
-        """Mark an alert as seen."""
+        """Acknowledge an alert."""
         return self._thread.call(self._open_client.acknowledge(number))
 
     def schedules(self) -> list[Schedule]:
@@ -160,39 +161,39 @@ class SyncClient:
         return self._thread.call(self._open_client.schedules())
 
     def pause_schedule(self, schedule: str) -> bool:
-        """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
+        """Pause that recurring task; False if it is paused already. Raises ScheduleNotFound."""
         return self._thread.call(self._open_client.pause_schedule(schedule))
 
     def resume_schedule(self, schedule: str) -> bool:
-        """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
+        """Resume a paused recurring task, from its next nominal time on. Raises ScheduleNotFound."""
         return self._thread.call(self._open_client.resume_schedule(schedule))
 
     def remove_schedule(self, schedule: str) -> None:
-        """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
+        """Remove a recurring task that no application declares any more. Raises ScheduleNotFound."""
         self._thread.call(self._open_client.remove_schedule(schedule))
 
     def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
-        """Messages that nobody could use, newest first."""
+        """Dead letters, newest first."""
         return self._thread.call(self._open_client.dead_letters(limit))
 
     def put_back(self, *numbers: int) -> list[int]:
-        """Put dead letters back into their queues, as new; the numbers of those that were there."""
+        """Put dead letters back into their queues, as new; the numbers of those that existed."""
         return self._thread.call(self._open_client.put_back(*numbers))
 
     def discard(self, *numbers: int) -> list[int]:
-        """Throw dead letters away; the numbers of those that were there."""
+        """Discard dead letters; the numbers of those that existed."""
         return self._thread.call(self._open_client.discard(*numbers))
 
     def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
-        """Who did what to a task, or to all, newest first."""
+        """The audit of a task, or of all, newest first."""
         return self._thread.call(self._open_client.audits(id, limit))
 
     def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
-        """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
+        """Complete a step from outside with that result; the audit records ``by``. Raises CompletionRefused."""
         self._thread.call(self._open_client.complete(token, result, by=by))
 
     def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
-        """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
+        """Fail a step from outside, for good; the workflow gets a StepFailed. Raises CompletionRefused."""
         self._thread.call(self._open_client.fail(token, message, by=by, **data))
 
     def instances(self) -> list[Instance]:
@@ -204,16 +205,17 @@ class SyncClient:
         return self._thread.call(self._open_client.agents())
 
     def suspend_agent(self, name: str, note: str | None = None) -> bool:
-        """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
+        """Suspend that Agent: running calls end by themselves, and steps wait, with no failure counted.
 
         False if it is suspended already. Raises AgentNotFound.
         """
         return self._thread.call(self._open_client.suspend_agent(name, note))
 
     def resume_agent(self, name: str) -> bool:
-        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
+        """Resume a suspended Agent, with a window that opens step by step; False if it is not suspended. Raises
+        AgentNotFound.
 
-        A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
+        An open breaker is closed too, if only instances in other languages are left, which cannot probe.
         """
         return self._thread.call(self._open_client.resume_agent(name))
 

@@ -29,22 +29,22 @@ class SyncTaskHandle(Generic[R]):
         self.id = inner.id
 
     def result(self, timeout: Duration | None = None) -> R:
-        """Wait for the end and give the workflow's result.
+        """Wait for the end; the workflow's result.
 
         Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
         """
         return self._thread.call(self._inner.result(timeout))
 
     def status(self) -> TaskStatus:
-        """Where the task stands now."""
+        """The task's status now."""
         return self._thread.call(self._inner.status())
 
     def steps(self) -> list[StepRecord]:
-        """Every step that was asked for or that a plan names, in order."""
+        """Every step that was started or that a plan names, in order."""
         return self._thread.call(self._inner.steps())
 
     def cancel(self) -> TaskState:
-        """Stop the task, undo what it did, and end ``cancelled``."""
+        """Stop the task, undo its steps, and end ``cancelled``."""
         return self._thread.call(self._inner.cancel())
 
     def undo(self) -> TaskState:
@@ -52,11 +52,11 @@ class SyncTaskHandle(Generic[R]):
         return self._thread.call(self._inner.undo())
 
     def suspend(self) -> TaskState:
-        """Let nothing more of the task start until ``resume``."""
+        """Start nothing more of the task until ``resume``."""
         return self._thread.call(self._inner.suspend())
 
     def resume(self) -> TaskState:
-        """Go on with a suspended task."""
+        """Continue a suspended task."""
         return self._thread.call(self._inner.resume())
 
     def resubmit(
@@ -68,13 +68,13 @@ class SyncTaskHandle(Generic[R]):
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
     ) -> TaskState:
-        """Go on with a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
+        """Continue a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
 
-        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that maybe acted: ``"undo"`` them
-        first, or ``"did_not_happen"`` is your word; an edited input needs it while there are any. ``later`` says what
-        becomes of what the workflow did after it was told the failure: ``"undo"`` that first, or ``"keep"`` it; see
-        ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises IllegalTransition with the
-        choices where one of them is missing.
+        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that may have acted: ``"undo"`` undoes
+        them first, ``"did_not_happen"`` states that they did not; an edited input needs it while there are any.
+        ``later`` decides about what the workflow did after it received the failure: ``"undo"`` undoes that first,
+        ``"keep"`` keeps it; see ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises
+        IllegalTransition with the choices if a needed one is missing.
         """
         asking = self._inner.resubmit(step, input, doubt=doubt, later=later, complete_by=complete_by)
         return self._thread.call(asking)
@@ -87,18 +87,18 @@ class SyncTaskHandle(Generic[R]):
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
     ) -> TaskState:
-        """Record ``result`` for a step that somebody did by hand, and go on with the task in error.
+        """Record ``result`` for a step that was done by hand, and continue the task in error.
 
-        The options are those of ``resubmit``. A signal that was taken gets another payload in the same way.
+        The options are those of ``resubmit``. The payload of a received signal is replaced in the same way.
         """
         return self._thread.call(self._inner.mark_done(step, result, later=later, complete_by=complete_by))
 
     def preview(self, step: str | None = None) -> RepairPreview:
-        """What ``resubmit`` or ``mark_done`` of the step that failed (or ``step``) would do to the record."""
+        """The effect on the record of ``resubmit`` or ``mark_done`` of the step that failed (or ``step``)."""
         return self._thread.call(self._inner.preview(step))
 
     def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
-        """Give the task a signal; one with an ``id`` seen before is dropped (False).
+        """Send the task a signal; one with an ``id`` seen before is dropped (False).
 
         With ``by`` it is audited under that name; leave it out where signals are many.
         """

@@ -34,11 +34,11 @@ class SyncQueues:
         self._thread.close()
 
     def post(self, queue: str, data: Any, *, id: Id | None = None, reply_to: str | None = None) -> str:
-        """Post a message that becomes a task once an application takes it."""
+        """Post a message; an application makes a task of it."""
         return self._thread.call(self._queues.post(queue, data, id=id, reply_to=reply_to))
 
     def events(self, queue: str) -> SyncEvents:
-        """What tasks tell the response queue ``queue``, in order per task, from where its reader left off."""
+        """Status events of the response queue ``queue``, in order per task, from where its reader stopped."""
         self._thread.check()
         return SyncEvents(self._thread, self._queues.events(queue))
 

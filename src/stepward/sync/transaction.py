@@ -27,5 +27,5 @@ def is_borrowed(transaction: object) -> bool:
 
 
 def inner_of(transaction: object) -> Transaction | None:
-    """The transaction of ours that a blocking one drives; None for another, or for none."""
+    """The store's transaction that a blocking one drives; None for another, or for none."""
     return transaction._inner if isinstance(transaction, SyncTransaction) else None

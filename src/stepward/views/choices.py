@@ -1,4 +1,4 @@
-"""What an operator may want to do about a task that needs somebody, before the store's rules say what will work."""
+"""Acts that an operator may want for a task that needs attention, before the store's rules say which will work."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from stepward.store.rules.directives import checks
 SIGNAL = "signal "
 UNREADABLE = "InvalidPayload"
 ENDLESS = "HistoryTooLong"
-"""An error that any resubmission meets again at once."""
+"""An error that every resubmission meets again at once."""
 HANGS = "Hangs"
-"""The error of code that held up event loops."""
+"""The error of code that blocked event loops."""
 EDITABLE = frozenset({StepKind.OPERATION, StepKind.LOCAL, StepKind.TRANSACTION})
 NEW_DEADLINE = ("--complete-by", "1h")
 LONGEST_ARGUMENTS = 200
-"""Characters of a step's arguments that a command is shown with."""
+"""Most characters of a step's arguments within a shown command."""
 MOST_CAUGHT = 3
-"""Failures that the workflow caught of which repairs are shown; the latest are."""
+"""Most caught failures whose repairs are shown, the latest ones."""
 DOUBTS = {
     None: ((), ""),
     Doubt.UNDO: (("--undo-first",), "; first undo what maybe happened"),
@@ -45,7 +45,7 @@ KEPT: tuple[tuple[Later | None, ...], ...] = ((None,), (Later.UNDO, Later.KEEP))
 
 
 class Choice(Struct, frozen=True):
-    """A command without its options, what it does, and what it asks of the store, if that can refuse it."""
+    """A command without its options, its meaning, and its check by the store, if the store can refuse it."""
 
     words: tuple[str, ...]
     meaning: str
@@ -53,7 +53,7 @@ class Choice(Struct, frozen=True):
 
 
 def choices(record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Choice]:
-    """What may be done next, in the order in which it is shown."""
+    """The possible acts, in the order in which they are shown."""
     id = record.id
     if status.state is TaskState.ERROR:
         return _of_error(record, steps)
@@ -70,7 +70,7 @@ def choices(record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Cho
 
 
 def variants(record: Task, choice: Choice, now: float) -> Iterator[list[Choice]]:
-    """The choice with options that it may need, as lists: the first list that holds a working choice is enough."""
+    """The choice with the options that it may need, as lists: the first list with a working choice is enough."""
     asked = choice.directive
     if asked is None or asked.verb not in ("resubmit", "mark_done"):
         yield [choice]
@@ -94,7 +94,7 @@ def _worded(
 
 
 def _of_stopped(id: str) -> list[Choice]:
-    """The code does not fit the record."""
+    """The acts where the code does not fit the record."""
     again = "try again at once; it does so by itself when code that fits is served"
     return [
         Choice(("resubmit", id), again, _asked("resubmit")),
@@ -119,7 +119,8 @@ def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
 
 
 def _of_caught(record: Task, steps: Sequence[Step]) -> list[Choice]:
-    """Steps whose failure the workflow was told before it ended with another error: to be repeated they are named."""
+    """Steps whose failure the workflow received before it ended with another error: to be repeated they must be
+    named."""
     told = [s for s in steps if s.run == record.run and s.state is StepState.FAILED and s.set_aside_at is None]
     told = [s for s in told if s.kind is not StepKind.UNDO and s.ordinal is not None]
     found: list[Choice] = []
@@ -150,7 +151,7 @@ def _of_step(record: Task, step: Step | None) -> list[Choice]:
 
 
 def _onward(record: Task) -> str:
-    """Code that raised, or did not yield, does so again until it is mended: the record is replayed."""
+    """Code that raised or blocked does so again until it is fixed: the record is replayed."""
     error = failures.read(record.error)
     place = f" at {error['at']}" if error.get("at") else ""
     is_code = place or error.get("type") == HANGS
@@ -158,13 +159,13 @@ def _onward(record: Task) -> str:
 
 
 def _arguments(step: Step) -> str:
-    """What the step was asked for with, to be edited; too long or unprintable it would not be typed."""
+    """The step's arguments, for editing; nothing if they are too long or unprintable."""
     text = step.input.decode(errors="replace")
     return text if len(text) <= LONGEST_ARGUMENTS and text.isprintable() else "[…]"
 
 
 def _of_unreadable(record: Task, message: str, steps: Sequence[Step]) -> list[Choice]:
-    """A recorded payload does not fit what the workflow reads: it would read it again."""
+    """A recorded payload does not fit what the workflow reads: it would be read again."""
     step = _last_of(message, steps)
     if step is None:
         is_own = message.startswith(f"result of {record.workflow}:") or not message.startswith("result of ")

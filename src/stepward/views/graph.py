@@ -10,7 +10,7 @@ from itertools import count
 from typing import NamedTuple
 
 MOST_LANES = 8
-"""What needs more of them side by side is not drawn: nobody could follow it."""
+"""Most lanes side by side; a wider graph would not be readable."""
 LINES = {
     "ud": "│",
     "lr": "─",
@@ -24,10 +24,10 @@ LINES = {
     "ulr": "┴",
     "udlr": "┼",
 }
-"""What joins the ways up, down, left and right."""
+"""Box-drawing characters by their connections up, down, left and right."""
 
 Lanes = list[str | None]
-"""The stage to which each lane leads; None where there is no lane any more."""
+"""The stage to which each lane leads; None for a free lane."""
 
 
 class GraphLine(NamedTuple):
@@ -59,7 +59,7 @@ def drawn(waits_for: Mapping[str, Sequence[str]]) -> list[GraphLine] | None:
 
 
 def _followers(waits_for: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Which stages follow each, without those that follow another follower."""
+    """The followers of each stage, without those that follow another follower."""
     numbers = {stage: 1 << number for number, stage in enumerate(waits_for)}
     above: dict[str, int] = {}
     followers: dict[str, list[str]] = {stage: [] for stage in waits_for}
@@ -76,9 +76,9 @@ def _followers(waits_for: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _enter(lanes: Lanes, stage: str, ended: int | None = None) -> int:
-    """Where the stage stands: at the end of its lane, or where there is room.
+    """The lane of the stage: the one that leads to it, or a free one.
 
-    Not where a lane ``ended`` on the line above: one sign right below another follows it.
+    Not one that ``ended`` on the line above: a sign right below another seems to follow it.
     """
     if stage in lanes:
         return lanes.index(stage)
@@ -89,7 +89,7 @@ def _enter(lanes: Lanes, stage: str, ended: int | None = None) -> int:
 
 
 def _leave(lanes: Lanes, place: int, followers: Sequence[str]) -> set[int]:
-    """Lead lanes to all followers, the first new one straight on; the places that are joined with the stage's."""
+    """Lead lanes to all followers, the first new one straight on; the positions that are connected to the stage's."""
     lanes[place] = None
     joined = {place}
     for follower in followers:

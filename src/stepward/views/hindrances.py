@@ -1,4 +1,4 @@
-"""Why a task does not go on, where its own row does not say: instances that are missing, and code that hung."""
+"""Reasons for which a task does not continue that its own row does not show: missing instances, and code that hung."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps tasks from going on: workflows, Agents and steps that no live instance serves, and open alerts."""
+"""Reasons for which tasks do not continue: workflows, Agents and steps without a live instance, and open alerts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from stepward.views.times import span
 
 LIVE = (TaskState.PENDING, TaskState.PROCESSING, TaskState.WAITING, TaskState.UNDOING)
 MOST = 1_000
-"""Of each state, and of alerts, so many are looked at."""
+"""Most tasks of each state, and most alerts, that are examined."""
 
 
 async def live_tasks(client: Client) -> list[Task]:
-    """Tasks that a Scheduler has to see to, the newest of each state."""
+    """The newest tasks of each state that a Scheduler must advance."""
     return [
         task
         for state in LIVE
@@ -27,7 +27,7 @@ async def live_tasks(client: Client) -> list[Task]:
 
 
 def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:
-    """A line for each workflow with live tasks that no Scheduler at work serves; one line where there is none."""
+    """A line for each workflow with live tasks that no live Scheduler serves; one line if there is no Scheduler."""
     served = {entry for each in at_work if each.role is Role.SCHEDULER for entry in each.serves}
     counts = Counter(f"{task.workflow}@{task.version}" for task in tasks)
     if counts and not any(each.role is Role.SCHEDULER for each in at_work):
@@ -43,7 +43,7 @@ def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:
 
 
 def unoffered(agents: Iterable[AgentStatus]) -> list[str]:
-    """A line for each Agent that steps wait for and no instance offers."""
+    """A line for each Agent that steps wait for and that no instance serves."""
     return [
         f"Agent {agent.name}: expected an instance that offers it, found none for {_number(agent.asked, 'step')}; "
         "start one"
@@ -53,7 +53,7 @@ def unoffered(agents: Iterable[AgentStatus]) -> list[str]:
 
 
 def silent(instances: Iterable[Instance], now: float) -> list[str]:
-    """A line for each instance whose lease is over and that nobody has declared dead."""
+    """A line for each instance whose lease is over and that was not declared dead."""
     return [
         f"instance {each.id} (process {each.pid} on {each.host}): expected its lease renewed, found it silent since "
         f"{span(now - each.expires_at)}, and no Supervisor that has declared it dead; see whether both run"
@@ -72,7 +72,7 @@ def unseen(alerts: Sequence[Alert], now: float) -> list[str]:
 
 
 def unsupervised(tasks: Sequence[Task], at_work: Iterable[Instance]) -> list[str]:
-    """A line where tasks are live and no Supervisor is."""
+    """A line if tasks are live and there is no Supervisor."""
     if not tasks or any(each.role is Role.SUPERVISOR for each in at_work):
         return []
     return [

@@ -1,4 +1,4 @@
-"""Instants and spans as people and programs read them."""
+"""Instants and spans in forms for people and for programs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def clock(at: float) -> str:
 
 
 def span(amount: float) -> str:
-    """A span in its greatest unit: ``42s``, ``3m``, ``5h``."""
+    """A span in its largest unit: ``42s``, ``3m``, ``5h``."""
     seconds = max(0.0, amount)
     return next((f"{seconds // size:.0f}{unit}" for size, unit in UNITS if seconds >= size), "0s")
 
 
 def relative(at: float | None, now: float) -> str:
-    """How far away an instant is: ``3m ago``, ``in 28s``."""
+    """The distance of an instant from now: ``3m ago``, ``in 28s``."""
     if at is None:
         return NOTHING
     return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
@@ -39,5 +39,5 @@ def full(at: float | None, now: float) -> str:
 
 
 def took(start: float | None, end: float | None, now: float) -> str:
-    """How long something took, or takes so far."""
+    """A duration, or the time so far."""
     return NOTHING if start is None else durations.text(max(0.0, (now if end is None else end) - start))

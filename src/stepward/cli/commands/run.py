@@ -103,7 +103,7 @@ def _need_queues(app: App, who: str) -> None:
 
 
 def _told(report: PassReport) -> str:
-    """What a pass did, in words."""
+    """The report of a pass, in words."""
     if not report.led:
         return "Another Supervisor leads: nothing was done here."
     counts = {

@@ -17,10 +17,10 @@ from stepward.store.contract import Hold, Server, ServerHost, Standby
 from stepward.views.times import NOTHING
 
 CONNECTIONS = 15
-"""Most connections that the store of one process opens: for turns, leases, hints, other queries, and applications."""
+"""Most connections that one process's store opens: for turns, leases, hints, other queries, and applications."""
 CLOCK_SECONDS = 1.0
 UNSAFE_COMMITS = ("off", "local")
-"""Values of synchronous_commit with which no standby is waited for."""
+"""Values of synchronous_commit that do not wait for a standby."""
 
 HOST_COLUMNS = (Column(name="HOST", least=12, middle=True), Column(name="ROLE"), Column(name="TIMELINE", right=True))
 STANDBY_COLUMNS = (
@@ -33,7 +33,7 @@ ROLES = {"primary": "green", "standby": "cyan", "silent": "yellow"}
 
 
 def problems(server: Server, settings: Settings) -> list[str]:
-    """A line for each setting that the deployment was asked for and does not have."""
+    """A line for each setting that the deployment requires and does not have."""
     return [*_primaries(server), *_replication(server, settings.synchronous_standbys)]
 
 

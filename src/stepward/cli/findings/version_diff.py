@@ -1,4 +1,4 @@
-"""Where live instances, the store and this program's code differ."""
+"""Differences between live instances, the store and this program's code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def between_schedulers(instances: Sequence[Instance]) -> list[str]:
 
 
 def from_registered(declared: Iterable[WorkflowRecord], registered: Iterable[WorkflowRecord]) -> list[str]:
-    """A line for each workflow that this code declares differently from what is registered under the same version."""
+    """A line for each workflow that this code declares differently from the registered one of the same version."""
     known = {(record.name, record.version): record for record in registered}
     lines = []
     for record in declared:

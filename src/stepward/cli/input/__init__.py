@@ -1,1 +1,1 @@
-"""What commands are given: arguments, targets, passwords."""
+"""The input of commands: arguments, targets, passwords."""

@@ -1,4 +1,4 @@
-"""Values that are written on the command line: JSON, instants, labels."""
+"""Values on the command line: JSON, instants, labels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def json_value(text: str, what: str) -> Any:
 def token(text: str) -> str:
     """A completion token: itself, ``-`` for a line of standard input, ``@PATH`` for a file that holds it.
 
-    Arguments are seen by every user of the host and kept by shells; a token is good for whoever has it.
+    Every user of the host sees arguments, and shells keep them; a token works for everyone who has it.
     """
     if text == "-":
         return sys.stdin.readline(TOKEN_CHARACTERS).strip()

@@ -1,4 +1,5 @@
-"""How operators reach a store: ``--store``, ``STEPWARD_STORE`` or the settings files; no application code is needed."""
+"""Operators' access to a store: ``--store``, ``STEPWARD_STORE`` or the settings files; no application code is
+needed."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 
 def with_client(work: StoreWork) -> Callable[..., None]:
-    """Make a command of a coroutine that is given a client on the store in question first."""
+    """Make a command of a coroutine that receives a client on the chosen store first."""
 
     @store_option
     @functools.wraps(work)
@@ -38,7 +39,7 @@ def with_client(work: StoreWork) -> Callable[..., None]:
 
 
 def run_with_client(store: str | None, work: StoreWork, *args: Any, **options: Any) -> None:
-    """Run a coroutine that is given a client on that store first."""
+    """Run a coroutine that receives a client on that store first."""
 
     async def run() -> None:
         async with operator_client(settings_for(store)) as client:
@@ -48,20 +49,20 @@ def run_with_client(store: str | None, work: StoreWork, *args: Any, **options: A
 
 
 def settings_for(store: str | None) -> Settings:
-    """The settings of this folder and environment, on that store if one is named."""
+    """The settings of this folder and environment, with that store if one is named."""
     return Settings.load({} if store is None else {"store": store}, os.environ, Path.cwd())
 
 
 @asynccontextmanager
 async def operator_client(settings: Settings) -> AsyncIterator[Client]:
-    """A client under the name that the store itself gives; a store that is not there is not made."""
+    """A client under the application's name in the store; a missing store is not created."""
     app = identify(settings.store).app
     async with Client(settings.store, app=app, payload_bytes=settings.payload_bytes) as client:
         yield client
 
 
 def command_line(*words: str) -> str:
-    """A command as an operator types it here: on the same store as the present one. It repeats no password."""
+    """A command as an operator types it here, on the same store as the present one, without repeating a password."""
     store = _store_of(click.get_current_context(silent=True))
     if store is not None and holds_password(store):
         return f'{shlex.join(["stepward", *words])} --store "$STEPWARD_STORE"'

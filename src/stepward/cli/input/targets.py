@@ -1,4 +1,4 @@
-"""What a command is about: an application (``module:attribute``, ``path.py:attribute``) or a store's URL."""
+"""The target of a command: an application (``module:attribute``, ``path.py:attribute``) or a store's URL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMS = "module:attribute or path.py:attribute"
 
 
 def app_or_store(target: str) -> App:
-    """The application, or a bare one on the store of that URL, under the name that the store knows."""
+    """The application, or one without declarations on the store of that URL, under the name in the store."""
     if "://" not in target:
         return load_app(target)
     store = Settings(store=target).store
@@ -27,7 +27,7 @@ def app_or_store(target: str) -> App:
 
 def load_app(target: str) -> App:
     """Import the application. Raises Refused in one line that says what is wrong with it."""
-    if "@" in target:  # a store's address with a slip in it, and perhaps a password
+    if "@" in target:  # A mistyped store address, which may hold a password.
         raise Refused(
             f"APP: expected {FORMS}, or a store's address such as postgresql://USER@HOST/DATABASE, found neither; "
             "correct it"
@@ -86,7 +86,7 @@ def _broken(place: str, error: BaseException) -> Refused:
 
 
 def _where(traceback: TracebackType | None, place: str) -> str:
-    """The innermost line of the application's own that raised."""
+    """The application's own innermost line of the traceback."""
     wanted = place.removesuffix(".py").replace("/", ".").rpartition(".")[2]
     where = ""
     while traceback is not None:

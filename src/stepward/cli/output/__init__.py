@@ -1,1 +1,1 @@
-"""What commands print: tables, times, JSON."""
+"""The output of commands: tables, times, JSON."""

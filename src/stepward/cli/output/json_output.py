@@ -1,4 +1,4 @@
-"""What ``--json`` prints: the fields of the records under their own names, instants in RFC 3339 UTC."""
+"""The output of ``--json``: the records' fields under their own names, instants in RFC 3339 UTC."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ INSTANTS = frozenset(
 
 
 def plain(record: Struct) -> dict[str, Any]:
-    """A record as JSON can hold it; payloads are decoded."""
+    """A record in JSON types; payloads are decoded."""
     return {name: _value(name, value) for name, value in structs.asdict(record).items()}
 
 
 def keys(record: type[Struct], *, without: Iterable[str] = (), more: Iterable[str] = ()) -> str:
-    """The line of a command's help that names the keys of its JSON."""
+    """The line of a command's help that lists the keys of its JSON."""
     named = [name for name in record.__struct_fields__ if name not in without]
     return f"Keys under --json: {', '.join([*named, *more])}."
 
 
 def print_json(value: object) -> None:
-    """Write a value to stdout; all that is not ASCII is escaped, so that no payload reaches the terminal as it is."""
+    """Write a value to stdout in ASCII, so that no payload reaches the terminal unescaped."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=True))
 
 

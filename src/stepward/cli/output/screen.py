@@ -17,7 +17,7 @@ from stepward.views.signs import LOOKS, Tone
 WIDTH = 80
 NARROWEST = 40
 UNBOUNDED = 1_000_000
-"""Cells for a line that is read by a program: more than any line has."""
+"""The width of lines for programs: more cells than any line has."""
 
 STYLES = {
     Tone.QUIET: "dim",
@@ -31,7 +31,7 @@ STYLES = {
 
 
 def screen() -> Console:
-    """A console on stdout; what its encoding lacks is escaped."""
+    """A console on stdout; characters that its encoding lacks are escaped."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     terminal = sys.stdout.isatty()
@@ -48,7 +48,7 @@ def screen() -> Console:
 def print_table(
     columns: Sequence[Column], rows: Sequence[Sequence[Cell]], empty: str, *, title: str | None = None
 ) -> None:
-    """Print rows as a table, or the words that say there are none."""
+    """Print rows as a table, or the given words if there are none."""
     console = screen()
     if title is not None:
         console.print(Text(f"\n{title}", style="bold"))
@@ -70,7 +70,7 @@ def style_of(state: str) -> str:
 
 
 def room() -> int:
-    """Cells that a line may take which stands for one thing: those of the terminal; no end of them in a pipe."""
+    """The width of a line about one thing: the terminal's; unlimited in a pipe."""
     return _width(True) if _wanted() or sys.stdout.isatty() else UNBOUNDED
 
 
@@ -81,6 +81,6 @@ def _width(terminal: bool) -> int:
 
 
 def _wanted() -> int:
-    """The columns that the environment asks for, if any."""
+    """The width that the environment asks for, if any."""
     wanted = os.environ.get("COLUMNS", "")
     return int(wanted) if wanted.isdecimal() else 0

@@ -1,4 +1,4 @@
-"""Tables that fit: no row is ever wrapped, cells are cut where the terminal ends."""
+"""Tables that fit: no row is wrapped, cells are cut at the terminal's width."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAYS_NOTHING = frozenset({"", "0", NOTHING})
 
 
 class Cell(NamedTuple):
-    """A text and how it looks."""
+    """A text with its style."""
 
     text: str
     style: str = ""
@@ -31,12 +31,12 @@ class Column:
     name: str
     least: int | None = None
     middle: bool = False
-    """Cut in the middle and not at the end."""
+    """Whether it is cut in the middle instead of at the end."""
     right: bool = False
     spare: bool = False
-    """Left out where room is short and no row has anything to say in it."""
+    """Whether it is left out where room is short and no row has a value in it."""
     drops: int = 0
-    """Left out where nothing else makes the table fit, the highest first; 0 stays."""
+    """Left out where nothing else makes the table fit, the highest number first; 0 is never left out."""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> Table:
@@ -83,7 +83,7 @@ def _kept(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) 
 
 
 def _least(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int, kept: Sequence[int]) -> int:
-    """What these columns take when each is cut down as far as may be."""
+    """The width of these columns when each is cut as far as possible."""
     natural = _natural(columns, rows, room)
     return _taken([min(natural[n], columns[n].least or natural[n]) for n in kept])
 
@@ -96,7 +96,7 @@ def _natural(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: in
 
 
 def _fitted(columns: Sequence[Column], widths: list[int], room: int) -> list[int]:
-    """Take what is too much from the widest that may be cut, cell by cell."""
+    """Take the excess width from the widest column that may be cut, cell by cell."""
     for _ in range(_taken(widths) - room):
         able = [n for n, c in enumerate(columns) if c.least is not None and widths[n] > c.least]
         if not able:

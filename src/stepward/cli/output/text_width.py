@@ -1,4 +1,5 @@
-"""Text as a terminal can show it: printable, and cut to a number of cells, of which wide characters take two."""
+"""Text in a form that a terminal can show: printable, and cut to a number of cells, of which wide characters take
+two."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ PRESENTATION = {0xFE0E: None, 0xFE0F: None}
 
 
 def clean(text: str) -> str:
-    """``text`` with everything escaped that a terminal would act on, or that has no place of its own."""
+    """``text`` with control characters and zero-width characters escaped."""
     text = text.translate(PRESENTATION)
     if text.isprintable():
         return text
@@ -41,7 +42,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def _head(text: str, width: int) -> str:
-    # Every character that has a place takes a cell at least; more of a long text than that is not looked at.
+    # Every visible character takes at least one cell, so the rest of a long text need not be examined.
     taken, cells = "", 0
     for character in text[: width * 4]:
         cells += cell_len(character)

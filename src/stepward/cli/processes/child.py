@@ -1,4 +1,4 @@
-"""One process of a group, from its beginning to its end."""
+"""One process of a group, from its start to its end."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from contextlib import suppress
 from stepward.cli.processes.parent_link import FAILED, READY
 
 REST_SECONDS = 1.0
-"""For what a process that ended has left to read."""
+"""Seconds for reading the rest of an ended process's output."""
 
 
 class Child:
-    """A running process; ``complaint`` is what it said of why it cannot go on, if anything."""
+    """A running process; ``complaint`` is its own message about why it cannot go on, if any."""
 
     def __init__(self, process: Process, line: asyncio.StreamReader, tether: asyncio.StreamWriter) -> None:
         self._process = process
@@ -27,7 +27,7 @@ class Child:
 
     @classmethod
     async def begin(cls, number: int, target: str) -> Child:
-        """Begin it, in this folder and with this environment, on the application of that name."""
+        """Start it, in this folder and with this environment, on the application of that name."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
@@ -35,13 +35,13 @@ class Child:
                 *("--child", str(number), str(theirs.fileno())),
                 stdin=DEVNULL,
                 pass_fds=(theirs.fileno(),),
-                # A signal from the keyboard is the parent's to pass on: it may come before a child knows what to do.
+                # The parent passes on a signal from the keyboard: the child may not be ready for it yet.
                 start_new_session=True,
             )
         return cls(process, *await asyncio.open_connection(sock=ours))
 
     async def is_at_work(self) -> bool:
-        """Wait until it is; False if it ends before that."""
+        """Wait until it is at work; False if it ends before that."""
         ready, ended = (asyncio.ensure_future(wait) for wait in (self._ready.wait(), self._process.wait()))
         await asyncio.wait({ready, ended}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
@@ -57,11 +57,11 @@ class Child:
         return code
 
     def cut(self) -> None:
-        """Have it drain and end."""
+        """Make it drain and end."""
         self._parent_link.close()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it."""
         with suppress(ProcessLookupError):
             self._process.kill()
 

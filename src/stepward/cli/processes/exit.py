@@ -1,4 +1,4 @@
-"""The end of a process whose actors have ended: code of the application that runs on does not keep it."""
+"""The end of a process whose actors have ended: application code that still runs does not delay it for long."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ MOST_NAMED = 5
 
 
 END_SECONDS = 5.0
-"""How long what still runs after the end, such as threads of the application's, may keep the process."""
+"""Seconds for which code that still runs after the end, such as the application's threads, may delay the process."""
 
 
 LEAST_STOP_SECONDS = 15.0
-"""How long actors may take to end at the least: a busy machine is slow, and a silent server is waited for a little."""
+"""Least seconds for actors to end: a busy machine is slow, and a silent server is waited for a little."""
 
 
 def bound_end(code: int) -> Callable[[], None]:
-    """End the process with ``code`` if it still runs ``END_SECONDS`` from now, and say what it ran.
+    """End the process with ``code`` if it still runs ``END_SECONDS`` from now, and name the code that it runs.
 
-    Calling what is returned lifts the bound.
+    Calling the returned function cancels that.
     """
 
     def why() -> str:
@@ -42,10 +42,10 @@ def bound_end(code: int) -> Callable[[], None]:
 
 @contextmanager
 def bounded_stop(seconds: float) -> Iterator[Callable[[], None]]:
-    """A block in which actors run; they begin to end when what it gives is called.
+    """A block in which actors run; they begin to end when the returned function is called.
 
-    From then on they have so many seconds, or ``LEAST_STOP_SECONDS``: a broker or a store that never answers keeps no
-    process.
+    From then on they have ``seconds``, or ``LEAST_STOP_SECONDS``: a broker or store that never answers does not delay
+    the process further.
     """
     allowed = max(seconds, LEAST_STOP_SECONDS)
     loop = asyncio.get_running_loop()
@@ -75,7 +75,7 @@ def _bound(seconds: float, code: int, why: Callable[[], str]) -> Callable[[], No
 
 
 def last_words() -> str:
-    """How a process ended: in good order, or with functions in threads that do not return."""
+    """The end of a process in words: in good order, or with functions in threads that do not return."""
     calls = {name: [f for f in frames if not is_own(f.f_code)] for name, frames in performed().items()}
     found = [
         f"{frames[-1].f_code.co_qualname} in thread {name}, at {_place(frames[0])}"
@@ -99,13 +99,13 @@ def _wait(lifted: threading.Event, seconds: float, code: int, why: Callable[[], 
 
 
 def _waiting(loop: asyncio.AbstractEventLoop) -> list[str]:
-    """The tasks that are not over, each with its place."""
+    """The unfinished tasks, each with its place in the code."""
     found = [(task.get_name(), _innermost(task.get_coro())) for task in asyncio.all_tasks(loop)]
     return [f"{name} at {_place(frame)}" for name, frame in found if frame is not None][:MOST_NAMED]
 
 
 def _innermost(coroutine: Any) -> FrameType | None:
-    """Where a coroutine that waits stands: a task itself knows its outermost call alone."""
+    """Where a waiting coroutine is suspended: a task's own stack shows the outermost call only."""
     frame: FrameType | None = None
     while coroutine is not None:
         frame = getattr(coroutine, "cr_frame", None) or frame
@@ -114,7 +114,7 @@ def _innermost(coroutine: Any) -> FrameType | None:
 
 
 def _running() -> list[str]:
-    """The threads that keep the process, each with its place."""
+    """The threads that delay the process's end, each with its place in the code."""
     frames = sys._current_frames()
     found = []
     for thread in threading.enumerate():

@@ -1,6 +1,6 @@
-"""A group of processes, each with every actor of one application: what dies is begun anew, and all drain together.
+"""A group of processes, each with every actor of one application: a dead one is restarted, and all drain together.
 
-They share nothing but the store, so that the group holds no state that could be lost with it.
+They share only the store, so the group has no state that could be lost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ async def _serve(app: App, target: str, count: int) -> None:
 
 
 class ProcessGroup:
-    """The processes of one application; ``grace`` is how many seconds those told to end may take."""
+    """The processes of one application; ``grace`` is how many seconds they may take to end."""
 
     def __init__(self, target: str, count: int, grace: float, clock: Clock) -> None:
         self._target = target
@@ -41,13 +41,14 @@ class ProcessGroup:
         self._clock = clock
         self._places = [Slot(number) for number in range(1, count + 1)]
         self._may_follow = asyncio.Event()
-        """Set when the first is at work, which has brought the store to its schema, or when nobody is to begin."""
+        """Set when the first process is at work, having migrated the store, or when no process is to be started."""
         self._over = asyncio.Event()
         self._told_ready = False
         self._code = DONE
 
     async def run(self) -> None:
-        """Keep every process running until told to drain. Raises Silent with the exit code if that did not end well."""
+        """Keep every process running until asked to drain. Raises Silent with the exit code if that did not end
+        well."""
         ending = asyncio.create_task(self._end_all())
         try:
             await asyncio.gather(*map(self._keep, self._places))
@@ -58,12 +59,12 @@ class ProcessGroup:
         say("Ended in good order.")
 
     def drain(self) -> None:
-        """Have every process drain, and begin no other."""
+        """Make every process drain, and start no other."""
         self._over.set()
         self._may_follow.set()
 
     def kill(self) -> None:
-        """End every process at once."""
+        """Kill every process."""
         for place in self._places:
             if place.child is not None:
                 place.child.kill()

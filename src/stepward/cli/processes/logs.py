@@ -9,11 +9,11 @@ import time
 from stepward.cli.output.text_width import clean
 
 CLIENTS = ("aio_pika", "aiormq")
-"""Libraries that log what Stepward tells in lines of its own."""
+"""Libraries whose messages Stepward reports in lines of its own."""
 
 
 class OneLine(logging.Formatter):
-    """Instant in UTC, level, which process of a group, logger, message; a traceback follows on the same line."""
+    """Instant in UTC, level, number within the process group, logger, message; a traceback follows on the same line."""
 
     def __init__(self, process: int | None = None) -> None:
         which = "" if process is None else f"[{process}] "
@@ -25,14 +25,14 @@ class OneLine(logging.Formatter):
 
 
 def log_to_stderr(level: str, *, process: int | None = None) -> None:
-    """Send what is logged to stderr, unless the application has set up its own logging.
+    """Send logs to stderr, unless the application has configured logging.
 
-    ``process`` is the number of this one among those of its group.
+    ``process`` is the number of this process within its group.
     """
     root = logging.getLogger()
     hush_clients()
     if not root.handlers:
-        # Among Python's own warnings is the one of a step that workflow code did not await.
+        # Python's own warnings include the one about a step that workflow code did not await.
         logging.captureWarnings(True)
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(OneLine(process))
@@ -41,7 +41,8 @@ def log_to_stderr(level: str, *, process: int | None = None) -> None:
 
 
 def hush_clients() -> None:
-    """Leave what goes wrong with a broker to our own lines, unless the application has set up its own logging."""
+    """Silence the broker libraries, whose errors Stepward reports itself, unless the application has configured
+    logging."""
     if not logging.getLogger().handlers:
         for client in CLIENTS:
             logging.getLogger(client).setLevel(logging.CRITICAL)

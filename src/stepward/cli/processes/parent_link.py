@@ -1,4 +1,4 @@
-"""The child's end of the line to the group that began it: where it is cut, the child drains."""
+"""The child's end of the connection to its process group: when it is closed, the child drains."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable
 READY = "ready"
 FAILED = "failed "
 LONGEST = 4_000
-"""Characters of a complaint; more says no more."""
+"""Most characters of a message; the rest adds nothing."""
 OVERDUE = 1
 
 
 class ParentLink:
-    """Tells the group that this process is at work, or why it cannot be, and hears from it one thing: the end.
+    """Reports to the group that this process is at work, or why it cannot be; a closed connection ends the process.
 
-    The line ends with the group's process, however that dies, so that no child outlives it for long.
+    The connection ends with the group's process, however that dies, so that no child outlives it for long.
     """
 
     def __init__(self, number: int, descriptor: int) -> None:
@@ -27,17 +27,18 @@ class ParentLink:
         self._socket.set_inheritable(False)
 
     def ready(self) -> None:
-        """This process is at work."""
+        """Report that this process is at work."""
         self._tell(READY)
 
     def failed(self, why: str) -> None:
-        """This process ends, and says why."""
+        """Report why this process ends."""
         self._tell(f"{FAILED}{' '.join(why.split()):.{LONGEST}}")
 
     def hold(self, cut: Callable[[], None], seconds: float) -> None:
-        """Call ``cut`` in a thread when the line is cut, and end the process if it still runs that many seconds later.
+        """Call ``cut`` in a thread when the connection is closed, and end the process if it still runs ``seconds``
+        later.
 
-        A thread, because an event loop that stands still would hear nothing.
+        A thread is used because a blocked event loop would not notice.
         """
         threading.Thread(target=self._wait, args=(cut, seconds), name="stepward-tether", daemon=True).start()
 
@@ -54,5 +55,5 @@ class ParentLink:
         try:
             self._socket.sendall(f"{line}\n".encode())
         except OSError:
-            # The group is gone, and ``hold`` finds out.
+            # The group is gone, which ``hold`` notices.
             return

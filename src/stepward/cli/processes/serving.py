@@ -43,21 +43,21 @@ EVERY_ACTOR = Actors(scheduler=True, agents=True, supervisor=True, submission=Tr
 
 
 def serve(app: App, actors: Actors) -> None:
-    """Run these actors of the application until a signal; what they do is logged to stderr."""
+    """Run these actors of the application until a signal; their events are logged to stderr."""
     log_to_stderr(app.settings.log_level)
     tune_process()
     _run(_serve(app, actors))
 
 
 def serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
-    """The same as a child of a group, which says on stdout what becomes of this process."""
+    """The same as a child of a group, which reports on stdout about this process."""
     log_to_stderr(app.settings.log_level, process=tether.number)
     tune_process()
     _run(_serve_tethered(app, actors, tether))
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
-    """Run it to its end; code that does not let the event loop close keeps no process from ending."""
+    """Run to the end; code that keeps the event loop from closing does not delay the process."""
     lifts: list[Callable[[], None]] = []
 
     async def bounded() -> None:
@@ -72,15 +72,15 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
         with asyncio.Runner() as runner:
             _run_on(runner.get_loop(), bounded())
     finally:
-        # From here on it is whoever called: a command has a bound of its own, a test goes on.
+        # From here on the caller decides: a command bounds its own end, a test goes on.
         for lift in lifts:
             lift()
 
 
 def _run_on(loop: asyncio.AbstractEventLoop, serving: Coroutine[Any, Any, None]) -> None:
-    """Run it to its end, though code of the application may stop the loop.
+    """Run to the end, although application code may stop the loop.
 
-    asyncio lets ``SystemExit`` and ``KeyboardInterrupt`` of a callback, or of a task beside the call, out of the loop.
+    asyncio lets ``SystemExit`` and ``KeyboardInterrupt`` of a callback, or of another task, out of the loop.
     """
     task = loop.create_task(serving)
     while True:
@@ -96,12 +96,12 @@ def _run_on(loop: asyncio.AbstractEventLoop, serving: Coroutine[Any, Any, None])
 
 
 def patience(settings: Settings) -> float:
-    """Seconds within which a process that is told to end has to be gone: past its lease it would help nobody."""
+    """Seconds within which a process that is asked to end must be gone: after its lease it can do no more."""
     return settings.drain + settings.lease
 
 
 def header(app: App, actors: Actors, more: dict[str, str]) -> None:
-    """Say what runs here."""
+    """Print what runs here."""
     _tell(screen(), app, _roles(app, actors) | more)
 
 
@@ -112,7 +112,7 @@ def say(line: str) -> None:
 
 
 def say_draining(settings: Settings) -> None:
-    """Say what the first signal begins, whatever hangs."""
+    """Print what the first signal begins, whatever hangs."""
     write_at_once(sys.stdout, f"Draining for up to {durations.text(settings.drain)}; a second signal ends it at once.")
 
 
@@ -131,7 +131,7 @@ async def _serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
     loop = asyncio.get_running_loop()
 
     def cut_off() -> None:
-        with suppress(RuntimeError):  # the loop is closed already
+        with suppress(RuntimeError):  # The loop is closed already.
             loop.call_soon_threadsafe(signals.drain)
 
     tether.hold(cut_off, patience(app.settings))
@@ -142,7 +142,7 @@ async def _serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
 
 
 async def _until_told(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> None:
-    """Wait for a signal, or for an actor that ends by a bug: then raise that."""
+    """Wait for a signal, or for an actor that ends by a bug: then raise that exception."""
     working = asyncio.ensure_future(running.wait())
     stopped = asyncio.ensure_future(stop.wait())
     try:

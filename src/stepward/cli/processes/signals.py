@@ -14,17 +14,16 @@ from stepward.interrupts import end_at_once
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALLED = 128
 NOTES = 64
-"""Signals that are read at once."""
+"""Most signals read at once."""
 
 
 class ProcessSignals:
-    """Hears SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain.
+    """Handles SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain.
 
-    ``told`` is called at the first one, from a signal handler or a thread, though the loop may hang; ``begun`` in the
-    loop, when the drain begins; ``at_once`` at the second one.
-
-    A second one is heard where the loop hangs: by Python's own handler in the main thread, or by a thread that reads
-    what the interpreter notes of each signal, because a handler may be kept waiting by a call that blocks.
+    ``told`` is called at the first signal, from a signal handler or a thread, even if the loop hangs; ``begun`` in the
+    loop, when the drain begins; ``at_once`` at the second signal. While the loop hangs, a second signal is noticed by
+    Python's own handler in the main thread, or by a thread that reads the interpreter's wakeup descriptor, because a
+    blocking call may delay handlers.
     """
 
     def __init__(
@@ -49,9 +48,9 @@ class ProcessSignals:
             signal.signal(number, self._handle)
 
     def drain(self) -> None:
-        """Drain as at the first signal; a signal that follows counts as the first one all the same.
+        """Drain as at the first signal; the next signal still counts as the first one.
 
-        Where a group of processes is told to end, each child may hear it from its parent and from whoever told all.
+        When a process group is ended, a child may be signalled both by its parent and directly.
         """
         if not self.stop.is_set():
             self.stop.set()
@@ -72,9 +71,9 @@ class ProcessSignals:
         if max(self._handled, self._noted) > 1:
             self._at_once()
             name = signal.Signals(number).name
-            # Nothing is lost: what stands in the store is the truth, as after a crash.
+            # Nothing is lost: the store holds the truth, as after a crash.
             end_at_once(SIGNALLED + number, f"expected to drain, found a second signal ({name}): ended at once")
         if self._may_tell.acquire(blocking=False):
             self._told()
-        with suppress(RuntimeError):  # the loop is closed already
+        with suppress(RuntimeError):  # The loop is closed already.
             self._loop.call_soon_threadsafe(self.drain)

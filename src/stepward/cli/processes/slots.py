@@ -1,4 +1,4 @@
-"""What a group remembers of each of its places: who is there, and how often those before died."""
+"""The history of each slot of a process group: its process, and how often earlier ones died."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from stepward.policies import grown
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 STEADY_SECONDS = 60.0
-"""Whoever was at work for so long has not died of its start: the pauses begin anew."""
+"""Seconds of work after which a death does not count as a failed start: the pauses begin again."""
 STARTS = 3
-"""Failed starts in a row that are enough, if all the others fail as well."""
+"""Failed starts in a row after which a slot gives up, if all other slots fail too."""
 
 
 class SlotEnd(NamedTuple):
-    """How a process ended, after how many seconds at work (None: never), and what it said of that."""
+    """The end of a process: the code, the seconds at work (None: never), and its own message."""
 
     code: int
     worked: float | None = None
@@ -26,7 +26,7 @@ class SlotEnd(NamedTuple):
 
     @property
     def how(self) -> str:
-        """The code or the signal, in words."""
+        """The exit code or the signal, in words."""
         before = " before it was at work" if self.worked is None else ""
         if self.code == DONE:
             return f"ended in good order{before}"
@@ -37,51 +37,51 @@ class SlotEnd(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What it said, to be put behind."""
+        """Its own message, as the end of a sentence."""
         return f": {self.complaint}" if self.complaint else ""
 
     @property
     def is_final(self) -> bool:
-        """Whether another start would end alike: the application or its settings are wrong."""
+        """Whether another start would end alike, because the application or its settings are wrong."""
         return self.code == WRONG and self.worked is None
 
 
 class Slot:
-    """A place for one process at a time."""
+    """A slot for one process at a time."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.child: Child | None = None
         self.at_work = False
         self.failed_starts = 0
-        """In a row."""
+        """Failed starts in a row."""
         self.is_given_up = False
-        """Whether no other process is begun here."""
+        """Whether no other process is started here."""
         self._deaths = 0
-        """In a row, with no steady work in between."""
+        """Deaths in a row without steady work in between."""
 
     @property
     def name(self) -> str:
-        """What an operator reads of it."""
+        """The slot's state, for operators."""
         return f"process {self.number}" if self.child is None else f"process {self.number} (pid {self.child.pid})"
 
     @property
     def is_taken(self) -> bool:
-        """Whether anybody was ever tried here."""
+        """Whether a process was ever started here."""
         return self.child is not None or self.failed_starts > 0
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether its starts have failed often enough, if all the others fail as well."""
+        """Whether its starts have failed often enough, if all other slots fail too."""
         return self.is_given_up or self.failed_starts >= STARTS
 
     def began(self) -> None:
-        """Its process is at work."""
+        """Note that its process is at work."""
         self.at_work = True
         self.failed_starts = 0
 
     def pause_after(self, end: SlotEnd) -> float:
-        """Its process has ended; the seconds until the next one."""
+        """Note that its process has ended; the seconds until the next start."""
         is_steady = end.worked is not None and end.worked >= STEADY_SECONDS
         self._deaths = 1 if is_steady else self._deaths + 1
         self.failed_starts += end.worked is None

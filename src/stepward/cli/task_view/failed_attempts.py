@@ -1,4 +1,4 @@
-"""What failed attempts told, below the steps of ``show``: each with its exception, the last with its traceback."""
+"""The errors of failed attempts, below the steps of ``show``: each with its exception, the last with its traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stepward.model.states import StepState
 from stepward.views.errors import attempts_of, one_line, told
 
 MOST_STEPS = 5
-"""Steps of which attempts are shown; the latest are."""
+"""Most steps whose attempts are shown, the latest ones."""
 ENDED_WELL = frozenset({StepState.COMPLETED, StepState.SKIPPED})
 INDENT = 2
 

@@ -33,7 +33,7 @@ def print_advice(console: Console, actions: Sequence[Choice]) -> None:
 
 
 def _print_below(console: Console, command: str, meaning: str) -> None:
-    """The meaning as a shell's comment, the command below it."""
+    """The meaning as a shell comment, the command below it."""
     lead = f"{' ' * INDENT}# "
     for line in wrap(clean(meaning), console.width - len(lead)):
         console.print(Text(cut(f"{lead}{line}", console.width), style="dim"), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The plan of a pipeline's task: a line for each stage, with its state, what it waits for and the branches."""
+"""The plan of a pipeline's task: a line for each stage, with its state, the stages it waits for and the branches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = (
 UNKNOWN = Cell(NOTHING, "dim")
 
 States = Mapping[str, StepState]
-"""By the keys of the steps."""
+"""By step key."""
 
 
 def print_plan(plan: Plan, steps: Iterable[StepRecord]) -> None:
@@ -47,7 +47,7 @@ def print_plan(plan: Plan, steps: Iterable[StepRecord]) -> None:
 
 
 def plan_fields(plan: Plan, steps: Iterable[StepRecord]) -> list[dict[str, Any]]:
-    """The stages for programs; null is the state of one that the task does not have."""
+    """The stages for programs; null is the state of a stage that the task does not have."""
     states = _states(steps)
     return [plain(stage) | {"state": states.get(stage.key)} for stage in plan]
 

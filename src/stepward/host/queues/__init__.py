@@ -1,1 +1,1 @@
-"""What a process does for queues at a broker: moves, repairs and warnings."""
+"""Actors of a process for queues at a broker: carrying, repair and alerts."""

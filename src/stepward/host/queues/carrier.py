@@ -1,7 +1,7 @@
-"""What stands in the store and belongs to a broker's queue is carried over: in order, each row gone once it is there.
+"""Carries rows of the store to a broker's queue, in order; each row is deleted once the broker has it.
 
-A row goes only after the broker has confirmed it, so that whatever else is carried at the same time, by a process that
-was taken for dead, comes behind as a double: the first of each event come in order and without a gap.
+A row is deleted only after the broker confirmed it. So a second carrier, for example a process that was wrongly
+declared dead, produces duplicates only: the first of each event come in order and without a gap.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from stepward.store.contract import MessageStore, StoredMessage
 from stepward.transport.queues.response_log import can_share, packed
 
 BATCH = 500
-"""Rows that are read and settled at once."""
+"""Most rows read and settled at once."""
 MOST_TOGETHER = 250
 TOGETHER_BYTES = 64 * 1024
-"""Of a broker message that holds more than one event."""
+"""Most bytes of a broker message with several events."""
 MOST_REFUSALS = 5
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 LEASE = 15.0
 
 
 class Outlet(Protocol):
-    """What of a broker's queues takes what is carried."""
+    """The part of a broker's queues to which rows are carried."""
 
     async def carry(self, queue: str, body: bytes, id: str) -> None:
-        """Append it; twice under one id it may come once. Raises TransportError, Refused for what is never taken."""
+        """Append a row; twice under one id it may come once. Raises TransportError, or Refused for a row that can
+        never be taken."""
         ...
 
 
@@ -48,15 +49,15 @@ class Pack(Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The same for the same rows, whoever carries them; rows of another store have other events."""
+        """The message id, the same for the same rows in every process; rows of another store have other events."""
         names = b",".join(b"%d" % row.token for row in self.rows)
         return sha256(names + b":" + self.body).hexdigest()
 
 
 class Carrier:
-    """Carries one queue over until nothing stands in it; ``is_ours`` says whether that is still this process's part.
+    """Carries one queue until it is empty; ``is_ours`` says whether this process still carries it.
 
-    Status events leave with ``store``, the identity of theirs.
+    Status events are sent with ``store``, the identity of their store.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Carrier:
         self._failures = 0
 
     async def carry_events(self) -> int:
-        """Carry a response queue, which others only read; how many events went. Raises StoreError or QueueRefused."""
+        """Carry a response queue; the number of events. Raises StoreError or QueueRefused."""
         after = count = 0
         while True:
             rows = await self._messages.read(self._queue, after, BATCH)
@@ -92,10 +93,8 @@ class Carrier:
             after = rows[-1].token
 
     async def carry_posted(self) -> int:
-        """Carry what was posted or put back into the store, of which others take some; how much.
-
-        Raises StoreError or QueueRefused.
-        """
+        """Carry messages posted or put back into the store, which other processes take too; their number. Raises
+        StoreError or QueueRefused."""
         count = 0
         while rows := await self._messages.take(self._queue, BATCH, LEASE):
             count += await self._carry(Pack([row], row.body) for row in rows)
@@ -117,7 +116,7 @@ class Carrier:
         return len(gone)
 
     async def _send(self, pack: Pack) -> None:
-        """Append it, however long the broker is away; what it refuses among others is told from them."""
+        """Append a row, waiting for the broker as long as necessary; a refused row is found among its neighbours."""
         while True:
             try:
                 await self._outlet.carry(self._queue, pack.body, pack.id)
@@ -137,7 +136,7 @@ class Carrier:
                 return
 
     async def _refused(self, pack: Pack, error: Refused) -> None:
-        """Try a few times more; then it is an operator's, and what follows it goes on."""
+        """Try a few times more; then move the row to the dead letters, and go on with the next."""
         refusals = 1
         while refusals < MOST_REFUSALS:
             await asyncio.sleep(grown(FIRST_PAUSE, 2.0, LONGEST_PAUSE, refusals))
@@ -165,7 +164,7 @@ class Carrier:
 
 
 def packs(rows: Sequence[StoredMessage]) -> Iterator[Pack]:
-    """Rows in as few broker messages as may be, in their order; what is no JSON has one for itself, as it is."""
+    """Rows in as few broker messages as possible, in order; a row that is no JSON is sent alone and unchanged."""
     together: list[StoredMessage] = []
     size = 0
     for row in rows:

@@ -1,7 +1,7 @@
-"""Requests of tasks in no Scheduler's memory that a broker lost: sent again from the store, the same attempt.
+"""Sends again, from the store, requests that a broker lost for tasks that no Scheduler holds: the same attempt.
 
-Each Scheduler sends again what its own tasks have asked. For those that no live instance holds (suspended, or waiting
-for room) one Scheduler's process does it, the one that comes first by its name; another takes its place if it dies.
+Each Scheduler sends its own tasks' requests again. For tasks without a live owner (suspended, or waiting for capacity)
+one Scheduler's process does it, the first by name; another takes over if it dies.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from stepward.store.contract import UnheldStep, WatchedPlace
 
 SHARE = "lost requests"
 GATHER_SECONDS = 0.2
-"""Seconds in which losses are gathered, so that what several queues lost is looked for once."""
+"""Seconds for which losses are collected, so that losses of several queues cause one look."""
 MOST_AT_ONCE = 200
-"""Steps that one look reads."""
+"""Most steps that one look reads."""
 AGENTS = request_queue("")
 
 
 class LostRequests:
-    """Looks into the store when a queue has lost messages; ``instance`` is this process's Scheduler."""
+    """Reads the store after a queue lost messages; ``instance`` is this process's Scheduler."""
 
     def __init__(self, parts: Parts, instance: Callable[[], str | None]) -> None:
         self._parts = parts
@@ -36,7 +36,7 @@ class LostRequests:
         self._heard = asyncio.Event()
 
     async def keep(self) -> None:
-        """Listen until cancelled."""
+        """Handle losses until cancelled."""
         hear_no_more = self._parts.transport.on_lost(self._lose)
         try:
             while True:
@@ -53,7 +53,7 @@ class LostRequests:
         self._heard.set()
 
     async def _answer(self, agents: Collection[str] | None) -> None:
-        """Send again if this process is to, or if the one that was to is dead a lease later."""
+        """Send again if this process is the one to do it, or if that one is dead a lease later."""
         place: WatchedPlace | None = (self._parts.store.now(), "", 0, "")
         others: str | None = None
         while place is not None:
@@ -73,7 +73,7 @@ class LostRequests:
                 await asyncio.sleep(self._parts.settings.poll)
 
     async def _chosen(self) -> tuple[str | None, str | None]:
-        """This process's Scheduler, and the one that sends again."""
+        """This process's Scheduler, and the one whose process sends again."""
         instances = await self._parts.store.operators.instances()
         instance = self._instance()
         return instance, carrier_of(SHARE, instances, self._parts.store.now(), self._parts.settings.lease)
@@ -81,9 +81,9 @@ class LostRequests:
     async def _send_again(
         self, after: WatchedPlace, agents: Collection[str] | None, instance: str
     ) -> WatchedPlace | None:
-        """Send what one look finds; the place behind it."""
+        """Send the requests that one look finds; the position after it."""
         store = self._parts.store
-        # What lapses meanwhile needs no Agent any more.
+        # A step past its complete-by needs no Agent any more.
         found = await store.scheduler.unheld(max(after, (store.now(), "", 0, "")), agents, MOST_AT_ONCE)
         requests: defaultdict[str, list[Request]] = defaultdict(list)
         for each in found.steps:
@@ -96,13 +96,13 @@ class LostRequests:
 
 
 def _agents(lost: Collection[str | None]) -> Collection[str] | None:
-    """The Agents whose requests may be lost, None for all: a lost reply may be any Agent's."""
+    """The Agents whose requests may be lost, None for all: a lost reply may be of any Agent."""
     queues = {queue for queue in lost if queue is not None and queue.startswith(AGENTS)}
     return {queue.removeprefix(AGENTS) for queue in queues} if len(queues) == len(lost) else None
 
 
 def _request(unheld: UnheldStep, reply_to: str) -> Request | None:
-    """What is asked for the step; None for the undo of a step that is not there, which its next owner parks."""
+    """The request of the step; None for the undo of an unknown step, whose task is parked by its next owner."""
     request = rows.request(unheld.task, unheld.step, reply_to)
     if unheld.step.kind is not StepKind.UNDO:
         return request

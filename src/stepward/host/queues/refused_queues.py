@@ -1,8 +1,8 @@
-"""Alerts for queues of which a broker refuses what processes ask; each ends when the queue works again.
+"""Alerts for queues that a broker refuses to processes; each ends when the queue works again.
 
-One alert stands for a queue, whoever raised it: a process in which the queue works ends it, also where the one that
-raised it is gone. A process that is refused all the same raises another in its own name, which only that process, or
-its death, ends.
+A queue has one alert, whichever process raised it: any process in which the queue works settles it, also after the
+raising process is gone. A process for which it is still refused raises another under its own name, settled only by that
+process or by its death.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED
 
 KIND = "queue_refused"
 PATIENCE_SECONDS = 1.0
-"""Seconds before a refusal becomes an alert: a cluster that looks for a leader refuses for a moment."""
+"""Seconds before a refusal becomes an alert: a cluster that elects a leader refuses for a moment."""
 LOOK_SECONDS = 15.0
-"""Seconds between two looks for alerts that others raised, or ended."""
+"""Seconds between two reads of alerts that other processes raised or settled."""
 MOST_ALERTS = 1_000
 REPLIES = reply_queue("")
 
 
 class RefusalDetails(Struct, frozen=True, omit_defaults=True):
-    """What an alert is about; ``instance`` where the queue is refused to that process alone."""
+    """The details of an alert; ``instance`` if the queue is refused to that process alone."""
 
     queue: str
     instance: str | None = None
 
 
 class RefusedQueueAlerts:
-    """Writes into the store what the transport reports of queues; ``sender`` names an instance of this process."""
+    """Records the transport's reports about queues in the store; ``sender`` names an instance of this process."""
 
     def __init__(self, parts: Parts, sender: Callable[[], str]) -> None:
         self._parts = parts
@@ -49,7 +49,7 @@ class RefusedQueueAlerts:
         self._changed = asyncio.Event()
 
     async def keep(self) -> None:
-        """Listen, and look now and then, until cancelled."""
+        """Handle reports, and read the alerts at intervals, until cancelled."""
         self._parts.observers.add(self._heard)
         try:
             while True:
@@ -85,7 +85,8 @@ class RefusedQueueAlerts:
                 await self._raise(event, _details(queue))
 
     async def _look(self) -> None:
-        """End what the dead left, expect queues to work that others found refused, raise again what others ended."""
+        """Settle alerts of dead processes, expect queues that others reported as refused, raise again what others
+        settled."""
         store = self._parts.store
         found = [alert for alert in await store.operators.alerts(MOST_ALERTS, open_only=True) if alert.kind == KIND]
         if not found and not self._refused:
@@ -103,7 +104,7 @@ class RefusedQueueAlerts:
                     self._parts.brokered.expect(about.queue)
         gone = self._raised.keys() & self._refused.keys() - {_about(alert).queue for alert in found}
         ended = await store.operators.alerts(MOST_ALERTS, open_only=False) if gone else []
-        # One that an operator acknowledged stays so.
+        # An alert that an operator acknowledged stays acknowledged.
         by_others = {each.details for each in ended if each.acknowledged_by in {each.id for each in instances}}
         for queue in gone:
             if self._raised[queue] in by_others:

@@ -1,4 +1,4 @@
-"""Alerts about messages that the transport rejects: of another store, of an older wire, or without proof."""
+"""Alerts about rejected messages: of another store, of an older wire, or without proof."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from stepward.transport.broker.rejections import REJECTED
 
 
 class RejectionAlerts:
-    """Raises one alert for each reason, unless one waits for an operator already.
+    """Raises one alert for each reason, unless an open one exists.
 
-    What the store does not take is raised with the next report of that reason.
+    An alert that the store does not take is raised with the next report of that reason.
     """
 
     def __init__(self, parts: Parts) -> None:

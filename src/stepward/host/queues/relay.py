@@ -1,7 +1,7 @@
-"""The relay: with a broker as the transport, status events stand in the store only until they are with the broker.
+"""The relay: with a broker as the transport, it carries status events from the store to the broker.
 
-Each response queue is one Scheduler's to carry, by its name: whichever live instance comes first for it. Word of who is
-alive may be old, so that two carry the same for a moment: readers are given a double once.
+Each response queue is carried by one Scheduler's process, chosen by the queue's name. Processes may differ for a moment
+about the live instances, so two may carry one queue: readers drop duplicates.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from stepward.transport.queues.broker_backend import RESPONSES
 from stepward.transport.queues.broker_queues import BrokerQueues
 
 MOST_QUEUES = 1000
-"""Queues that are looked at in one round."""
+"""Most queues looked at in one round."""
 MOST_CARRIED = 100
-"""Queues that are carried at once."""
+"""Most queues carried at once."""
 LOOKS_PER_LEASE = 3
 GATHER_SECONDS = 0.005
-"""After a look that found something: what follows at once goes together."""
+"""Seconds after a look that found rows: rows that follow at once are carried together."""
 REST_SECONDS = 0.02
-"""After a look that found nothing: hints tell of every change of the store."""
+"""Seconds after a look that found nothing: hints announce every change of the store."""
 FINISH_SECONDS = 2.0
 LETTERS, DEAD_LETTERS_LEASE, PAUSE = 100, 15.0, 1.0
 REFUSED_SECONDS = 2.0
-"""Before a queue that the broker refuses is tried again: others have its place among those that are carried."""
+"""Seconds before a refused queue is tried again: meanwhile others are carried in its place."""
 REQUESTS = request_queue("")
-"""What the names of Agents' queues begin with."""
+"""The prefix of Agents' queues."""
 
 
 Way = Callable[[Carrier], Awaitable[int]]
-"""How a queue is carried; it gives how much went."""
+"""Carries one queue; returns the number of rows."""
 
 
 class EventRelay:
-    """Carries what stands in the store and belongs to the broker; ``instance`` is this process's Scheduler."""
+    """Carries rows of the store to the broker; ``instance`` is this process's Scheduler."""
 
     def __init__(self, parts: Parts, queues: BrokerQueues, seal: Seal, instance: Callable[[], str | None]) -> None:
         self._parts = parts
@@ -59,9 +59,9 @@ class EventRelay:
         self._posted_at = float("-inf")
         self._carried: dict[str, asyncio.Task[None]] = {}
         self.carried_to: dict[str, None] = {}
-        """The response queues that were carried, the last ones, in their order."""
+        """The response queues that were carried, the latest ones, in order."""
         self._refused: dict[str, float] = {}
-        """Until when a queue is left alone, by the boot clock."""
+        """By queue, until when it is left alone, by the boot clock."""
         self._told = asyncio.Event()
         self._stirred = asyncio.Event()
         queues.on_wake(self._wake)
@@ -85,16 +85,16 @@ class EventRelay:
             await self._stop()
 
     async def finish(self) -> None:
-        """Carry what this process told last, unless that takes long: then it waits in the store for another."""
+        """Carry this process's last events, within a bound; after that another process carries them."""
         with contextlib.suppress(TimeoutError, StoreError):
             async with asyncio.timeout(FINISH_SECONDS):
                 while await self._round() or self._carried:
-                    # What was begun in that round may be over by now.
+                    # Carriers that this round began may have finished.
                     if carried := list(self._carried.values()):
                         await asyncio.wait(carried)
 
     async def keep_burying(self) -> None:
-        """Bury what processes without a store could not use, until cancelled."""
+        """Move dead letters of processes without a store into the store, until cancelled."""
         is_away = False
         while True:
             try:
@@ -119,7 +119,7 @@ class EventRelay:
         self._stirred.set()
 
     async def _round(self) -> bool:
-        """Begin to carry what stands; whether there was anything."""
+        """Begin to carry non-empty queues; whether there were any."""
         now, app = self._parts.environment.clock.boot(), self._parts.app
         await self._look(now)
         self._refused = {queue: until for queue, until in self._refused.items() if until > now}
@@ -138,7 +138,7 @@ class EventRelay:
         return bool(found)
 
     async def _look(self, now: float) -> None:
-        """Learn who is alive, now and then, and after this process has got a new Scheduler."""
+        """Read the live instances at intervals, and when this process has a new Scheduler."""
         is_known = any(each.id == self._instance() for each in self._instances)
         if not is_known or now >= self._looked_at + self._parts.settings.lease / LOOKS_PER_LEASE:
             self._instances = await self._parts.store.operators.instances()
@@ -169,7 +169,7 @@ class EventRelay:
         try:
             count = await way(carrier)
         except StoreError as error:
-            # What went and could not be settled goes again.
+            # A row that was carried and not deleted is carried again.
             self._parts.observers.tell("store.unavailable", error=str(error))
         except QueueRefused:
             self._refused[queue] = self._parts.environment.clock.boot() + REFUSED_SECONDS
@@ -178,7 +178,7 @@ class EventRelay:
         finally:
             del self._carried[queue]
         if count:
-            # What came after the last look found this queue still being carried.
+            # Rows that came after the last look found this queue still being carried.
             self._wake()
 
     def _is_ours(self, queue: str) -> bool:
@@ -213,9 +213,9 @@ def relay_of(parts: Parts, roles: Roles, instance: Callable[[], str | None]) -> 
 
 
 def carrier_of(queue: str, instances: Sequence[Instance], now: float, lease: float) -> str | None:
-    """The Scheduler that carries a queue: of those that are alive and known to all, the first for its name.
+    """The Scheduler that carries a queue: the first by the queue's name of the live ones that all processes know.
 
-    Everybody has heard of an instance that is as old as a lease; the first of all carries meanwhile.
+    Every process knows an instance that is older than a lease; meanwhile the oldest carries.
     """
     alive = [each for each in instances if each.role is Role.SCHEDULER and each.alive and each.expires_at > now]
     if not alive:

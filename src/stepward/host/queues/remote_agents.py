@@ -1,7 +1,7 @@
-"""Agents in other languages: they reach no store, so whoever schedules registers them there, for as long as they call.
+"""Registers Agents in other languages, which reach no store, in the store for as long as they announce themselves.
 
-Every Scheduler's process hears every word, and renews the one instance that a source has for its Agent. Two that
-register it at the same moment make two; from then on only the first is renewed.
+Every Scheduler's process receives every announcement, and renews the one instance of a source and Agent. Two processes
+that register it at the same moment make two instances; from then on only the first is renewed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 
 MOST_HEARD = 1_000
-"""Processes that are heard between two looks at the store."""
+"""Most announcing processes between two reads of the store."""
 
 RemoteInstance = tuple[str, ...]
 """A source, and the Agent that it serves."""
@@ -32,7 +32,7 @@ class RemoteAgents:
         self._stirred = asyncio.Event()
 
     async def keep(self) -> None:
-        """Listen until cancelled."""
+        """Handle announcements until cancelled."""
         stop_listening = self._parts.transport.on_announcement(self._hear)
         try:
             while True:
@@ -42,7 +42,7 @@ class RemoteAgents:
                 try:
                     await self._note(heard)
                 except StoreError as error:
-                    # They call again.
+                    # Announcements are repeated.
                     self._parts.observers.tell("store.unavailable", error=str(error))
         finally:
             stop_listening()
@@ -70,11 +70,11 @@ class RemoteAgents:
             else:
                 is_news |= [each.capacity for each in instance.health] != [health.capacity]
         if is_news:
-            # A process hears nothing of its own changes.
+            # A process receives no hint for its own changes.
             self._parts.hints.hint()
 
     async def _known(self) -> dict[RemoteInstance, Instance]:
-        """The first living instance of each."""
+        """The first living instance of each source."""
         agents = [
             each for each in await self._parts.store.operators.instances() if each.alive and each.role is Role.AGENT
         ]

@@ -1,4 +1,4 @@
-"""Agents still answer Schedulers that are over: what they say belongs to whoever holds the tasks now."""
+"""Moves replies addressed to ended Schedulers to the live one of this process."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ MOST_ADOPTED = 10
 
 
 class ReplyRerouting:
-    """Moves the replies to Schedulers that are over to the one of this process; ``heir`` gives its instance."""
+    """Moves replies of ended Schedulers to the queue of ``heir``, this process's Scheduler instance."""
 
     def __init__(self, parts: Parts, heir: Callable[[], str | None]) -> None:
         self._parts = parts
         self._heir = heir
         self._is_shared = parts.settings.transport != "local"
         self._over: deque[str] = deque(maxlen=MOST_ADOPTED)
-        """The last Schedulers of this process that are over."""
+        """The last ended Schedulers of this process."""
 
     def left(self, instance: str) -> None:
-        """A Scheduler of this process is over."""
+        """Note that a Scheduler of this process has ended."""
         self._over.append(instance)
 
     async def keep(self) -> None:
-        """Look at hints and at the slow poll, until cancelled; in one process each poll will do."""
+        """Move replies at hints and at each poll, until cancelled; with the local transport at each poll only."""
         stirred = asyncio.Event()
         self._parts.hints.listen(stirred.set)
         while True:
@@ -44,25 +44,25 @@ class ReplyRerouting:
                 stirred.set()
 
     async def adopt(self) -> bool:
-        """Take over what stands in their queues; False if that is to be tried again soon."""
+        """Move the replies of ended Schedulers; False if that is to be tried again soon."""
         try:
             dead, live = await self._schedulers()
-            # Looked at only now: meanwhile it may have been fenced, and another not yet be there.
+            # Read only now: during the query it may have been fenced, and a successor not yet started.
             if (dead or live) and (heir := self._heir()) is not None:
                 await self._parts.transport.adopt(dead, reply_queue(heir), live)
         except (StoreError, TransportError) as error:
-            # Replies are hints: what is lost with them is asked again past its complete-by.
+            # Replies are hints: a lost one is replaced by a new attempt past its complete-by.
             self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
             return False
         return True
 
     async def release(self, instance: str) -> None:
-        """The Scheduler of this process has ended: its queue goes unless something stands in it for an heir."""
+        """Delete the queue of this process's ended Scheduler, unless it holds replies for a successor."""
         with contextlib.suppress(TransportError):
             await self._parts.transport.release(reply_queue(instance))
 
     async def _schedulers(self) -> tuple[list[str], list[str] | None]:
-        """The reply queues of the dead, and of the living if they are known."""
+        """The reply queues of dead instances, and of live ones if they are known."""
         if not self._is_shared:
             return [reply_queue(instance) for instance in self._over], None
         found = [each for each in await self._parts.store.operators.instances() if each.role is Role.SCHEDULER]

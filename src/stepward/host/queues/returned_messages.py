@@ -1,4 +1,4 @@
-"""Dead letters that an operator puts back and that are a broker's: the store is not where Agents look for requests."""
+"""Requests that operators put back from the dead letters, sent to the broker: Agents do not read the store's queues."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from stepward.transport.wire.wire import Wire, join
 
 
 class ReturnedMessages:
-    """Takes what is carried to the Agents' queues of the application ``app``, whose store has that ``seal``."""
+    """Carries messages to the Agents' queues of the application ``app``, whose store has that ``seal``."""
 
     def __init__(self, transport: Transport, app: str, seal: Seal) -> None:
         self._transport = transport
         self._wire = Wire(app, seal)
 
     async def carry(self, queue: str, body: bytes, id: str) -> None:
-        """Publish the request again, as a double if it comes twice. Raises TransportError, Refused for what is none."""
+        """Publish the request again, marked as possibly delivered before. Raises TransportError, or Refused for
+        anything else."""
         messages, spoilt, rejected = self._wire.decode(join([body]))
         if spoilt:
             raise Refused(f"put back into {queue}: {spoilt[0].reason}")

@@ -1,7 +1,7 @@
-"""Alerts for queues of applications in which messages wait and that nobody serves.
+"""Alerts for non-empty queues of applications that have no consumer.
 
-One Scheduler's process looks, the one that comes first by its name. A submission queue is served by live submission
-processes, which the store knows; a response queue by its reader, which only a broker knows.
+One Scheduler's process checks, the first by name. A submission queue is consumed by live submission processes, which
+the store knows; a response queue by its reader, which only a broker knows.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from stepward.model.records import Alert, Instance, Role
 KIND = "queue_unserved"
 LOOK_SECONDS = 15.0
 UNSERVED_SECONDS = 30.0
-"""Seconds before a submission queue that nobody serves is an alert."""
+"""Seconds without a consumer after which a submission queue is an alert."""
 UNREAD_SECONDS = 300.0
-"""Seconds before a response queue that nobody reads is an alert: its reader may be restarting."""
+"""Seconds without a reader after which a response queue is an alert: its reader may be restarting."""
 LONGEST_LOOK_SECONDS = 20.0
-"""Time between two looks counts for no more: a clock was stepped then, or this process stopped."""
+"""Most seconds that count between two checks: more mean that a clock was stepped or this process stopped."""
 MOST_ALERTS = 1_000
 SHARE = "unserved queues"
 
 
 class UnservedTimes:
-    """For how long queues have been found unserved, look after look; ``now`` is the store's clock, which may jump."""
+    """How long each queue has been found unserved; ``now`` is the store's clock, which may jump."""
 
     def __init__(self) -> None:
         self._looked_at = 0.0
         self._times: Mapping[str, float] = {}
 
     def found(self, queues: Collection[str], now: float) -> Mapping[str, float]:
-        """The seconds of those that are found so now; others begin anew."""
+        """By queue found unserved now, for how many seconds; other queues start again."""
         passed = min(max(now - self._looked_at, 0.0), LONGEST_LOOK_SECONDS)
         self._looked_at = now
         self._times = {queue: self._times[queue] + passed if queue in self._times else 0.0 for queue in queues}
         return self._times
 
     def forget(self) -> None:
-        """Somebody else looks."""
+        """Forget everything: another process checks."""
         self._times = {}
 
 
 class UnservedQueues:
-    """Looks now and then; ``instance`` is this process's Scheduler, ``carried`` the response queues it knows of."""
+    """Checks at intervals; ``instance`` is this process's Scheduler, ``carried`` the response queues it knows."""
 
     def __init__(self, parts: Parts, instance: Callable[[], str | None], carried: Collection[str]) -> None:
         self._parts = parts
@@ -58,7 +58,7 @@ class UnservedQueues:
         self._times = UnservedTimes()
 
     async def keep(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
@@ -85,11 +85,11 @@ class UnservedQueues:
                 await store.host.warn(unserved_alert(queue, times[queue]))
 
     async def _unserved(self, instances: Sequence[Instance], raised: Collection[str]) -> Mapping[str, float]:
-        """By queue, for how long that may go on; ``raised`` are queues that an open alert is about."""
+        """By queue, the seconds without a consumer that are tolerated; ``raised`` are queues with an open alert."""
         app, queues = self._parts.app, self._parts.queues
         known = [submission_queue(app, submission.queue) for submission in self._parts.submissions]
         posted = await queues.standing(f"submissions.{app}.", known)
-        # A process that was restarted knows of those alone that it has carried to since.
+        # A process that was restarted knows only the queues that it has carried since.
         told = {queue for queue in raised if queue.startswith(f"replies.{app}.")}
         responses = await queues.standing(f"replies.{app}.", told.union(self._carried))
         serving = [each.serves for each in instances if each.alive and each.role is Role.SUBMISSION]
@@ -103,7 +103,7 @@ class UnservedQueues:
 
 
 def unserved_alert(queue: str, seconds: float) -> Alert:
-    """The alert for a queue, the same details whichever process raises it."""
+    """The alert for a queue, with the same details in every process."""
     who, what = ("a reader", "read it") if queue.startswith("replies.") else ("a submission process", "start one")
     return Alert(
         kind=KIND,

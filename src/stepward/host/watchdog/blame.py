@@ -1,4 +1,4 @@
-"""Whose code an event loop runs right now: found in the frames of its thread, so that nothing is noted beforehand."""
+"""Finds whose code an event loop is running, from the frames of its thread, so that nothing is recorded beforehand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OURS = f"{Path(__file__).parents[2]}/"
 LIBRARY = f"{sysconfig.get_path('stdlib')}/"
 PACKAGES = "site-packages"
 DEEPEST = 10_000
-"""Frames that are looked at."""
+"""Most frames that are looked at."""
 
 
 class Blamed(NamedTuple):
-    """Code of the application at work; ``task`` is the uid of the task it is part of, None where it is part of none."""
+    """Running code of the application; ``task`` is the uid of its task, None if it belongs to none."""
 
     what: str
     task: str | None
@@ -31,7 +31,7 @@ class Blamed(NamedTuple):
 
 
 def blame(frame: FrameType | None) -> Blamed:
-    """Whose code runs in that frame or one that it called."""
+    """The code that runs in that frame or one that it called."""
     frames = list(_frames(frame))
     for number, outer in enumerate(frames):
         find = FINDERS.get(outer.f_code)
@@ -42,12 +42,12 @@ def blame(frame: FrameType | None) -> Blamed:
 
 
 def is_debugged(frame: FrameType | None) -> bool:
-    """Whether a debugger holds the thread: somebody is looking at it."""
+    """Whether a debugger holds the thread."""
     return any(str(each.f_globals.get("__name__")).partition(".")[0] in DEBUGGERS for each in _frames(frame))
 
 
 def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """The innermost first."""
+    """The frames, the innermost first."""
     for _ in range(DEEPEST):
         if frame is None:
             return
@@ -56,7 +56,7 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _place(frames: list[FrameType]) -> str:
-    """The application's own innermost line, or the innermost of all."""
+    """The application's own innermost line, or else the innermost of all."""
     own = (each for each in frames if not _is_library(each.f_code.co_filename))
     frame = next(own, frames[0] if frames else None)
     if frame is None:
@@ -95,4 +95,4 @@ FINDERS: dict[CodeType, Callable[[dict[str, Any]], tuple[str, str | None] | None
     LocalSteps._perform.__code__: _of_local_step,
     AcceptCalls._called.__code__: _of_message,
 }
-"""The functions within which code of the application runs in the loop, and whose it is."""
+"""The functions within which the loop runs code of the application, and how its task is found."""

@@ -1,4 +1,4 @@
-"""What the watchdog does in the store while the loop hangs: through a connection that knows nothing of that loop."""
+"""The watchdog's writes to the store while the loop hangs, through a connection apart from that loop."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from stepward.store.opening import open_store
 
 
 class Hangs:
-    """Counts hangs, and gives up the instances of a process that is about to end, so that others go on at once."""
+    """Counts hangs, and gives up the instances of a process that is about to end, so that others continue at once."""
 
     def __init__(self, parts: Parts, instances: Callable[[], Iterable[str]]) -> None:
         self._parts = parts
         self._instances = instances
 
     async def count(self, blamed: Blamed) -> int | None:
-        """Count one on its task; how often it has hung, None if there is no such task any more."""
+        """Count a hang on its task; the number of its hangs, None if the task is gone."""
         if blamed.task is None:
             return None
         store = open_store(self._parts.settings.store, app=self._parts.app, environment=self._parts.environment)
@@ -28,11 +28,11 @@ class Hangs:
             await store.close()
 
     def break_off(self) -> bool:
-        """Let go of a transaction in which the hanging code stands, and whether there was one."""
+        """Break off a transaction in which the blocking code is; whether there was one."""
         return self._parts.store.host.break_off()
 
     async def leave(self) -> None:
-        """Free what this process holds; none of it is counted as failed."""
+        """Free this process's tasks; none of them counts as failed."""
         store = open_store(self._parts.settings.store, app=self._parts.app, environment=self._parts.environment)
         await store.open()
         try:

@@ -1,7 +1,7 @@
-"""A timer of the operating system's that interrupts code which keeps the interpreter's lock, so that threads may run.
+"""A timer of the operating system that interrupts code which holds the interpreter's lock, so that threads can run.
 
-A regular expression that backtracks for ever keeps the lock, and looks for signals now and then. Without this the
-thread that watches would never run beside it.
+A regular expression with endless backtracking holds the lock and only checks for signals. Without this timer the
+watching thread would never run beside it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import time
 from types import FrameType
 
 YIELD_SECONDS = 0.01
-"""How long the lock is let go at each alarm."""
+"""Seconds for which the lock is released at each alarm."""
 
 
 class OsTimer:
-    """Rings ``after`` seconds from the last ``put_off`` and ``every`` so many then; in the main thread, where the
-    application has no alarm of its own."""
+    """Rings ``after`` seconds from the last ``put_off`` and every ``every`` seconds after that; only in the main
+    thread, and only if the application uses no alarm of its own."""
 
     def __init__(self, after: float, every: float) -> None:
         self._after = after
@@ -25,7 +25,7 @@ class OsTimer:
         self._is_set = False
 
     def start(self) -> None:
-        """Begin, if this is the main thread and SIGALRM is free."""
+        """Start, if this is the main thread and SIGALRM is free."""
         if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
             return
         if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
@@ -34,12 +34,12 @@ class OsTimer:
             self.put_off()
 
     def put_off(self) -> None:
-        """The loop moves: ring later."""
+        """Restart the time until the next alarm: the loop runs."""
         if self._is_set:
             signal.setitimer(signal.ITIMER_REAL, self._after, self._every)
 
     def stop(self) -> None:
-        """Ring no more."""
+        """Stop."""
         if self._is_set:
             self._is_set = False
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -48,7 +48,7 @@ class OsTimer:
 
 
 def interrupted(frame: FrameType | None) -> FrameType | None:
-    """What runs in a thread of which ``frame`` is the innermost, an alarm that just rings left out."""
+    """The innermost frame of a thread, without an alarm that is ringing."""
     while frame is not None and frame.f_code is _yield.__code__:
         frame = frame.f_back
     return frame

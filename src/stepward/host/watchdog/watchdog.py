@@ -1,8 +1,8 @@
-"""Watches an event loop from a thread: names the line that holds it up, counts it, and ends a process that hangs.
+"""Watches an event loop from a thread: names the line that blocks it, counts the hang, and ends a process that hangs.
 
-While the loop stands still no lease is renewed: another process takes over, and fencing keeps what this one does
-afterwards from counting. Code that did it once does it there again, so it is counted on its task, through a connection
-of the thread's own; from the second time on the task is an operator's, and no further process runs its code.
+While the loop is blocked no lease is renewed: another process takes over, and fencing makes later writes of this one
+void. Code that blocked once blocks again in the next process, so hangs are counted on the task, through a connection of
+the thread's own; from the second on the task is parked for an operator, and no further process runs its code.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from stepward.host.watchdog.os_timer import OsTimer, interrupted
 from stepward.interrupts import end_at_once
 
 PATIENCE = 1.0
-"""Seconds for which the loop may stand still unremarked."""
+"""Seconds for which the loop may be blocked without a report."""
 EVERY = 0.25
 PAUSED = 1.0
-"""Seconds by which a look of the thread's own may be late; more says that the whole process stood still."""
+"""Seconds by which the thread's own check may be late; more means that the whole process was stopped."""
 COUNT_SECONDS = 7.0
-"""How long counting may take: a busy file is waited for."""
+"""Seconds that counting may take: a busy database file is waited for."""
 ENDED = 1
 
 CountHang = Callable[[Blamed], Awaitable[int | None]]
-"""Counts a hang on its task, on an event loop of its own; how often it has hung."""
+"""Counts a hang on its task, on an event loop of its own; returns the number of hangs."""
 EndProcess = Callable[[int, str], object]
 
 
 class Watchdog:
-    """A thread that looks whether the loop still moves; ``limit`` None: it never ends the process."""
+    """A thread that checks whether the loop is blocked; ``limit`` None: it never ends the process."""
 
     _watched: frozenset[int] = frozenset()
     """The threads whose loops are watched in this process: one hang counts once."""
@@ -67,11 +67,11 @@ class Watchdog:
         self._ident = 0
         self._asked_at = 0.0
         self._has_answered = True
-        """Whether the loop has moved since it was last asked to."""
+        """Whether the loop has run since the last check."""
         self._told = self._counted = False
         self._said = ""
         self._hangs: int | None = None
-        """The number that the hang got on its task; None while it is not counted."""
+        """The number of this hang on its task; None until it is counted."""
         self._alarm = OsTimer(PATIENCE, EVERY)
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class Watchdog:
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -111,7 +111,7 @@ class Watchdog:
         self._hangs = None
         self._asked_at = now
         self._has_answered = False
-        with suppress(RuntimeError):  # the loop is closed: whoever closed it stops this thread
+        with suppress(RuntimeError):  # The loop is closed, and its owner stops this thread.
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(self._answer)
 
@@ -144,7 +144,7 @@ class Watchdog:
     def _end_process(self, still: float, blamed: Blamed) -> None:
         is_broken_off = self._break_off()
         if is_broken_off and self._hangs is None:
-            # The file was locked by the code that hangs: now it can be counted.
+            # The blocking code held the file's lock; now the hang can be counted.
             self._count_hang(still, blamed)
         _run(self._leave())
         if self._has_answered and not is_broken_off:
@@ -157,12 +157,12 @@ class Watchdog:
         )
 
     def _tell(self, name: str, **fields: object) -> None:
-        """In a thread of its own: an observer may want what the hanging code holds."""
+        """In a thread of its own: an observer may need a lock that the blocking code holds."""
         threading.Thread(target=self._observers.tell, args=(name,), kwargs=fields, daemon=True).start()
 
 
 def _run(work: Awaitable[int | None]) -> int | None:
-    """Do it on a loop of this thread's; None if it fails, or takes too long."""
+    """Run it on a loop of this thread; None if it fails or takes too long."""
 
     async def done() -> int | None:
         async with asyncio.timeout(COUNT_SECONDS):
@@ -170,7 +170,7 @@ def _run(work: Awaitable[int | None]) -> int | None:
 
     try:
         return asyncio.run(done())
-    except Exception:  # the process must end all the same
+    except Exception:  # The process must end in any case.
         return None
 
 

@@ -1,4 +1,4 @@
-"""CloudEvents 1.0 in JSON: the form of what applications post to queues and are told through them."""
+"""CloudEvents 1.0 in JSON: the format of submissions and status events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from stepward.payload import cause
 SEQUENCE_DIGITS = 10
 LONGEST_ATTRIBUTE = 1_000
 OURS = b'{"specversion":'
-"""How a status event in the store begins."""
+"""The beginning of a status event in the store."""
 
 
 class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An event as it travels; attributes that we do not know are let pass and dropped."""
+    """An event at a broker; unknown attributes are accepted and dropped."""
 
     id: str
     source: str
@@ -26,12 +26,12 @@ class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     subject: str | None = None
     time: datetime | None = None
     sequence: str | None = None
-    """The place of the event among those of its subject, from 1: digits, so that texts sort like numbers."""
+    """The position of the event among those of its subject, from 1: digits, so that texts sort like numbers."""
     replyto: str | None = None
-    """The private response queue for word of what is asked."""
+    """The private response queue for the task's events."""
     datacontenttype: str | None = None
     store: str | None = None
-    """The identity of the store that is meant, or that tells."""
+    """The identity of the store addressed, or of the sending one."""
     data: msgspec.Raw = msgspec.Raw(b"null")
     specversion: Literal["1.0"]
 
@@ -46,12 +46,12 @@ def encode_event(event: CloudEvent) -> bytes:
 
 
 def stamped(event: bytes, store: str) -> bytes:
-    """A status event as it stands in the store, with the identity of that store."""
+    """A stored status event with the identity of its store."""
     return b'{"store":"%b",%b' % (store.encode(), event[1:]) if event.startswith(OURS) else event
 
 
 def decode_event(body: bytes) -> CloudEvent:
-    """The event in a message's body. Raises InvalidPayload with one line that says what is wrong."""
+    """The event in a message's body. Raises InvalidPayload with one line."""
     try:
         event = _decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -66,7 +66,7 @@ def decode_event(body: bytes) -> CloudEvent:
 
 
 def instant(seconds: float) -> datetime:
-    """An instant of the store's clock as events tell it."""
+    """An instant of the store's clock, as a datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -76,7 +76,7 @@ def sequence_text(sequence: int) -> str:
 
 
 def data_of(event: CloudEvent, kind: Any = Any) -> Any:
-    """What the event carries, as ``kind``. Raises InvalidPayload with one line that says what does not fit."""
+    """The event's data, as ``kind``. Raises InvalidPayload with one line."""
     try:
         return msgspec.json.decode(event.data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -13,7 +13,7 @@ RESPONSE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
-    """One attempt of a step, asked of an Agent."""
+    """A request to an Agent for one attempt of a step."""
 
     task: str
     task_id: str
@@ -24,19 +24,19 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
     operation: str
     undo: bool
     input: bytes
-    """The argument array; for an undo the result (or null) stands in front of it."""
+    """The argument array; for an undo the result (or null) comes before it."""
     complete_by: float
-    """Store clock; past it the Agent stops and says nothing (R6)."""
+    """By the store's clock; past it the Agent stops and sends nothing (R6)."""
     idempotency_key: str
     undoes: str | None
-    """For an undo: the idempotency key of what it undoes."""
+    """For an undo: the idempotency key of the step that it undoes."""
     reply_to: str
-    """The queue of the Scheduler instance that asked."""
+    """The queue of the requesting Scheduler instance."""
     priority: int
     progress: bytes | None = None
-    """What an attempt before this one told of its progress last."""
+    """The last progress of an earlier attempt."""
     proof: str | None = None
-    """Over a broker: what the reply must carry to be believed."""
+    """At a broker: the proof that the reply must repeat."""
 
     def completed(self, output: bytes, *, calls: int = 1) -> Reply:
         """The reply that the function returned."""
@@ -99,22 +99,22 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
 
 
 class Outcome(StrEnum):
-    """How an attempt ended for its Agent; past complete-by there is no reply at all."""
+    """How an attempt ended at its Agent; past complete-by there is no reply at all."""
 
     COMPLETED = "completed"
     FAILED = "failed"
     GAVE_UP = "gave_up"
     """Retries used up: the owner ends the attempt now instead of at the complete-by."""
     DEFERRED = "deferred"
-    """The Agent has done its part: the step goes on until somebody finishes it from outside, or to its complete-by."""
+    """The Agent has done its part: the step runs until it is finished from outside, or to its complete-by."""
 
 
 NEGATIVE = frozenset({Outcome.FAILED, Outcome.GAVE_UP})
-"""The outcomes of attempts that failed: their replies tell of an error."""
+"""The outcomes of failed attempts: their replies carry an error."""
 
 
 class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
-    """What an Agent answers to a request."""
+    """An Agent's answer to a request."""
 
     task: str
     run: int
@@ -128,20 +128,20 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     calls: int = 1
     """How often the Agent called the service within this attempt."""
     agent: str = ""
-    """The Agent that answers; empty where nothing left the process."""
+    """The Agent that answers; empty for a local step."""
     proof: str | None = None
-    """That of the request."""
+    """The request's proof."""
 
 
 class RecordedReply(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
-    """A reply as its task's owner reads it in the inbox."""
+    """A reply as its task's owner reads it from the inbox."""
 
     recorded_at: float | None = None
-    """When its outcome was recorded, if it is: then it is only to be delivered."""
+    """When its outcome was recorded, if it was: then it is only to be delivered."""
 
 
 class Progress(Struct, frozen=True, kw_only=True, gc=False, tag="progress"):
-    """How far an Agent is with a request that it goes on working on."""
+    """Progress of an Agent that goes on working on a request."""
 
     task: str
     run: int
@@ -150,15 +150,16 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False, tag="progress"):
     progress: bytes
     """Any JSON."""
     at: float
-    """When it was told, by the store's clock: what was told later stands."""
+    """When it was reported, by the store's clock: the later of two counts."""
     agent: str = ""
-    """The Agent that tells."""
+    """The Agent that reports."""
     proof: str | None = None
-    """That of the request."""
+    """The request's proof."""
 
 
 def traceparent(request: Request) -> str:
-    """The W3C traceparent of an attempt: the task's uid is the trace, key and attempt make the span."""
+    """The W3C traceparent of an attempt: the trace id is the task's uid, the span id is derived from key and
+    attempt."""
     trace_id = request.task[:36].replace("-", "")
     span_id = f"{crc32(request.key.encode()):08x}{request.run & 0xFFFF:04x}{request.attempt & 0xFFFF:04x}"
     return f"00-{trace_id:0>32}-{span_id}-01"
@@ -170,21 +171,22 @@ def request_queue(agent: str) -> str:
 
 
 def reply_queue(instance: str) -> str:
-    """The queue that one Scheduler instance reads."""
+    """The queue of one Scheduler instance's replies."""
     return f"replies.{instance}"
 
 
 def idempotency_key(task: str, run: int, key: str, generation: int) -> str:
-    """The stable key of a step: the same in every attempt, repeat, recovery and resubmission of a generation."""
+    """The stable idempotency key of a step: the same in every attempt, repeat, recovery and resubmission of a
+    generation."""
     return f"{task}/{run}/{key}" + (f"#{generation}" if generation else "")
 
 
 def is_response_queue(queue: str, app: str) -> bool:
-    """Whether it is one of the application's private response queues, which live under ``replies.<app>.``"""
+    """Whether it is a private response queue of the application, whose names begin with ``replies.<app>.``"""
     own = f"replies.{app}."
     return queue.startswith(own) and RESPONSE_NAME.fullmatch(queue, len(own)) is not None
 
 
 def submission_queue(app: str, name: str) -> str:
-    """Where an application posts what it wants done."""
+    """The queue to which an application posts submissions."""
     return f"submissions.{app}.{name}"

@@ -1,4 +1,4 @@
-"""Which store a message belongs to, and the proof that a reply answers a request of that store.
+"""The store that a message belongs to, and the proof that a reply answers a request of that store.
 
 Pure: an identity and a key in, text or a verdict out.
 """
@@ -16,7 +16,7 @@ PROOF_BYTES = 16
 
 
 class StoreIdentity(Struct, frozen=True):
-    """What tells a store from every other one, and the key with which its Schedulers sign requests."""
+    """The identity of a store, and the key with which its Schedulers sign requests."""
 
     store: str
     """Random, made with the store: 20 hexadecimal digits."""
@@ -24,19 +24,19 @@ class StoreIdentity(Struct, frozen=True):
 
     @classmethod
     def drawn(cls, chance: bytes) -> StoreIdentity:
-        """A new one out of ``KEY_BYTES + STORE_BYTES`` random bytes."""
+        """A new identity from ``KEY_BYTES + STORE_BYTES`` random bytes."""
         return cls(chance[KEY_BYTES:].hex(), chance[:KEY_BYTES])
 
 
 class Seal:
-    """Signs the requests of one store and verifies what comes back."""
+    """Signs the requests of one store and verifies answers."""
 
     def __init__(self, identity: StoreIdentity) -> None:
         self.store = identity.store
         self._keyed = blake2b(key=identity.key, digest_size=PROOF_BYTES, person=b"stepward request")
 
     def proof(self, task: str, run: int, key: str, attempt: int, agent: str) -> str:
-        """The proof of one attempt that was asked of that Agent."""
+        """The proof of one attempt requested of that Agent."""
         mac = self._keyed.copy()
         mac.update(f"{task}\0{run}\0{key}\0{attempt}\0{agent}".encode())
         return mac.hexdigest()

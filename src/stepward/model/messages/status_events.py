@@ -1,4 +1,4 @@
-"""Status events: what a task tells the private response queue that its submission named (R29)."""
+"""Status events, which a task sends to the private response queue that its submission named (R29)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 
 UNKNOWN = "unknown"
-"""The subject of what is told of a message whose id cannot be read."""
+"""The subject of events about a message whose id cannot be read."""
 KEPT_SECONDS = 7 * 86_400.0
-"""How long an event waits in a queue from which nobody reads."""
+"""Seconds for which an event stays in a queue that is not read."""
 
 
 class Told(StrEnum):
-    """What an event tells; its type."""
+    """The kind of an event; its type."""
 
     RECEIVED = "stepward.request.received"
     REFUSED = "stepward.request.refused"
@@ -30,7 +30,7 @@ class Told(StrEnum):
     STEP_COMPLETED = "stepward.step.completed"
     STEP_FAILED = "stepward.step.failed"
     STEP_DELAYED = "stepward.step.delayed"
-    """An attempt failed or ran out of time, and the Supervisor has it repeated."""
+    """An attempt failed or ran out of time, and the Supervisor decided to repeat it."""
     WAITING = "stepward.task.waiting"
     SUSPENDED = "stepward.task.suspended"
     RESUMED = "stepward.task.resumed"
@@ -51,13 +51,13 @@ OF_STATE = {
     TaskState.UNDONE: Told.UNDONE,
     TaskState.CANCELLED: Told.CANCELLED,
 }
-"""What is told of a task that comes into a state; into ``pending`` an operator brings it back."""
+"""The event for each state that a task enters; into ``pending`` an operator moves it back."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def status_event(task: Task, told: Told, sequence: int, at: float, **data: Any) -> bytes:
-    """The event as it stands in the queue; the same task and sequence make the same id for ever."""
+    """The event as stored in the queue; the same task and sequence give the same id for ever."""
     return _encoder.encode(
         {
             "specversion": "1.0",
@@ -74,16 +74,16 @@ def status_event(task: Task, told: Told, sequence: int, at: float, **data: Any) 
 
 
 class _Request(Struct):
-    """What of a refused message says who is to be told; the rest of it may be anything."""
+    """The parts of a refused message that identify the response queue; the rest may be anything."""
 
     id: Any = None
     replyto: Any = None
 
 
 def refused_event(body: bytes, app: str, reason: str, at: float) -> tuple[str, bytes] | None:
-    """The response queue of a message that is refused, and what it is told; None where none of the app's can be read.
+    """The response queue of a refused message, and its event; None if no response queue of the app's can be read.
 
-    The event has the message's id in its own: refused again for any reason, the same event comes again.
+    The event's id contains the message's: refused again for any reason, the same event comes again.
     """
     try:
         request = msgspec.json.decode(body, type=_Request)
@@ -108,7 +108,7 @@ def refused_event(body: bytes, app: str, reason: str, at: float) -> tuple[str, b
 
 
 def ended_with(output: bytes | None, error: bytes | None) -> dict[str, Any]:
-    """What an event on a task's state carries of its result and error."""
+    """The result and error in an event about a task's state."""
     told = {}
     if output is not None:
         told["result"] = msgspec.Raw(output)

@@ -1,6 +1,6 @@
-"""Completion tokens: the right to finish one attempt of a step from outside, as text that nobody can make up.
+"""Completion tokens: the right to finish one attempt of a step from outside, as text that cannot be forged.
 
-Pure: key and text in, text or what it stands for out. What a token is worth at an instant the step's row alone says.
+Pure: key and text in, text or its meaning out. Whether a token is still valid only the step's row says.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from stepward.model.messages.requests import Request
 
 KEY_BYTES = 32
 LONGEST = 16_000
-"""Characters: more than the names of a step ever make."""
+"""Most characters: more than a step's names ever give."""
 PURPOSE = b"stepward completion\0"
-"""Nothing else that is signed with the same key can be taken for a token."""
+"""Domain separation: nothing else that is signed with the same key can pass for a token."""
 NAME = re.compile(r"[A-Za-z0-9._:@~/-]{1,8000}")
 
 Sign = Callable[[Request], str]
@@ -28,19 +28,19 @@ Sign = Callable[[Request], str]
 
 
 class Claim(Struct, frozen=True, array_like=True):
-    """The attempt that a token is for, as the token says."""
+    """The attempt that a token names."""
 
     app: str
     task: str
     """The uid."""
     run: int
     key: str
-    """Of the step; the key of an undo says so itself."""
+    """The step's key; the key of an undo shows that it is one."""
     attempt: int
 
 
 class Token(Struct, frozen=True):
-    """A token that could be read."""
+    """A decoded token."""
 
     claim: Claim
     is_genuine: bool
@@ -48,7 +48,7 @@ class Token(Struct, frozen=True):
 
 
 def signer(app: str, key: bytes) -> Sign:
-    """Signs for the application whose store keeps ``key``."""
+    """Signs for the application whose store has ``key``."""
 
     def sign(request: Request) -> str:
         body = msgspec.json.encode(Claim(app, request.task, request.run, request.key, request.attempt))
@@ -58,7 +58,7 @@ def signer(app: str, key: bytes) -> Sign:
 
 
 def read_token(text: object, key: bytes) -> Token | None:
-    """What the text stands for; None for what is no token at all."""
+    """The decoded token; None for any other text."""
     body, _, signature = text.partition(".") if isinstance(text, str) and len(text) <= LONGEST else ("", "", "")
     try:
         data, given = _bytes(body), _bytes(signature)

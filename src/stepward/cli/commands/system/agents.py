@@ -1,4 +1,4 @@
-"""``agents``: where each Agent stands, and who keeps it from being asked."""
+"""``agents``: the state of each Agent, and the reason for which it gets no requests."""
 
 from __future__ import annotations
 

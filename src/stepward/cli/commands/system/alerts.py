@@ -1,4 +1,4 @@
-"""``alerts``: what operators must see, until one of them says that he has."""
+"""``alerts``: conditions that an operator must see, until one acknowledges them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``audit --verify``: follows the chain of hashes from the oldest act that the store has to the newest."""
+"""``audit --verify``: follows the chain of hashes from the oldest entry in the store to the newest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN = 5
 
 
 async def verified(store: OperatorStore) -> str:
-    """One line on an audit that is whole. Raises StepwardError, with the places, for one that is not."""
+    """One line about an intact audit. Raises StepwardError, with the places, for a broken one."""
     for _ in range(TRIES):
         chain = await _followed(store)
         if not chain.ended() or not await _is_pruned(store, chain):
@@ -33,7 +33,7 @@ async def _followed(store: OperatorStore) -> Verification:
 
 
 async def _is_pruned(store: OperatorStore, chain: Verification) -> bool:
-    """Whether it was pruned since it was read, and so was not read at one moment."""
+    """Whether it was pruned since it was read, so that the read was no snapshot."""
     acts = await store.acts(0)
     return bool(acts) and chain.first is not None and acts[0].audit.number > chain.first.audit.number
 

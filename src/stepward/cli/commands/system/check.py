@@ -1,4 +1,4 @@
-"""``check``: the settings whole, the store, who is at work, and where they differ."""
+"""``check``: the settings, the store, the running instances, and where they differ."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SETTING_COLUMNS = (
 
 
 class Findings(Struct, kw_only=True):
-    """What a check found; ``code`` is the exit code that it comes to."""
+    """The findings of a check; ``code`` is the resulting exit code."""
 
     settings: Settings
     identity: Identity | None = None
@@ -122,7 +122,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
 
 
 def _stuck(instances: list[Instance]) -> list[str]:
-    """Instances at work that lost slots to code which does not stop."""
+    """Live instances with slots lost to code that does not stop."""
     return [
         f"instance {each.id} (process {each.pid} on {each.host}): expected every call of {health.agent} to stop at its "
         f"complete-by, found {health.stuck} of {health.capacity} that do not; look at their code, and end the process"
@@ -133,7 +133,8 @@ def _stuck(instances: list[Instance]) -> list[str]:
 
 
 def _apart(instances: list[Instance]) -> list[str]:
-    """Hosts at work whose wall clock is not the store's: their logs and the times that they show are off by as much."""
+    """Hosts of live instances whose wall clock differs from the store's: times in their logs and displays are off
+    by that."""
     hosts = {each.host: each.ahead for each in instances if is_apart(each) and each.ahead is not None}
     return [
         f"host {host}: expected a wall clock within {APART_SECONDS:g} s of the store's, found it {abs(ahead):,.1f} s "

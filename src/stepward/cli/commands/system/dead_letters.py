@@ -1,4 +1,4 @@
-"""``dead-letters``: messages that nobody could use, until an operator puts them back or throws them away."""
+"""``dead-letters``: messages that could not be processed, until an operator puts them back or discards them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def _list(client: Client, *, limit: int, as_json: bool) -> None:
 
 
 def _fields(dead_letter: DeadLetter) -> dict[str, Any]:
-    """The body as it is shown; it need not be JSON, which may be why it is a dead letter."""
+    """The body for display; it may not be JSON, which may be why it is a dead letter."""
     text = dead_letter.body.decode(errors="backslashreplace")
     return plain(structs.replace(dead_letter, body=b"null")) | {"body": text}
 

@@ -1,4 +1,4 @@
-"""``instances``, ``audit``: who is at work, and who did what."""
+"""``instances``, ``audit``: the live actors, and the acts of people and programs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _state(instance: Instance, now: float) -> Cell:
 
 
 def _clock(instance: Instance) -> Cell:
-    """How far its host's wall clock is ahead of the store's, or behind."""
+    """How far its host's wall clock is ahead of the store's, or behind it."""
     if instance.ahead is None:
         return Cell(NOTHING, "dim")
     shown = f"{instance.ahead:+,.1f}s" if abs(instance.ahead) >= LEAST_AHEAD else "0"
@@ -104,7 +104,7 @@ def _clock(instance: Instance) -> Cell:
 
 
 def _serves(instance: Instance) -> Cell:
-    """What it serves; of Agents how much of their room is taken, and a breaker that is not closed."""
+    """What it serves; for Agents the slots in use, and a breaker that is not closed."""
     doing = {health.agent: _doing(health) for health in instance.health}
     beside = [each for each in instance.health if each.agent not in instance.serves and each.stuck]
     shown = [doing.get(name, name) for name in instance.serves] + [

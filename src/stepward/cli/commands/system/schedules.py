@@ -1,4 +1,4 @@
-"""``schedules``: the recurring tasks, when they come next, and their pauses."""
+"""``schedules``: the recurring tasks, their next times, and their pauses."""
 
 from __future__ import annotations
 

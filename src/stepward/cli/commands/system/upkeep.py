@@ -1,4 +1,4 @@
-"""``purge``, ``migrate``, ``version``: the store's upkeep, and what this program is."""
+"""``purge``, ``migrate``, ``version``: maintenance of the store, and the program's version."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _make(app: App, store: str | None) -> None:
 
 
 def _print_missing(store: str, found: Identity) -> None:
-    """SQL with comments: what is printed may be run as it is."""
+    """SQL with comments: the output can be executed unchanged."""
     click.echo(
         f"-- {shown(store)} (app {clean(found.app)}): schema version is {found.schema_version}, "
         f"this program's is {found.newest_version}"
@@ -105,7 +105,7 @@ async def _open(store: str, app: str) -> None:
 
 
 async def _purge(settings: Settings, age: float) -> tuple[int, int]:
-    """How many tasks, and how many acts and alerts."""
+    """How many tasks, and how many audit entries and alerts."""
     async with operator_client(settings) as client:
         store, before, who = session_of(client).store.operators, session_of(client).store.now() - age, actor()
         archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")

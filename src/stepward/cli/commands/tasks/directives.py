@@ -1,4 +1,4 @@
-"""``resubmit``, ``undo``, ``cancel``, ``suspend``, ``resume``, ``mark-done``: what operators ask of tasks."""
+"""``resubmit``, ``undo``, ``cancel``, ``suspend``, ``resume``, ``mark-done``: directives for tasks."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def _each(
     ask: Callable[[TaskHandle], Awaitable[TaskState]],
     wanted: frozenset[TaskState] | None = None,
 ) -> None:
-    """Give every task the directive; one that refuses it does not stop the others."""
+    """Send every task the directive; one that refuses it does not stop the others."""
     codes = []
     for id in ids:
         try:
@@ -163,7 +163,7 @@ async def _each(
 
 
 async def _show_previews(client: Client, ids: tuple[str, ...], directive: Directive) -> None:
-    """Print for every task what the directive would change, and why it would be refused."""
+    """Print for every task the effect of the directive, or why it would be refused."""
     codes = []
     for id in ids:
         try:

@@ -1,4 +1,4 @@
-"""``show``: one task whole, with what can be done about it."""
+"""``show``: one task with all details, and what can be done about it."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
 USUAL_PRIORITY = 5
 OF_ATTEMPTS = frozenset({"attempt", "earlier", "expired", "failure", "failures", "traceback"})
-"""What a task's error says of its step's attempts: that stands below, step by step."""
+"""Fields of a task's error that are shown below, with the step's attempts."""
 OF_DOUBT = frozenset({"maybe_done"})
-"""What it says as well where it names the steps in doubt."""
+"""The same, where the error names the steps in doubt."""
 
 ShownLines = list[tuple[str, Text | str]]
-"""What the header says, each under its label."""
+"""The lines of the header, each with its label."""
 
 
 @click.command("show", epilog=keys(TaskStatus, without=("steps",), more=MORE))
@@ -96,7 +96,7 @@ def _hindrance(found: Hindrance) -> tuple[str, str]:
 
 
 async def _signals(client: Client, record: Task) -> Counter[str]:
-    """By name, the signals that came and that the workflow has not taken: the first thousand or so."""
+    """By name, the signals that the workflow has not received yet: the first thousand or so."""
     untaken = (
         []
         if record.state in TASK_ENDS

@@ -1,4 +1,4 @@
-"""``steps``: every step that a task asked for, in order."""
+"""``steps``: every step of a task, in order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def steps(client: Client, id: str, as_json: bool) -> None:
 
 
 def step_row(step: StepRecord, now: float, *, waits: bool) -> list[Cell]:
-    """A step as a row of its table; ``waits``: its task goes on only with code that fits."""
+    """A step as a row of its table; ``waits``: its task continues only with code that fits."""
     is_going_on = step.state in LIVE and not waits
     return [
         Cell(step.key if step.run == 1 else f"{step.run}: {step.key}"),

@@ -1,4 +1,4 @@
-"""``submit`` and ``signal``: what is given to tasks from outside."""
+"""``submit`` and ``signal``: input for tasks from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tasks``: a line for each."""
+"""``tasks``: one line per task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stepward.views.times import span
 
 LIMIT = 50
 MOST = 10_000
-"""What a listing does not know."""
+"""Fields that a listing does not have."""
 
 COLUMNS = (
     Column(name="ID", least=14, middle=True),
