@@ -105,7 +105,7 @@ def test_a_step_that_never_ends_keeps_no_process_from_ending(app: App) -> None:
     assert (is_over, daemons) == (True, [True])
 
 
-async def test_a_refusal_in_a_thread_is_told(app: App) -> None:
+async def test_a_refusal_in_a_thread_is_raised(app: App) -> None:
     async with app.running(), app.client() as client:
         with pytest.raises(TaskFailed, match="not today") as caught:
             await (await client.submit(refused)).result(timeout=20)
@@ -137,7 +137,7 @@ async def test_one_agent_is_declared_once(app: App) -> None:
         App("x", agents=[tools, Agent("tools")])
 
 
-async def test_what_is_no_agent_is_refused() -> None:
+async def test_an_object_that_is_no_agent_is_refused() -> None:
     with pytest.raises(DeclarationError, match="expected Agents, found 3"):
         App("x", agents=[3])  # type: ignore[list-item]
 

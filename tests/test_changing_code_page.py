@@ -66,7 +66,7 @@ def test_it_has_examples_of_both_kinds() -> None:
 
 @pytest.mark.parametrize("point", range(len(ACTS) + 1))
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if each.allowed], ids=ids)
-def test_what_it_allows_fits_wherever_a_task_is(example: Example, point: int) -> None:
+def test_allowed_changes_fit_wherever_a_task_is(example: Example, point: int) -> None:
     play = at(point)
     changed = served(example.code)
     play.restart(changed)
@@ -81,7 +81,7 @@ def test_what_it_allows_fits_wherever_a_task_is(example: Example, point: int) ->
 
 
 @pytest.mark.parametrize("example", [each for each in EXAMPLES if not each.allowed], ids=ids)
-def test_what_it_forbids_stops_a_task_that_has_come_so_far(example: Example) -> None:
+def test_forbidden_changes_stop_a_task_that_has_come_so_far(example: Example) -> None:
     play = at(len(ACTS))
     decisions = play.restart(served(example.code))
     assert isinstance(play.end, Diverged), play.end
@@ -90,7 +90,7 @@ def test_what_it_forbids_stops_a_task_that_has_come_so_far(example: Example) -> 
     assert not isinstance(play.restart().end, Diverged)
 
 
-def test_what_it_tells_of_waiting_is_so() -> None:
+def test_the_pages_account_of_waiting_is_true() -> None:
     assert WAITS_FOR in PAGE
     assert (FIRST_RETRY, LONGEST_RETRY) == (15, 600)
     assert hasattr(stepward, "patched")

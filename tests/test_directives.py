@@ -64,7 +64,7 @@ def test_a_task_that_failed_while_undoing_goes_on_undoing(verb: str) -> None:
     assert (verdict.after, verdict.undo_to) == (TaskState.UNDOING, TaskState.CANCELLED)
 
 
-def test_a_refusal_says_what_is_possible() -> None:
+def test_a_refusal_names_the_possible_directives() -> None:
     with pytest.raises(IllegalTransition, match=r"possible now: undo$"):
         judge("resume", task(TaskState.PROCESSED))
     with pytest.raises(IllegalTransition, match="nothing can be asked of it any more"):

@@ -90,7 +90,7 @@ def test_durations_are_shown_as_people_read_them(amount: float, expected: str) -
 
 
 @given(st.integers(min_value=1, max_value=int(LONGEST)))
-def test_what_is_shown_reads_back_to_within_its_smaller_unit(amount: int) -> None:
+def test_a_shown_duration_reads_back_to_within_its_smaller_unit(amount: int) -> None:
     assert amount - 3600 < seconds(text(amount)) <= amount
 
 

@@ -223,7 +223,7 @@ async def test_queues_that_are_closed_say_so(app: App) -> None:
         await queues.post("orders", {})
 
 
-async def test_a_workflow_that_nobody_registered_is_answered_with_what_is_known_and_what_to_do(app: App) -> None:
+async def test_an_unregistered_workflow_is_refused_with_the_known_ones_and_advice(app: App) -> None:
     async with app.client() as client:
         with pytest.raises(
             UnknownWorkflow, match=r"known: approval, order; add it to App.workflows=.*start a Scheduler"
@@ -253,7 +253,7 @@ async def test_a_timeout_without_a_scheduler_says_that_the_application_does_not_
     )
 
 
-async def test_a_timeout_at_a_task_of_another_application_says_which_workflow_nobody_serves(app: App) -> None:
+async def test_a_timeout_at_a_task_of_another_application_names_the_unserved_workflow(app: App) -> None:
     async with app.client() as client:
         await client.submit(order, 1, id="o")
     other = App("shop", workflows=[approval], store=app.settings.store)

@@ -8,7 +8,7 @@ from tests.conftest import SHARED
 
 
 @pytest.mark.parametrize("server", SHARED)
-def test_who_needs_a_shared_server_is_in_its_group(server: str, request: pytest.FixtureRequest) -> None:
+def test_tests_of_a_shared_server_are_in_its_group(server: str, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("loadgroup", default=False):
         assert request.node.nodeid.endswith(f"@{server}"), "the versions of pytest and pytest-xdist do not go together"
     assert [mark.args for mark in request.node.iter_markers("xdist_group")] == [(server,)]

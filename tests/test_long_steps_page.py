@@ -25,7 +25,7 @@ def test_it_names_every_reason_why_a_completion_is_refused() -> None:
     assert named == {reason.value for reason in RefusalReason}
 
 
-def test_what_it_names_of_the_current_step_is_there() -> None:
+def test_named_attributes_of_the_current_step_exist() -> None:
     for name in ("progress", "heartbeat", "completion_token", "finish_later"):
         assert name in PAGE
         assert hasattr(CurrentStep, name)

@@ -36,7 +36,7 @@ def told(use: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize("password", PASSWORDS)
 @pytest.mark.parametrize("address", STORES + OTHERS)
-def test_of_a_stores_address_no_password_is_told(address: str, password: str) -> None:
+def test_a_stores_address_is_shown_without_its_password(address: str, password: str) -> None:
     given = address.format(password)
     uses: list[Callable[[], object]] = [
         lambda: postgres_place(given).shown if given.startswith("postgres") else "",
@@ -53,7 +53,7 @@ def test_of_a_stores_address_no_password_is_told(address: str, password: str) ->
 
 @pytest.mark.parametrize("password", PASSWORDS)
 @pytest.mark.parametrize("target", ["postgresql:/ada:{}@host/shop", "ada:{}@host:app", "mysql://ada:{}@host/shop"])
-def test_of_a_target_that_is_none_no_password_is_told(target: str, password: str) -> None:
+def test_an_invalid_target_is_shown_without_its_password(target: str, password: str) -> None:
     with pytest.raises(StepwardError) as raised:
         app_or_store(target.format(password))
     assert "canary" not in str(raised.value)
@@ -61,7 +61,7 @@ def test_of_a_target_that_is_none_no_password_is_told(target: str, password: str
 
 @pytest.mark.parametrize("password", PASSWORDS)
 @pytest.mark.parametrize("address", BROKERS)
-def test_of_a_brokers_address_no_password_is_told(
+def test_a_brokers_address_is_shown_without_its_password(
     address: str, password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = address.format(password)
@@ -79,7 +79,7 @@ def test_of_a_brokers_address_no_password_is_told(
         assert "canary" not in shown_there
 
 
-def test_a_password_is_not_told_when_the_broker_is_away(tmp_path: Path) -> None:
+def test_no_password_is_shown_when_the_broker_is_unavailable(tmp_path: Path) -> None:
     app = App("shop", store=f"sqlite:///{tmp_path}/shop.db", transport="nats://ada:canary@127.0.0.1:9")
 
     async def run() -> None:
@@ -122,7 +122,7 @@ def test_advice_repeats_no_password(address: str) -> None:
         assert advised == f"stepward resubmit A-7 --store {given}"
 
 
-def test_a_process_says_so_at_its_start(tmp_path: Path) -> None:
+def test_a_process_warns_of_a_password_at_its_start(tmp_path: Path) -> None:
     result = done(tmp_path, "tasks", "--store", "postgresql://ada:canary@127.0.0.1:9/shop")
     first, *_ = result.stderr.splitlines()
     assert first.startswith("stepward: expected no password on the command line, where ps shows it")

@@ -54,7 +54,7 @@ def nested(levels: int) -> list[Any]:
 
 
 @given(values)
-def test_what_goes_in_comes_out(value: Any) -> None:
+def test_values_round_trip(value: Any) -> None:
     data = encode(value, "value")
     assert decode(data, "value") == value
     assert encode(decode(data, "value"), "value") == data
@@ -90,7 +90,7 @@ def test_odd_values_come_back_unchanged(value: Any) -> None:
         [Order(Point(1.0), {"a": math.inf})], {math.nan}, frozenset({math.inf}), Colour.BROKEN,
     ],
 )  # fmt: skip
-def test_what_json_would_silently_turn_into_null_is_refused(value: Any) -> None:
+def test_values_that_json_would_turn_into_null_are_refused(value: Any) -> None:
     with pytest.raises(InvalidPayload, match=r"^input: expected numbers that JSON can hold, found (nan|-?inf);"):
         encode(value, "input")
 
@@ -107,7 +107,7 @@ def test_a_real_null_is_no_such_number(value: Any) -> None:
         pytest.param(10**5000, id="no-repr"), pytest.param(nested(100_000), id="deep"),
     ],
 )  # fmt: skip
-def test_what_json_cannot_hold_is_refused_by_name(value: Any) -> None:
+def test_values_that_json_cannot_hold_are_refused_by_name(value: Any) -> None:
     with pytest.raises(InvalidPayload, match=r"^input: expected ") as refused:
         encode(value, "input")
     assert "\n" not in str(refused.value)
@@ -134,7 +134,7 @@ def test_poisoned_bytes_are_refused_by_name(data: bytes) -> None:
         decode(data, "reply")
 
 
-def test_a_key_told_twice_counts_once_and_for_its_last_value() -> None:
+def test_a_duplicate_key_counts_once_with_its_last_value() -> None:
     assert decode(b'{"a":1,"a":2}', "reply") == {"a": 2}
 
 
@@ -266,7 +266,7 @@ def ambiguous_result() -> list[int] | set[int]:
 
 
 @pytest.mark.parametrize("fn", [starred, unresolved, unresolved_attribute, ambiguous, ambiguous_result, dict.update])
-def test_what_json_cannot_carry_is_refused_when_declared(fn: Callable[..., Any]) -> None:
+def test_types_that_json_cannot_hold_are_refused_when_declared(fn: Callable[..., Any]) -> None:
     with pytest.raises(DeclarationError, match=r"^shop.odd: expected "):
         Signature(fn, "shop.odd")
 
@@ -288,7 +288,7 @@ def test_the_schema_of_no_arguments_allows_an_empty_array_alone() -> None:
     assert not jsonschema.Draft202012Validator(schema).is_valid([1])
 
 
-def test_a_type_without_a_schema_is_told_in_one_line() -> None:
+def test_a_type_without_a_schema_is_one_error_line() -> None:
     with pytest.raises(DeclarationError, match=r"^shop.odd: expected parameter types with a JSON Schema") as refused:
         Signature(opaque, "shop.odd").schema()
     assert "\n" not in str(refused.value)

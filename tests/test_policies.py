@@ -75,7 +75,7 @@ def test_policies_that_wait_alike_are_equal_however_they_are_written() -> None:
         lambda: Supervision(then=None),  # type: ignore[arg-type]
     ],
 )
-def test_what_makes_no_sense_is_refused_where_it_is_declared(make: Callable[[], object]) -> None:
+def test_an_invalid_policy_is_refused_where_it_is_declared(make: Callable[[], object]) -> None:
     with pytest.raises(DeclarationError, match="expected"):
         make()
 
@@ -141,7 +141,7 @@ def test_jitter_draws_from_zero_to_the_whole_delay() -> None:
         b'{"threshold":1,"backoff":[1,2,3],"then":' + b'{"then":' * 100_000 + b'"alert"' + b"}" * 100_001,
     ],
 )  # fmt: skip
-def test_a_damaged_policy_is_told_as_such(data: bytes) -> None:
+def test_a_damaged_policy_is_reported_as_such(data: bytes) -> None:
     with pytest.raises(InvalidPayload, match="supervision policy: expected"):
         Supervision.from_json(data)
 

@@ -111,7 +111,7 @@ def _given_back(class_: type) -> Iterator[type]:
 
 
 @pytest.mark.parametrize("name", [name for name in stepward.__all__ if name not in SHOWS_WHAT_IS_WITHIN])
-def test_what_a_public_method_returns_is_public(name: str) -> None:
+def test_types_returned_by_public_methods_are_public(name: str) -> None:
     value = getattr(stepward, name)
     given = {each.__name__ for each in _given_back(value)} if inspect.isclass(value) else set()
     assert given <= set(stepward.__all__)
@@ -146,7 +146,7 @@ def test_public_names_attributes_and_parameters_are_seen() -> None:
     assert not [line for line in lines if "_inner" in line or "_hidden" in line]
 
 
-def test_a_lost_attribute_is_told_with_its_class() -> None:
+def test_a_removed_attribute_is_reported_with_its_class() -> None:
     recorded = ["Client(address)", "    submit(workflow)", "    task(id)"]
     assert _differences(["Client(address)", "    task(id, run=)"], recorded) == [
         "- Client.submit(workflow)",

@@ -153,7 +153,7 @@ async def test_while_paused_nothing_is_fired_and_nothing_is_caught_up_with(make:
     assert acts.count("pause") == acts.count("resume") == 1
 
 
-async def test_one_that_is_removed_is_fired_no_more(make: Make, clock: HandClock) -> None:
+async def test_a_removed_schedule_is_not_fired(make: Make, clock: HandClock) -> None:
     app = await registered(make())
     async with app.client() as client:
         await client.remove_schedule("report")

@@ -157,7 +157,7 @@ def test_variables_that_are_something_else_are_left_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("content", [b"lease = ", b"\xff", b"lease = 1\nlease = 2"])
-def test_a_damaged_file_is_told_by_name(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_reported_by_name(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "stepward.toml").write_bytes(content)
     with pytest.raises(SettingsError, match=r"^stepward.toml: expected a TOML file, found: "):
         load(tmp_path)
@@ -189,7 +189,7 @@ def test_secrets_may_stand_elsewhere(tmp_path: Path) -> None:
     assert by_file.webhook_secret == by_variable.webhook_secret == plain.webhook_secret == SECRET
 
 
-def test_a_secret_that_is_not_there_is_told_by_its_place(tmp_path: Path) -> None:
+def test_a_missing_secret_is_reported_by_its_place(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"webhook_secret \(argument\): expected a readable file at .*absent"):
         load(tmp_path, None, webhook_secret="file:absent")
     with pytest.raises(SettingsError, match=r"webhook_secret \(argument\): expected the variable ABSENT"):
@@ -229,7 +229,7 @@ def test_a_broker_is_described_without_its_password(tmp_path: Path) -> None:
     assert "canary" not in repr(settings)
 
 
-def test_what_is_described_is_readable(tmp_path: Path) -> None:
+def test_documented_settings_are_readable(tmp_path: Path) -> None:
     shown = {line.name: line.value for line in load(tmp_path, None, retention="never", lease="1m30s").describe()}
     assert shown["retention"] == "never"
     assert shown["lease"] == "1m 30s"

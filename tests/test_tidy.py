@@ -114,7 +114,7 @@ def test_no_modules_import_each_other() -> None:
     assert circles(_ours()) == []
 
 
-def test_what_is_beyond_the_bounds_is_found() -> None:
+def test_sources_beyond_the_bounds_are_found() -> None:
     long = {"a.py": "def f():\n" + "    x = 1\n" * FILE_LINES}
     assert (long_files(long), long_functions(long)) == ({"a.py": 301}, {"a.py f": 301})
     both = "class A: ...\nPair = tuple[int, int]\n"

@@ -222,9 +222,7 @@ class App:
 
     def _refuse_running(self, what: str) -> None:
         if self._running is not None:
-            raise DeclarationError(
-                f"{what}: expected it before the app runs, found its actors at work; declare it first"
-            )
+            raise DeclarationError(f"{what}: expected it before the app runs, found the app running; declare it first")
 
     async def _start(self, settings: Settings, roles: Roles) -> Running:
         running = await self._open(settings, roles)

@@ -131,7 +131,7 @@ class Signature:
             values = msgspec.structs.astuple(self._decoder.decode(data))
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise InvalidArguments(
-                f"arguments of {self.what}: expected {self.text()}, found {cause(error)}; pass what fits"
+                f"arguments of {self.what}: expected {self.text()}, found {cause(error)}; pass values that fit"
             ) from None
         if not self._named:
             return values, {}
@@ -195,7 +195,7 @@ class Signature:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise InvalidArguments(
-                f"arguments of {self.what}: expected {self.text()}, found: {error}; pass what fits"
+                f"arguments of {self.what}: expected {self.text()}, found: {error}; pass values that fit"
             ) from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())

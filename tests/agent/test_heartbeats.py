@@ -163,7 +163,7 @@ async def test_the_next_attempt_is_given_the_last_progress(start: Start) -> None
         (
             "x" * PROGRESS_BYTES,
             PayloadTooLarge,
-            "expected at most 2,048 bytes of JSON, found 2,050; store it elsewhere and tell a reference",
+            "expected at most 2,048 bytes of JSON, found 2,050; store it elsewhere and pass a reference",
         ),
         (float("nan"), InvalidPayload, "progress of payments.charge: expected numbers that JSON can hold"),
         (object(), InvalidPayload, "progress of payments.charge: expected a value that JSON can hold"),

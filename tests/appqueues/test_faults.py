@@ -111,7 +111,7 @@ async def test_a_broker_that_lost_its_data_serves_what_comes_after(shop: Shop, s
     assert sorted(await shop.placed()) == ["after", "before"]
 
 
-async def test_what_the_broker_confirmed_outlives_its_crash(shop: Shop, server: Server) -> None:
+async def test_confirmed_messages_survive_a_broker_crash(shop: Shop, server: Server) -> None:
     """Nobody takes and nobody reads: orders and events stand there alone."""
     async with shop.app().running(submission=False):
         await shop.post("A-1", "A-2", reply_to=True)
@@ -147,7 +147,7 @@ async def _is_reached(shop: Shop) -> bool:
     return True
 
 
-async def test_an_outage_is_told_once_for_each_queue(shop: Shop, server: Server) -> None:
+async def test_an_outage_is_reported_once_for_each_queue(shop: Shop, server: Server) -> None:
     await shop.run()
     await shop.post("before", reply_to=True)
     await told(shop.queues.events(shop.replies))

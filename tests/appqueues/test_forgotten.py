@@ -22,7 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepward.host.queues.relay.MOST_CARRIED", 1)
 
 
-async def test_a_response_queue_that_nobody_reads_stops_no_other_and_loses_nothing(shop: Shop) -> None:
+async def test_an_unread_response_queue_blocks_no_other_and_loses_nothing(shop: Shop) -> None:
     forgotten = f"replies.{shop.name}.forgotten"
 
     async def is_told_of() -> bool:
@@ -53,7 +53,7 @@ async def watched(shop: Shop, queue: str) -> str:
     return (await until(look))[0]
 
 
-async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_does(
+async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.2)
@@ -71,7 +71,7 @@ async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_
     await until(is_over)
 
 
-async def test_a_response_queue_that_nobody_reads_is_an_alert_until_somebody_does(
+async def test_an_unread_response_queue_is_an_alert_until_it_is_read(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.2)

@@ -30,7 +30,7 @@ async def test_an_order_from_its_post_to_its_last_event(shop: Shop) -> None:
     assert await shop.placed() == ["A-1"]
 
 
-async def test_many_orders_are_accepted_once_and_told_of_in_order(shop: Shop) -> None:
+async def test_many_orders_are_accepted_once_with_events_in_order(shop: Shop) -> None:
     await shop.run()
     await shop.run(supervisor=False)
     await shop.post(*IDS, reply_to=True)
@@ -56,7 +56,7 @@ async def test_a_new_reader_goes_on_with_what_was_not_dealt_with(shop: Shop) -> 
     assert [first, *rest] == events[events.index(first) :]
 
 
-async def test_whoever_watches_takes_nothing_from_the_reader(shop: Shop) -> None:
+async def test_an_observer_takes_nothing_from_the_reader(shop: Shop) -> None:
     watched = asyncio.create_task(told(shop.queues.watch(shop.replies)))
     await asyncio.sleep(1)
     await shop.run()
@@ -80,7 +80,7 @@ async def test_a_client_beside_the_application_reads_from_the_broker(shop: Shop)
         assert len(await told(client.events(shop.replies))) == 3
 
 
-async def test_what_was_posted_into_the_store_is_carried_to_the_broker(shop: Shop) -> None:
+async def test_messages_posted_into_the_store_are_carried_to_the_broker(shop: Shop) -> None:
     """An application that changes its transport loses nothing that waits."""
     async with Queues(shop.store, app=shop.name) as door:
         await door.post("orders", "tea", id="A-1", reply_to=shop.replies)
@@ -136,7 +136,7 @@ async def test_a_dead_letter_that_is_put_back_goes_over_the_broker(shop: Shop) -
     assert [id for id, _ in shop.tries] == ["bad", "bad"]
 
 
-async def test_what_no_reader_understands_is_a_dead_letter_of_its_queue(shop: Shop) -> None:
+async def test_an_unreadable_event_is_a_dead_letter_of_its_queue(shop: Shop) -> None:
     """The storefront has no store: a Scheduler's process buries for it."""
     await shop.run()
     await shop.put(b"foreign", to=shop.replies)
@@ -147,7 +147,7 @@ async def test_what_no_reader_understands_is_a_dead_letter_of_its_queue(shop: Sh
     assert "expected a CloudEvent" in letter.reason
 
 
-async def test_what_is_too_large_for_the_broker_is_refused(shop: Shop, broker: str) -> None:
+async def test_a_message_too_large_for_the_broker_is_refused(shop: Shop, broker: str) -> None:
     size = 1_048_500 if broker == "nats" else 15_800_000
     async with Queues(shop.address, app=shop.name, payload_bytes=64 * 1024**2) as door:
         with pytest.raises(PayloadTooLarge, match=r"expected a message of at most [\d,]+ bytes over (NATS|RabbitMQ)"):

@@ -77,17 +77,17 @@ def test_arguments_to_be_edited_are_those_of_the_step(troubled: Path, stepward: 
     assert json.loads(edited[-1]) == step["input"]
 
 
-def test_what_a_command_does_is_said_whole_on_a_narrow_screen(troubled: Path, stepward: Stepward) -> None:
+def test_explanations_are_complete_on_a_narrow_screen(troubled: Path, stepward: Stepward) -> None:
     shown = stepward("show", "caught", COLUMNS="60").stdout.partition("What to do next\n")[2]
     assert "…" not in shown.partition("\n\n")[0]
     assert (
-        "  # repeat it with these arguments, edited; first undo what\n"
-        "  # was done after it failed\n"
+        "  # repeat it with these arguments, edited; first undo the\n"
+        "  # steps after it\n"
         "  stepward resubmit caught --input '[\"o\"]' --later undo\n"
     ) in shown
 
 
-def test_what_stops_a_task_is_shown_with_both_sides_and_the_line(troubled: Path, stepward: Stepward) -> None:
+def test_a_divergence_is_shown_with_both_sides_and_the_line(troubled: Path, stepward: Stepward) -> None:
     shown = stepward("show", "stopped", COLUMNS=WIDE).stdout
     assert "waiting" in shown
     assert WAITS_FOR in shown
@@ -96,7 +96,7 @@ def test_what_stops_a_task_is_shown_with_both_sides_and_the_line(troubled: Path,
     assert "non_deterministic" in shown
 
 
-def test_a_dry_run_tells_what_would_be_set_aside_and_changes_nothing(troubled: Path, stepward: Stepward) -> None:
+def test_a_dry_run_prints_the_steps_to_set_aside_and_changes_nothing(troubled: Path, stepward: Stepward) -> None:
     before = stepward("steps", "caught", "--json").stdout
     shown = stepward("resubmit", "caught", "--later", "keep", "--dry-run")
     assert (shown.exit_code, shown.stdout) == (
@@ -121,12 +121,12 @@ def test_a_dry_run_tells_what_would_be_set_aside_and_changes_nothing(troubled: P
         ["mark-done", "caught", "payments.decline/1", "null"],
     ],
 )
-def test_a_dry_run_tells_what_would_be_refused(troubled: Path, stepward: Stepward, args: list[str]) -> None:
+def test_a_dry_run_prints_the_refusal(troubled: Path, stepward: Stepward, args: list[str]) -> None:
     [told] = stepward(*args, "--dry-run").stdout.splitlines()[-1:]
     assert told == stepward(*args).stderr.rstrip("\n").replace("stepward: ", "  would be refused: ", 1)
 
 
-def test_a_resubmission_that_needs_a_word_is_refused_with_the_choices(troubled: Path, stepward: Stepward) -> None:
+def test_a_resubmission_that_needs_an_option_is_refused_with_the_choices(troubled: Path, stepward: Stepward) -> None:
     refused = stepward("resubmit", "caught")
     assert refused.exit_code != 0
     assert "say whether to undo that first (--later undo) or keep it (--later keep)" in refused.stderr
@@ -177,25 +177,25 @@ def test_the_traceback_of_a_step_is_shown_once(troubled: Path, stepward: Stepwar
     assert stepward("show", "refused", COLUMNS="200").stdout.count("Traceback (most recent call last):") == 1
 
 
-def test_show_tells_where_the_workflows_own_code_failed(troubled: Path, stepward: Stepward) -> None:
+def test_show_prints_where_the_workflows_own_code_failed(troubled: Path, stepward: Stepward) -> None:
     shown = stepward("show", "bug", COLUMNS="200").stdout
     assert re.search(r"^│ at +mending.py:\d+ in bug", shown, re.MULTILINE)
     assert shown.partition("\nTraceback\n")[2].splitlines()[0].rstrip() == "  Traceback (most recent call last):"
     assert "in bug" in shown.partition("\nTraceback\n")[2]
 
 
-def test_what_a_resubmission_needs_of_the_code_first_is_said(troubled: Path, stepward: Stepward) -> None:
+def test_a_needed_code_fix_is_shown_before_resubmission(troubled: Path, stepward: Stepward) -> None:
     assert re.search(
-        r"once its code at mending\.py:\d+ in bug is mended: go on with what is recorded",
+        r"once its code at mending\.py:\d+ in bug is fixed: continue from the record",
         stepward("show", "bug", COLUMNS=WIDE).stdout,
     )
     with closing(sqlite3.connect(troubled)) as connection, connection:
         hangs = json.dumps({"type": "Hangs", "message": "held up at mending.py:1"})
         connection.execute("update stepward_task set error = ? where id = 'bug'", (hangs.encode(),))
-    assert "once its code is mended: go on with what is recorded" in stepward("show", "bug", COLUMNS=WIDE).stdout
+    assert "once its code is fixed: continue from the record" in stepward("show", "bug", COLUMNS=WIDE).stdout
 
 
-def test_the_error_of_a_step_in_doubt_says_nothing_twice(troubled: Path, stepward: Stepward) -> None:
+def test_the_error_of_a_step_in_doubt_repeats_nothing(troubled: Path, stepward: Stepward) -> None:
     head = stepward("show", "in_doubt", COLUMNS=WIDE).stdout.partition("What to do next")[0]
     labels = re.findall(r"^│ (\w+(?: \w+)*)  ", head, re.MULTILINE)
     assert labels[-4:] == ["failures", "error", "in doubt", "step"]

@@ -64,7 +64,7 @@ def test_an_agent_whose_instances_are_gone_is_shown_for_an_hour(store: Path, ste
     assert "payments  no instance" in stepward("agents").stdout
 
 
-def test_without_agents_that_is_said(empty: Path, stepward: Stepward) -> None:
+def test_an_empty_list_of_agents_prints_a_sentence(empty: Path, stepward: Stepward) -> None:
     act()
     assert stepward("agents").stdout == "No Agent is alive.\n"
 
@@ -90,7 +90,7 @@ def test_agents_are_listed_with_what_all_instances_say(served: Path, stepward: S
     assert set(told.partition(". ")[0].rstrip(".").split(", ")) >= AGENT - {"opened_at"}
 
 
-def test_what_instances_do_is_shown_beside_what_they_serve(served: Path, stepward: Stepward) -> None:
+def test_instances_show_their_load_beside_their_agents(served: Path, stepward: Stepward) -> None:
     busy = AgentHealth(agent="payments", capacity=3, in_flight=2, stuck=1, breaker="half_open")
     act(lambda store: store.host.renew(["agent-b"], 3600, {"agent-b": Report(health=[busy])}))
     assert "payments 2/2 breaker half open" in stepward("instances", COLUMNS="200").stdout
@@ -122,7 +122,7 @@ def test_an_open_breaker_is_shown_with_its_age(served: Path, stepward: Stepward)
 
 
 @pytest.mark.parametrize("verb", ["suspend", "resume"])
-def test_an_agent_that_nobody_served_is_one_line(served: Path, stepward: Stepward, verb: str) -> None:
+def test_an_unknown_agent_is_one_error_line(served: Path, stepward: Stepward, verb: str) -> None:
     result = stepward("agents", verb, "paymnets\x1b[1m")
     assert result.exit_code == 1
     assert "expected one that was ever served (payments, stock), found none such" in one_line(result)
@@ -134,7 +134,7 @@ def test_the_store_may_be_named_before_or_after_the_verb(served: Path, stepward:
     assert stepward("agents", "resume", "stock", "--store", url).exit_code == 0
 
 
-def test_a_task_whose_agent_is_kept_from_work_says_so(empty: Path, stepward: Stepward) -> None:
+def test_a_task_shows_that_its_agent_is_suspended(empty: Path, stepward: Stepward) -> None:
     async def submitted_to_a_suspended_agent() -> str:
         app = load_app(SHOP)
         async with app.running(), app.client() as client:

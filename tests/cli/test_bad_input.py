@@ -222,7 +222,7 @@ def test_settings_that_are_wrong(store: Path, stepward: Stepward) -> None:
     assert result.exit_code == 2
 
 
-def test_one_id_that_is_refused_keeps_the_others_from_nothing(store: Path, stepward: Stepward) -> None:
+def test_a_refused_id_does_not_stop_the_others(store: Path, stepward: Stepward) -> None:
     result = stepward("cancel", "nope", "pending", "good", "suspended")
     assert result.stdout.splitlines() == ["pending: cancelled", "suspended: undoing"]
     assert len(result.stderr.splitlines()) == 2

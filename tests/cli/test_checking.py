@@ -57,21 +57,21 @@ def test_check_finds_schedulers_that_serve_different_versions(store: Path, stepw
     assert len(drift) == 1
 
 
-def test_a_dead_scheduler_differs_from_nobody(empty: Path, stepward: Stepward) -> None:
+def test_a_dead_scheduler_is_not_compared(empty: Path, stepward: Stepward) -> None:
     register(instance("scheduler-old", ["good@1"]), lease=-1)
     assert stepward("supervisor", "--once").exit_code == 0
     register(instance("scheduler-new", ["good@2"], pid=2))
     assert stepward("check").exit_code == 0
 
 
-def test_nothing_is_wrong_with_a_store_of_which_nobody_asks_anything(empty: Path, stepward: Stepward) -> None:
+def test_an_idle_store_has_no_findings(empty: Path, stepward: Stepward) -> None:
     register()
     result = stepward("check", STEPWARD_STORE=URL)
     assert result.exit_code == 0
     assert result.stdout.splitlines()[-1] == "✓ Nothing is wrong."
 
 
-def test_open_alerts_are_wrong_until_somebody_has_seen_them(store: Path, stepward: Stepward) -> None:
+def test_open_alerts_are_findings_until_acknowledged(store: Path, stepward: Stepward) -> None:
     register(*AT_WORK)
     result = stepward("check", COLUMNS="300")
     assert result.exit_code == 1
@@ -94,7 +94,7 @@ def test_tasks_of_which_no_scheduler_serves_the_workflow_are_wrong(store: Path, 
     assert wrong == "workflow approval@1: expected a Scheduler that serves it, found none for 1 live task; start one"
 
 
-def test_steps_that_wait_for_an_agent_that_nobody_offers_are_wrong(empty: Path, stepward: Stepward) -> None:
+def test_steps_that_wait_for_an_unserved_agent_are_a_finding(empty: Path, stepward: Stepward) -> None:
     async def asked() -> None:
         async with opened() as store:
             scheduler = instance("scheduler-a", ["good@1"])
@@ -106,7 +106,7 @@ def test_steps_that_wait_for_an_agent_that_nobody_offers_are_wrong(empty: Path, 
     assert wrong == "Agent payments: expected an instance that offers it, found none for 3 steps; start one"
 
 
-def test_an_instance_past_its_lease_is_silent_and_serves_nobody(store: Path, stepward: Stepward) -> None:
+def test_an_instance_past_its_lease_is_silent_and_serves_nothing(store: Path, stepward: Stepward) -> None:
     register(instance("scheduler-a", ["good@1", "approval@1"]), lease=-120)
     result = stepward("check", COLUMNS="300")
     assert result.exit_code == 1
@@ -138,7 +138,7 @@ def test_a_host_whose_clock_is_apart_is_warned_of(empty: Path, stepward: Stepwar
     )
 
 
-def test_an_instance_that_ended_in_good_order_is_told_from_one_that_died(empty: Path, stepward: Stepward) -> None:
+def test_an_orderly_end_is_distinguished_from_a_death(empty: Path, stepward: Stepward) -> None:
     async def end() -> None:
         async with opened() as store:
             await store.host.retire("scheduler-a")
@@ -151,7 +151,7 @@ def test_an_instance_that_ended_in_good_order_is_told_from_one_that_died(empty: 
     assert ["✗ dead" in line for line in lines if "scheduler-b" in line] == [True]
 
 
-def test_what_is_only_warned_of_is_counted_and_leaves_the_exit_code(store: Path, stepward: Stepward) -> None:
+def test_warnings_are_counted_and_do_not_change_the_exit_code(store: Path, stepward: Stepward) -> None:
     register(instance("scheduler-a", ["good@1", "approval@1"]))
     stepward("alerts", "acknowledge", *(str(each["number"]) for each in as_json(stepward, "alerts")))
     result = stepward("check")

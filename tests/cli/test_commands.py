@@ -215,7 +215,7 @@ def test_resubmission_with_edited_input(store: Path, stepward: Stepward) -> None
     assert as_json(stepward, "steps", "failed")[1]["input"] == ["edited"]
 
 
-def test_what_an_owner_has_to_carry_out(store: Path, stepward: Stepward) -> None:
+def test_a_directive_for_an_owned_task_is_reported_as_pending(store: Path, stepward: Stepward) -> None:
     async def claim() -> None:
         async with opened() as claimed:
             await claimed.host.register(instance("scheduler-x", ["approval@1"]), 3600)
@@ -224,7 +224,7 @@ def test_what_an_owner_has_to_carry_out(store: Path, stepward: Stepward) -> None
 
     asyncio.run(claim())
     result = stepward("cancel", "waiting")
-    assert result.stdout == "waiting: processing (its Scheduler has been told)\n"
+    assert result.stdout == "waiting: processing (its Scheduler will carry it out)\n"
 
 
 def test_alerts_are_acknowledged(store: Path, stepward: Stepward) -> None:
@@ -299,7 +299,7 @@ def test_every_command_is_in_a_section_of_the_help(empty: Path, stepward: Stepwa
         assert stepward(name, "--help").exit_code == 0
 
 
-def test_show_and_steps_tell_where_an_attempt_failed(store: Path, stepward: Stepward) -> None:
+def test_show_and_steps_print_where_an_attempt_failed(store: Path, stepward: Stepward) -> None:
     shown = stepward("show", "failed", COLUMNS="200").stdout
     assert "attempt 1: Unrecoverable: refused by" in shown
     assert "(shop.py:" in shown

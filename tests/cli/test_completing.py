@@ -104,7 +104,7 @@ def test_a_step_is_failed_with_a_message(empty: Path, waiting: str, stepward: St
         (("fail", "{token}"), 2, "MESSAGE"),
     ],
 )
-def test_what_is_refused_is_one_line(
+def test_a_refused_completion_is_one_error_line(
     waiting: str, stepward: Stepward, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     refused = stepward(*[each.replace("{token}", waiting).replace("{cut}", waiting[:-5]) for each in arguments])
@@ -112,7 +112,7 @@ def test_what_is_refused_is_one_line(
     assert said in one_line(refused)
 
 
-def test_progress_and_who_waits_are_shown(waiting: str, stepward: Stepward) -> None:
+def test_progress_and_deferral_are_shown(waiting: str, stepward: Stepward) -> None:
     assert "running" in (row := stepward("steps", "o1", COLUMNS="60").output.splitlines()[2])
     assert "told {" in row, "before all else, so that it is not cut"
     for command in ("steps", "show"):

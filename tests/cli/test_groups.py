@@ -38,7 +38,7 @@ def test_every_process_runs_every_actor_on_one_store(tmp_path: Path) -> None:
         assert done(tmp_path, "submit", URL, "good", "1", "--wait").stdout == '{"charged": 1, "number": 1}\n'
 
 
-def test_the_parent_says_what_runs_in_each(tmp_path: Path) -> None:
+def test_the_parent_prints_the_actors_of_each_child(tmp_path: Path) -> None:
     process = Process(tmp_path, "run", SHOP, "--processes", "2")
     lines = process.read_until("Ready")
     process.close()
@@ -101,7 +101,7 @@ def test_a_process_that_is_killed_is_begun_anew(tmp_path: Path) -> None:
         assert group.process.ended() == 0
 
 
-def test_a_process_that_is_told_to_end_by_itself_drains_and_is_begun_anew(tmp_path: Path) -> None:
+def test_a_child_that_gets_sigterm_drains_and_is_restarted(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2) as group:
         told = group.pids[2]
         os.kill(told, signal.SIGTERM)
@@ -175,7 +175,7 @@ def test_processes_that_cannot_start_end_the_whole_with_their_code(tmp_path: Pat
 
 
 @pytest.mark.faults
-def test_processes_that_die_without_a_word_end_the_whole_too(tmp_path: Path) -> None:
+def test_children_that_die_silently_end_the_group(tmp_path: Path) -> None:
     (tmp_path / "dying.py").write_text(
         "import os, sys\n"
         "from stepward import App\n"
@@ -191,7 +191,7 @@ def test_processes_that_die_without_a_word_end_the_whole_too(tmp_path: Path) -> 
     )
 
 
-def test_what_is_wrong_at_the_first_start_is_not_tried_again(tmp_path: Path) -> None:
+def test_a_configuration_error_at_the_first_start_is_not_retried(tmp_path: Path) -> None:
     _too_new(tmp_path)
     result = done(tmp_path, "run", SHOP, "--processes", "2")
     assert result.returncode == 2
@@ -200,7 +200,7 @@ def test_what_is_wrong_at_the_first_start_is_not_tried_again(tmp_path: Path) -> 
 
 
 @pytest.mark.faults
-def test_what_is_wrong_while_another_is_at_work_is_not_tried_again(tmp_path: Path) -> None:
+def test_a_configuration_error_beside_a_working_child_is_not_retried(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2) as group:
         _too_new(tmp_path)
         os.kill(group.pids[1], signal.SIGKILL)
@@ -214,7 +214,7 @@ def test_what_is_wrong_while_another_is_at_work_is_not_tried_again(tmp_path: Pat
 
 
 @pytest.mark.faults
-def test_one_that_cannot_start_is_tried_on_while_another_is_at_work(tmp_path: Path) -> None:
+def test_a_child_that_cannot_start_is_retried_beside_a_working_one(tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
     with grouped(tmp_path, SHOP, 2, STEPWARD_STORE="sqlite:///here/shop.db") as group:
         (tmp_path / "here").rename(tmp_path / "there")
@@ -239,7 +239,7 @@ def test_a_number_of_processes_that_cannot_be_is_one_line(empty: Path, stepward:
     assert "Invalid value for '--processes'" in one_line(result)
 
 
-def test_an_application_that_is_none_is_told_before_anything_begins(empty: Path, stepward: Stepward) -> None:
+def test_an_invalid_application_is_reported_before_any_start(empty: Path, stepward: Stepward) -> None:
     result = stepward("run", "nowhere:app", "--processes", "2")
     assert result.exit_code == 2
     assert "expected the module nowhere" in one_line(result)

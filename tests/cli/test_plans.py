@@ -105,7 +105,7 @@ def test_a_plan_with_too_many_branches_is_a_list(store: Path, stepward: Stepward
     assert len(lines) == 2 + 1 + MOST_LANES + 1
 
 
-def test_show_tells_programs_of_the_plan(store: Path, stepward: Stepward) -> None:
+def test_show_as_json_contains_the_plan(store: Path, stepward: Stepward) -> None:
     shown = as_json(stepward, "show", "stopped")
     assert shown["progress"] == {"done": 2, "total": 7}
     assert [stage["state"] for stage in shown["plan"]][:4] == ["completed", "completed", "failed", "not_started"]

@@ -33,7 +33,7 @@ def test_a_signal_drains(tmp_path: Path, number: int) -> None:
     assert not any(instance["alive"] for instance in live)
 
 
-def test_what_runs_where_is_told(tmp_path: Path) -> None:
+def test_start_prints_store_transport_and_actors(tmp_path: Path) -> None:
     process = Process(tmp_path, "run", SHOP)
     lines = process.read_until("Ready")
     process.close()
@@ -58,7 +58,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert process.ended() == 128 + signal.SIGTERM
 
 
-def test_what_a_killed_process_held_is_taken_over(tmp_path: Path) -> None:
+def test_tasks_of_a_killed_process_are_taken_over(tmp_path: Path) -> None:
     with running(tmp_path, "run", SHOP, STEPWARD_LEASE="1s") as process:
         assert done(tmp_path, "submit", SHOP, "hanging", '"h"', "--id", "held").stdout == "held\n"
         process.read_until("hanging")
@@ -135,7 +135,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, filled: Path) -> No
         assert result.stderr == ""
 
 
-def test_a_pipe_that_breaks_is_told_by_the_exit_code_alone(tmp_path: Path) -> None:
+def test_a_broken_pipe_shows_in_the_exit_code_only(tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from stepward.cli.failures import exit_code\n"

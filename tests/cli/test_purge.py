@@ -61,7 +61,7 @@ def test_a_pass_of_the_supervisor_archives_too(store: Path, stepward: Stepward) 
     assert set(kept(folder)).isdisjoint({task["id"] for task in as_json(stepward, "tasks")})
 
 
-def test_a_supervisor_that_cannot_archive_tells_an_operator(store: Path, stepward: Stepward) -> None:
+def test_a_supervisor_that_cannot_archive_raises_an_alert(store: Path, stepward: Stepward) -> None:
     execute(store, AGED)
     for _ in range(2):
         done = stepward("supervisor", SHOP, "--once", STEPWARD_ARCHIVE="gone")

@@ -82,12 +82,12 @@ def test_dead_letters_fit_the_terminal_and_do_nothing_to_it(letters: Path, stepw
     assert len(lines) == 5
 
 
-def test_no_dead_letters_are_said_in_words(store: Path, stepward: Stepward) -> None:
+def test_an_empty_list_of_dead_letters_prints_a_sentence(store: Path, stepward: Stepward) -> None:
     assert stepward("dead-letters").stdout == "No dead letters.\n"
     assert as_json(stepward, "dead-letters") == []
 
 
-def test_a_cut_listing_says_so(letters: Path, stepward: Stepward) -> None:
+def test_a_truncated_listing_is_marked(letters: Path, stepward: Stepward) -> None:
     assert stepward("dead-letters", "--limit", "2").stdout.endswith("\nThe newest 2; --limit shows more.\n")
 
 
@@ -152,7 +152,7 @@ def test_posting_prints_the_id(letters: Path, stepward: Stepward, target: str) -
         (["orders"], "Missing argument 'JSON'"),
     ],
 )
-def test_what_cannot_be_posted_is_one_line(empty: Path, stepward: Stepward, args: list[str], says: str) -> None:
+def test_an_invalid_message_is_one_error_line(empty: Path, stepward: Stepward, args: list[str], says: str) -> None:
     result = stepward("post", OFFICE, *args)
     assert says in one_line(result)
     assert result.exit_code == 2
@@ -177,7 +177,7 @@ def test_an_app_without_submissions_cannot_run_any(empty: Path, stepward: Stepwa
     assert result.exit_code == 2
 
 
-def test_what_a_process_runs_is_told(tmp_path: Path) -> None:
+def test_start_prints_the_queues_of_a_process(tmp_path: Path) -> None:
     process = Process(tmp_path, "run", OFFICE)
     lines = process.read_until("Ready")
     process.close()
@@ -225,7 +225,7 @@ def test_an_order_from_the_terminal_to_its_last_event(tmp_path: Path) -> None:
         "submission": ["orders", "returns"],
     }
     assert (shown["state"], shown["reply_to"], shown["events"]) == ("processed", REPLIES, 3)
-    assert f"reply to     {REPLIES}, events told: 3" in in_words
+    assert f"reply to     {REPLIES}, events sent: 3" in in_words
     _followed_again(tmp_path)
 
 

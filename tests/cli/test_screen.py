@@ -109,7 +109,7 @@ def test_a_command_that_is_folded_is_joined_by_a_shell(store: Path, stepward: St
     assert f"\n  stepward resubmit {id}\n" in shown.replace("\\\n", "")
 
 
-def test_show_tells_the_whole_error(store: Path, stepward: Stepward) -> None:
+def test_show_prints_the_whole_error(store: Path, stepward: Stepward) -> None:
     told = stepward("show", "failed", COLUMNS="300").stdout
     assert "StepFailed: refused by \\x1b[31mthe bank\\x1b[0m\\r\\n\\x1b]0;title\\x07 of 日本" in told
     assert '"code": "declined"' in told

@@ -59,11 +59,11 @@ def test_nothing_is_wrong_with_as_many_standbys_as_are_expected(standbys: list[S
 @pytest.mark.parametrize("standbys", [[], [ASYNC], [replace(SYNC, state="catchup")]])
 def test_too_few_standbys_are_a_problem(standbys: list[Standby]) -> None:
     (line,) = found(1, standbys=standbys)
-    assert f"expected 1 that commits wait for, found 0 of {len(standbys)} attached: what" in line
+    assert f"expected 1 that commits wait for, found 0 of {len(standbys)} attached: commits" in line
     assert found(0, standbys=standbys) == []
 
 
-def test_that_no_standby_is_waited_for_is_told_with_its_reason() -> None:
+def test_commits_without_a_standby_are_a_finding_with_the_reason() -> None:
     (line,) = found(1, standbys=[ASYNC], synchronous_standby_names="")
     assert "as synchronous_standby_names is empty" in line
 
@@ -86,21 +86,21 @@ def test_commits_that_hang_are_a_problem() -> None:
     assert "found 3 waiting for more than a second" in line
 
 
-def test_of_two_primaries_the_older_is_to_be_stopped() -> None:
+def test_the_older_of_two_primaries_is_to_be_stopped() -> None:
     (line,) = found(0, hosts=[ServerHost(host="b:5432", role="primary", timeline=2), FIRST])
     assert line.endswith("a:5432 on timeline 1 and b:5432 on timeline 2; stop a:5432, which has been replaced")
 
 
-def test_what_may_lose_data_in_a_crash_is_a_warning() -> None:
+def test_settings_that_may_lose_data_in_a_crash_are_warnings() -> None:
     (line,) = hints(fsync=False, full_page_writes=False)
     assert "found fsync and full_page_writes off" in line
     (line,) = hints(synchronous_commit="off")
-    assert "what was acknowledged last is lost in a crash" in line
+    assert "the commits acknowledged last are lost in a crash" in line
 
 
 def test_an_address_of_one_host_is_a_warning_where_standbys_are_expected() -> None:
     (line,) = hints(1, hosts=[FIRST])
-    assert "nobody finds the new primary" in line
+    assert "no process finds the new primary" in line
     assert hints(0, hosts=[FIRST]) == []
 
 
@@ -129,7 +129,7 @@ TRANSACTION = Hold(kind="transaction", name="7", by="pg_dump, user ada", seconds
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
-        ({"holds": [TRANSACTION]}, "found that of process 7 (pg_dump, user ada) open for 1h 2m: what is deleted"),
+        ({"holds": [TRANSACTION]}, "found that of process 7 (pg_dump, user ada) open for 1h 2m: deleted rows stay"),
         ({"holds": [TRANSACTION]}, "select pg_terminate_backend(7)"),
         ({"holds": [replace(TRANSACTION, seconds=None)]}, "open for long: "),
         ({"holds": [replace(TRANSACTION, kind="prepared", name="x", by="user ada")]}, "rollback prepared 'x'"),
@@ -144,7 +144,7 @@ TRANSACTION = Hold(kind="transaction", name="7", by="pg_dump, user ada", seconds
         ({"autovacuum": False}, "found one of them off: deleted rows stay; turn it on"),
     ],
 )
-def test_what_keeps_dead_rows_is_a_warning(fields: dict[str, Any], expected: str) -> None:
+def test_transactions_that_keep_dead_rows_are_warnings(fields: dict[str, Any], expected: str) -> None:
     (line,) = hints(**fields)
     assert expected in line
     assert found(0, **fields) == []

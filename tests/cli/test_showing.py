@@ -46,7 +46,7 @@ def test_errors_in_lists_begin_with_their_type(troubled: Path, stepward: Stepwar
     assert "refused refused: Unrecoverable: declined" in stepward("alerts", COLUMNS=WIDE).stdout
 
 
-def test_code_that_does_not_fit_is_told_in_lists_with_what_differs(troubled: Path, stepward: Stepward) -> None:
+def test_code_that_does_not_fit_is_listed_with_the_difference(troubled: Path, stepward: Stepward) -> None:
     (task,) = [line for line in stepward("tasks", COLUMNS="110").stdout.splitlines() if line.startswith("stopped ")]
     assert "code that fits: a wait for" in task
     (alert,) = [line for line in stepward("alerts", COLUMNS="110").stdout.splitlines() if "non_deterministic" in line]
@@ -70,7 +70,7 @@ def test_a_hang_that_was_counted_is_shown(troubled: Path, stepward: Stepward) ->
     assert re.search(r"hangs +1: its code held up an event loop for a lease, last at job.py:9 in run; see", shown)
 
 
-def test_who_should_be_at_work_and_is_not_is_named(store: Path, stepward: Stepward) -> None:
+def test_missing_instances_are_named(store: Path, stepward: Stepward) -> None:
     def held_up(id: str) -> list[str]:
         return re.findall(r"held up +(.*?) *│", stepward("show", id, COLUMNS=WIDE).stdout)
 
@@ -86,7 +86,7 @@ def test_who_should_be_at_work_and_is_not_is_named(store: Path, stepward: Stepwa
     assert held_up("waiting") == []
 
 
-def test_failures_are_told_by_what_failed(troubled: Path, stepward: Stepward) -> None:
+def test_failures_are_counted_by_cause(troubled: Path, stepward: Stepward) -> None:
     async def take_over() -> None:
         async with opened("mending") as store:
             await store.host.register(instance("scheduler-a", ["waiting@1"]), 60.0)
@@ -107,7 +107,7 @@ def test_failures_are_told_by_what_failed(troubled: Path, stepward: Stepward) ->
     assert failures("waiting") == ["1: 1 by takeover from a Scheduler that died"]
 
 
-def test_an_alert_on_what_nobody_serves_names_it(troubled: Path, stepward: Stepward) -> None:
+def test_an_alert_for_unserved_work_names_it(troubled: Path, stepward: Stepward) -> None:
     async def tell(alert: Alert) -> None:
         async with opened("mending") as store:
             await store.host.register(instance("supervisor-a", [], Role.SUPERVISOR), 3600)
@@ -129,7 +129,7 @@ def test_signals_that_came_and_were_not_taken_are_shown(troubled: Path, stepward
     assert as_json(stepward, "show", "waiting")["waiting_signals"] == {"approved": 1, "other": 2}
 
 
-def test_an_operators_signal_is_audited_with_who_and_what(troubled: Path, stepward: Stepward) -> None:
+def test_an_operators_signal_is_audited_with_name_and_payload(troubled: Path, stepward: Stepward) -> None:
     for _ in range(2):
         assert stepward("signal", "waiting", "approved", "1", "--id", "s-1").exit_code == 0
     (entry,) = as_json(stepward, "audit", "waiting")
@@ -145,6 +145,6 @@ def test_a_step_whose_task_waits_for_code_that_fits_waits_too(state: StepState) 
     assert step_row(record(state), NOW, waits=False)[TOOK].text == "1m"
 
 
-def test_what_was_abandoned_takes_no_longer() -> None:
+def test_an_abandoned_step_shows_no_running_time() -> None:
     assert step_row(record(StepState.ABANDONED), NOW, waits=False)[TOOK].text == "–"
     assert step_row(record(StepState.ABANDONED, NOW - 30), NOW, waits=False)[TOOK].text == "30s"

@@ -42,7 +42,7 @@ def test_every_command_that_looks_works(store: Path, stepward: Stepward, id: str
                 json.loads(result.stdout)
 
 
-def test_what_cannot_be_read_is_shown(store: Path, stepward: Stepward) -> None:
+def test_unreadable_rows_are_shown(store: Path, stepward: Stepward) -> None:
     damage(store, b"\xff\xfe{")
     (step, *_) = json.loads(stepward("steps", "failed", "--json").stdout)
     assert step["error"] == {"unreadable": r"\xff\xfe{", "bytes": 3}
@@ -50,7 +50,7 @@ def test_what_cannot_be_read_is_shown(store: Path, stepward: Stepward) -> None:
 
 
 @pytest.mark.parametrize("data", [*DAMAGED, None], ids=lambda data: repr(data)[:30])
-async def test_a_task_whose_rows_are_damaged_is_undone_or_told_to_an_operator(store: Path, data: bytes | None) -> None:
+async def test_a_task_with_damaged_rows_is_undone_or_raises_an_alert(store: Path, data: bytes | None) -> None:
     app: App = load_app(SHOP)
     damage(store, data)
     async with app.running(), app.client() as client:

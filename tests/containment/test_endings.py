@@ -32,7 +32,7 @@ def test_what_does_not_stop_keeps_no_process_from_ending(tmp_path: Path, where: 
         errors = process.errors.read_text()
     if where == "step":
         assert re.fullmatch(
-            r"Ended, but what does not return was left: stay_here in thread local-step_1, "
+            r"Ended; functions that do not return were abandoned: stay_here in thread local-step_1, "
             r"at application\.py:\d+ in stay_here\.",
             said,
         )

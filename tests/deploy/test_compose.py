@@ -111,7 +111,7 @@ def test_it_is_valid(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", MALFORMED.values(), ids=MALFORMED)
-def test_what_is_not_valid_is_found(document: dict[str, Any], change: Change) -> None:
+def test_an_invalid_compose_file_is_found(document: dict[str, Any], change: Change) -> None:
     with pytest.raises(ValueError):
         validate(changed(document, change))
 
@@ -150,7 +150,7 @@ def findings(file: Path) -> list[str]:
     return sorted(rules - {NOT_FOR_OURS})
 
 
-def test_who_shares_the_store(document: dict[str, Any]) -> None:
+def test_services_with_the_store_share_its_volume(document: dict[str, Any]) -> None:
     sharing = {name for name, each in document["services"].items() if "orders:/data" in each.get("volumes", [])}
     assert sharing == {"storefront", "submission", "scheduler", "supervisor", "bookkeeper", "agents"}
 

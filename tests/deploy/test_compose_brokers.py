@@ -60,7 +60,7 @@ def test_it_adds_no_service(document: dict[str, Any]) -> None:
     assert set(document["services"]) == set(read(COMPOSE.read_text(encoding="utf-8"))["services"])
 
 
-def test_who_speaks_over_the_broker_knows_and_reaches_it(document: dict[str, Any], broker: str) -> None:
+def test_services_that_use_the_broker_know_and_reach_it(document: dict[str, Any], broker: str) -> None:
     for name, service in document["services"].items():
         assert any(ADDRESSES[broker] in word for word in words(service)) is (name in SPEAKING), name
         assert ("broker" in service.get("networks", [])) is (name in SPEAKING), name

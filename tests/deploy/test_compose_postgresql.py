@@ -44,14 +44,14 @@ def test_it_adds_no_service(document: dict[str, Any]) -> None:
     assert set(document["services"]) == set(read(COMPOSE.read_text(encoding="utf-8"))["services"])
 
 
-def test_who_shares_the_store_finds_it_in_the_database(document: dict[str, Any]) -> None:
+def test_services_with_the_store_use_the_database(document: dict[str, Any]) -> None:
     for name, service in document["services"].items():
         words = [*compose_rules.words_of(service), *map(str, service.get("environment", {}).values())]
         assert any(STORE in word for word in words) is (name in SHARING), name
         assert not any("sqlite:" in word for word in words), name
 
 
-def test_who_shares_the_store_reaches_it(document: dict[str, Any]) -> None:
+def test_services_with_the_store_reach_the_database(document: dict[str, Any]) -> None:
     for name, service in document["services"].items():
         assert ("database" in service.get("networks", [])) is (name in SHARING), name
         assert ("pgpass" in service.get("secrets", [])) is (name in SHARING), name

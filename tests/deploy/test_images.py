@@ -95,7 +95,7 @@ def test_versions_agree() -> None:
     assert f"-t stepward-orders:{VERSION} ." in example
 
 
-def test_the_image_says_how_it_is_run() -> None:
+def test_the_image_documents_how_it_is_run() -> None:
     product = PRODUCT.read_text(encoding="utf-8")
     assert image_rules.last(product, "ENTRYPOINT") == '["stepward"]'
     assert image_rules.last(product, "VOLUME") == "/data"
@@ -104,7 +104,7 @@ def test_the_image_says_how_it_is_run() -> None:
 
 
 @pytest.mark.parametrize("lock", ["build", "example", "runtime"])
-def test_what_is_installed_is_what_was_tested(lock: str) -> None:
+def test_installed_versions_are_the_tested_ones(lock: str) -> None:
     """Each pin of an image stands in the lock of the tests as well, with its hashes and no address."""
     tested = set(_pins(ROOT / "requirements/dev.txt"))
     pins = _pins(ROOT / f"requirements/{lock}.txt")

@@ -113,7 +113,7 @@ def test_little_is_exposed(installed: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), EXPOSED.values(), ids=EXPOSED)
-def test_what_is_exposed_is_found(tmp_path: Path, old: str, new: str) -> None:
+def test_exposed_units_are_found(tmp_path: Path, old: str, new: str) -> None:
     install(worse(old, new), tmp_path / "stepward@.service")
     code, told = exposure(tmp_path / "stepward@.service")
     assert code != 0, told
@@ -156,7 +156,7 @@ def test_separate_processes_have_queues_that_all_of_them_see() -> None:
         assert ("STEPWARD_TRANSPORT=store" in settings) is (file.name != "stepward@.service")
 
 
-def test_what_is_said_to_be_alike_is_alike() -> None:
+def test_settings_documented_as_equal_are_equal() -> None:
     assert len({unit_rules.common(file.read_text(encoding="utf-8")) for file in SERVICES}) == 1
 
 

@@ -60,9 +60,7 @@ async def test_how_each_order_ended_is_noted_and_closed(desk: Desk, services: di
     assert await _open(desk) == []
 
 
-async def test_what_the_workflow_noted_stands_until_its_task_ends(
-    desk: Desk, services: dict[str, ServiceProcess]
-) -> None:
+async def test_the_workflows_record_stands_until_its_task_ends(desk: Desk, services: dict[str, ServiceProcess]) -> None:
     await services["mail"].put_faults([{"kind": "hang"}])
     async with desk.app.running():
         await desk.post("order-1")

@@ -131,7 +131,7 @@ async def test_a_service_that_is_gone_is_shown_so(payment: ServiceProcess, panel
     assert part(await panel.get("/"), "payment-state") == "working"
 
 
-async def test_what_could_not_be_changed_is_said(payment: ServiceProcess, panel: httpx.AsyncClient) -> None:
+async def test_a_failed_change_is_reported(payment: ServiceProcess, panel: httpx.AsyncClient) -> None:
     await payment.put_faults([{"kind": "down"}])
     page = await panel.post("/services/mail/down", data={"on": "yes"})
     assert page.status_code == 502
@@ -175,7 +175,7 @@ async def test_a_service_that_answers_badly_is_shown_as_gone(answer: bytes, word
         assert words in part(page, "mail-seen")
 
 
-async def test_what_services_say_is_text(payment: ServiceProcess, panel: httpx.AsyncClient) -> None:
+async def test_answers_of_services_are_escaped(payment: ServiceProcess, panel: httpx.AsyncClient) -> None:
     await post(payment, "charge", {**CHARGE, "order_id": "<script>alert(1)</script>"})
     page = await panel.get("/")
     assert "&lt;script&gt;alert(1)" in page.text

@@ -91,9 +91,7 @@ async def test_all_faults_off(start_service: Start, browser: Browser) -> None:
 
 
 @pytest.mark.faults
-async def test_what_could_not_be_changed_stays_on_the_page(
-    payment: ServiceProcess, panel: str, browser: Browser
-) -> None:
+async def test_a_failed_change_stays_on_the_page(payment: ServiceProcess, panel: str, browser: Browser) -> None:
     page = await browser.new_page()
     await page.goto(panel)
     await page.locator("#mail-down").click()
@@ -106,7 +104,7 @@ async def test_what_could_not_be_changed_stays_on_the_page(
 
 
 @pytest.mark.faults
-async def test_a_look_does_not_take_the_word_from_a_change(panel: str, browser: Browser) -> None:
+async def test_a_poll_does_not_remove_the_report_of_a_change(panel: str, browser: Browser) -> None:
     page = await browser.new_page()
     await page.clock.install()
     await page.goto(panel)

@@ -35,7 +35,7 @@ def test_other_faults_are_kept_and_those_of_others_stay_in_front() -> None:
     assert switched(standing(*put), slow, on=False) == [OF_AN_ORDER, down.fault]
 
 
-def test_what_is_spent_is_off_and_not_put_again() -> None:
+def test_a_used_up_fault_is_off_and_not_set_again() -> None:
     crash = BY_ID["crash"]
     [struck] = standing(crash.fault)
     spent = msgspec.structs.replace(struck, times=0)

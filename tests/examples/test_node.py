@@ -61,7 +61,7 @@ async def test_without_its_programs_the_one_in_python_serves(
     assert await said() == (False, [f"The mail Agent is the one in Python: {expected}"])
 
 
-async def test_what_npm_says_is_told_and_it_is_asked_again_the_next_time(programs: Path) -> None:
+async def test_an_npm_error_is_printed_and_npm_is_run_again_next_time(programs: Path) -> None:
     both(programs, "echo no network >&2; exit 1")
     expected = "expected npm to install what the Agent needs, found: no network"
     assert await said() == (False, [f"The mail Agent is the one in Python: {expected}"])

@@ -151,7 +151,7 @@ async def test_at_an_address_with_a_prefix_it_serves_that_application_and_no_oth
         assert list(shop.tap) == [], "what has no prefix"
 
 
-async def test_it_says_what_the_wire_is_described_to_be(shop: Shop) -> None:
+async def test_it_sends_what_the_description_of_the_wire_allows(shop: Shop) -> None:
     await shop.mail.put_faults([{"kind": "flaky", "times": 1, "rate": 1}])
     await shop.order("order-2")
     await shop.completed("order-2")
@@ -162,7 +162,7 @@ async def test_it_says_what_the_wire_is_described_to_be(shop: Shop) -> None:
 
 
 @pytest.mark.faults
-async def test_past_the_complete_by_it_says_nothing_and_the_step_is_repeated(shop: Shop) -> None:
+async def test_past_the_complete_by_it_sends_nothing_and_the_step_is_repeated(shop: Shop) -> None:
     await shop.mail.put_faults([{"kind": "hang", "times": 1}])
     await shop.order("order-3")
     await shop.completed("order-3")
@@ -170,14 +170,14 @@ async def test_past_the_complete_by_it_says_nothing_and_the_step_is_repeated(sho
     assert list((await shop.mail.deliveries()).values()) == [2], "both attempts under one key"
 
 
-async def test_what_it_cannot_read_does_not_end_it(broker: str, shop: Shop) -> None:
+async def test_unreadable_input_does_not_end_it(broker: str, shop: Shop) -> None:
     for body in (b"?", b"[null,5,{}]", b'[{"type":"stepward.request"}]', b'[{"type":"stepward.request","data":1}]'):
         await NatsDoor(broker).put("orders", "agents.mail", body)
     await shop.order("order-4")
     await shop.completed("order-4")
 
 
-async def test_told_to_end_it_says_goodbye(shop: Shop) -> None:
+async def test_on_sigterm_it_announces_its_end(shop: Shop) -> None:
     shop.agent.terminate()
     async with asyncio.timeout(BOUND):
         assert await shop.agent.wait() == 0

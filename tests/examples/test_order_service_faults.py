@@ -118,7 +118,7 @@ async def test_a_crash_keeps_the_effect(payment: ServiceProcess) -> None:
     assert await hits(payment) == [1]
 
 
-async def test_what_is_left_of_a_crash_fault_survives_the_crash(start_service: Start) -> None:
+async def test_the_rest_of_a_crash_fault_survives_the_crash(start_service: Start) -> None:
     payment = await start_service("payment", upkeep=Upkeep(restarting=True))
     await payment.put_faults([{"kind": "crash", "times": 2}])
     for starts in (2, 3):

@@ -134,7 +134,7 @@ async def test_health(payment: ServiceProcess) -> None:
         assert (await client.get("/health")).json() == {"service": "payment", "status": "ok"}
 
 
-async def test_listens_where_it_is_told_to(tmp_path: Path) -> None:
+async def test_listens_at_the_given_port(tmp_path: Path) -> None:
     place = ["mail", "--host", "127.0.0.2", "--ledger", str(tmp_path / "mail.db")]
     process = Process("mail", "examples.shop.services", *place, port=0)
     async with process as mail, httpx.AsyncClient(trust_env=False) as client:
@@ -156,7 +156,7 @@ async def test_restarts_only_what_died_unasked(start_service: Start) -> None:
     assert await mail.terminate() == 0
 
 
-async def test_a_service_that_cannot_start_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_service_that_cannot_start_reports_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     service = ServiceProcess("stock", tmp_path / "stock.db", stock={"teapot": -1})
     with pytest.raises(ProcessDied, match="stock exited with 2 before it was ready"):
         await service.start()

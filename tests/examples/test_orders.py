@@ -33,7 +33,7 @@ async def run(folder: Path) -> list[list[str]]:
     return [paragraph.splitlines() for paragraph in out.decode().strip().split("\n\n")]
 
 
-async def test_one_command_shows_what_became_of_four_orders_and_leaves_nothing(tmp_path: Path) -> None:
+async def test_one_command_shows_the_ends_of_four_orders_and_leaves_nothing(tmp_path: Path) -> None:
     *orders, stand = await run(tmp_path)
     assert stand == ["3 charges and 3 parcels stand at the services."]
     assert [order[0].partition(":")[0] for order in orders] == ["order-1", "order-2", "order-3", "order-4"]
@@ -67,7 +67,7 @@ def test_the_example_is_short_and_imports_nothing_of_the_shop_or_the_showcase() 
         assert {name for name in ours if not f"{name}.".startswith("examples.orders.")} == set(), path
 
 
-def test_a_service_acts_once_under_a_key_and_says_the_same_again() -> None:
+def test_a_service_acts_once_under_a_key_and_repeats_its_answer() -> None:
     services = Services({("order-1", "charge"): [DOWN, ANSWER_LOST]})
     answers = [services.answer("charge", CHARGE, "key-1", None) for _ in range(4)]
     done = (200, {"charge_id": "charge_id-1"})

@@ -65,7 +65,7 @@ async def test_an_order_is_read_as_it_was_written(client: Client) -> None:
             await database.read_order(transaction, "order-3")
 
 
-async def test_what_is_noted_is_found(client: Client) -> None:
+async def test_recorded_orders_are_found(client: Client) -> None:
     async with client.transaction() as transaction:
         for order in (ORDER, OTHER):
             await database.insert_order(transaction, order)

@@ -44,7 +44,7 @@ ROOT = Path(__file__).parents[2]
         nightly(("torture SEED=x", "torture: seed: expected a whole number, found 'x'; say SEED=1, or nothing")),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(words: str, expected: str) -> None:
+def test_invalid_options_are_refused_in_one_line(words: str, expected: str) -> None:
     # The environment that runs this test is never made anew under it.
     stamps = ["--old-file=.venv/packages.stamp", "--old-file=.venv/ready.stamp"]
     make = ["make", "--no-print-directory", *stamps, f"RUN={sys.executable}", *words.split()]
@@ -55,7 +55,7 @@ def test_what_makes_no_sense_is_refused_in_one_line(words: str, expected: str) -
     assert all(line.startswith("make") for line in makes_own)
 
 
-def test_a_broker_that_is_not_installed_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_missing_broker_is_one_error_line(tmp_path: Path) -> None:
     """The programs are looked for beside the interpreter: in an environment without them there are none."""
     bare = tmp_path / "bin" / "python"
     bare.parent.mkdir()

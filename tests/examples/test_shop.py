@@ -255,7 +255,7 @@ async def test_says_which_port_is_taken(tmp_path: Path, port: int) -> None:
     )
 
 
-async def test_says_what_keeps_it_from_opening(tmp_path: Path, port: int) -> None:
+async def test_prints_the_obstacle_to_opening(tmp_path: Path, port: int) -> None:
     (tmp_path / "payment.db").mkdir()
     async with open_shop(tmp_path, port) as shop:
         assert await shop.ends() == 1

@@ -27,5 +27,5 @@ FIRST, SECOND, RABBIT = BrokerServer("node1", 1, 11), BrokerServer("node2", 2, 1
         ),
     ],
 )
-def test_who_runs_and_who_is_missed(standing: Standing | BrokerStanding, said: str) -> None:
+def test_the_sign_shows_running_and_missing_processes(standing: Standing | BrokerStanding, said: str) -> None:
     assert word_of(standing) == said

@@ -34,7 +34,7 @@ AGENTS = {"stock", "payment", "parcel", "mail"}
         ("sqlite", "nats", DemoStage(SQLITE, NATS)),
     ],
 )
-def test_what_is_not_given_goes_with_what_is(store: str, transport: str, expected: DemoStage) -> None:
+def test_missing_options_follow_from_the_given_ones(store: str, transport: str, expected: DemoStage) -> None:
     assert stage_of(store, transport) == expected
 
 
@@ -43,7 +43,7 @@ def test_only_what_stands_on_servers_goes_with_them() -> None:
 
 
 @pytest.mark.parametrize(("store", "transport"), [("mysql", ""), ("", "kafka"), ("mysql", "nats"), ("SQLITE", "")])
-def test_what_is_none_is_told_in_a_line(store: str, transport: str) -> None:
+def test_an_unknown_option_is_one_error_line(store: str, transport: str) -> None:
     with pytest.raises(
         ValueError, match=r"^(store|transport): expected [^\n]*, found '\w+'; say [A-Z]+=\w+, or nothing$"
     ):
@@ -67,14 +67,14 @@ def test_over_a_broker_each_agent_has_processes_of_its_own(transport: TransportK
 
 
 @pytest.mark.parametrize("transport", TransportKind)
-def test_a_plot_says_who_works_and_what_is_started(transport: TransportKind) -> None:
+def test_a_plot_names_its_workers_and_servers(transport: TransportKind) -> None:
     plot = plot_of(DemoStage(POSTGRESQL, transport))
     assert re.fullmatch(r"the storefront, .* four Schedulers.* Agents, two Supervisors and a bookkeeper", plot.company)
     assert len(plot.servers) == (2 if transport.is_broker else 1)
 
 
 @pytest.mark.parametrize("transport", [NATS, RABBITMQ])
-def test_a_broker_that_is_not_installed_is_told_with_what_to_install(
+def test_a_missing_broker_is_reported_with_the_package_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, transport: TransportKind
 ) -> None:
     monkeypatch.setitem(programs.PLACES, transport, tmp_path / "none")

@@ -114,7 +114,7 @@ UNACCEPTABLE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", UNACCEPTABLE)
-async def test_what_can_never_be_fulfilled_is_a_dead_letter(desk: Desk, name: str) -> None:
+async def test_an_order_that_can_never_be_fulfilled_is_a_dead_letter(desk: Desk, name: str) -> None:
     fields, words = UNACCEPTABLE[name]
     await desk.post("order-1", **fields)
     [letter] = await _dead_letters(desk)

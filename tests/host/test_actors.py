@@ -12,7 +12,7 @@ from stepward.events import Event
 from stepward.host.leases import InstanceLeases
 
 
-async def test_an_actor_that_ends_by_a_bug_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_actor_that_ends_by_a_bug_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(self: InstanceLeases) -> None:
         raise ZeroDivisionError("a bug")
 

@@ -113,9 +113,7 @@ async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_
     await store.close()
 
 
-async def test_what_changes_is_reported_at_once_and_not_at_the_next_beat(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_changed_report_is_sent_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await opened(tmp_path, HandClock())
     said: dict[str, Report] = {}
     leases = InstanceLeases(parts_on(store), nobody, lambda: said)

@@ -73,7 +73,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepward.host.queues.refused_queues.PATIENCE_SECONDS", 0.01)
 
 
-async def test_another_process_ends_what_works_there_and_who_is_still_refused_says_so(tmp_path: Path) -> None:
+async def test_another_process_settles_a_refusal_and_a_refused_one_raises_it_again(tmp_path: Path) -> None:
     app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
     other = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
     async with app.client() as client, app.running() as first, other.running() as second:
@@ -93,7 +93,7 @@ async def test_another_process_ends_what_works_there_and_who_is_still_refused_sa
             await asyncio.gather(each.task, return_exceptions=True)
 
 
-async def test_what_an_operator_acknowledges_is_not_raised_again(tmp_path: Path) -> None:
+async def test_an_acknowledged_refusal_is_not_raised_again(tmp_path: Path) -> None:
     app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
     async with app.client() as client, app.running() as running:
         process = Process(running)
@@ -108,7 +108,7 @@ async def test_what_an_operator_acknowledges_is_not_raised_again(tmp_path: Path)
         await asyncio.gather(process.task, return_exceptions=True)
 
 
-async def test_what_a_dead_instance_alone_was_refused_is_over(tmp_path: Path) -> None:
+async def test_a_refusal_of_a_dead_instance_is_settled(tmp_path: Path) -> None:
     app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
     async with app.client() as client, app.running() as running:
         for gone in (about("agents.mail", "scheduler-gone"), about("replies.scheduler-gone")):

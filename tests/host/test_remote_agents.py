@@ -117,7 +117,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-async def test_one_that_calls_is_there_with_its_health(world: World) -> None:
+async def test_an_announced_agent_is_registered_with_its_health(world: World) -> None:
     world.air.call(ONE)
     (instance,) = await world.instances()
     assert (instance.host, instance.serves, instance.capacity) == (ONE, ["mail"], 16)
@@ -125,7 +125,7 @@ async def test_one_that_calls_is_there_with_its_health(world: World) -> None:
     assert world.hinted == 1
 
 
-async def test_as_long_as_it_calls_it_is_one_instance(world: World) -> None:
+async def test_repeated_announcements_renew_one_instance(world: World) -> None:
     world.air.call(ONE)
     (first,) = await world.instances()
     for _ in range(5):
@@ -153,7 +153,7 @@ async def test_each_process_and_each_agent_has_its_own(world: World) -> None:
     assert found == {(ONE, "mail"), (OTHER, "mail"), (ONE, "till")}
 
 
-async def test_one_that_was_silent_is_another_when_it_calls_again(world: World) -> None:
+async def test_an_announcement_after_silence_makes_another_instance(world: World) -> None:
     world.air.call(ONE)
     (first,) = await world.instances()
     await world.store.host.retire(first.id)
@@ -173,20 +173,20 @@ async def test_two_hosts_that_register_it_at_once_go_on_with_one(world: World) -
     assert renewed == found[:1]
 
 
-async def test_who_serves_no_agent_of_ours_is_told_of_and_is_nobody(world: World) -> None:
+async def test_an_announcement_for_an_unknown_agent_is_reported_and_ignored(world: World) -> None:
     world.air.call(ONE, agent="bank")
     assert await world.instances() == []
     assert [event.name for event in world.events] == ["agent.not_ours"]
 
 
-async def test_who_calls_in_another_applications_name_is_nobody(world: World) -> None:
+async def test_an_announcement_for_another_application_is_ignored(world: World) -> None:
     for source in ("/stepward/bank/mail-1", "/stepward/shop", "mail-1"):
         world.air.call(source)
     assert await world.instances() == []
     assert [event.name for event in world.events] == ["agent.not_ours"] * 3
 
 
-async def test_a_store_that_is_away_is_told_of_and_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unavailable_store_is_reported_and_retried(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     async def away() -> list[Instance]:
         raise StoreUnavailable("store: expected it, found it away")
 

@@ -33,7 +33,7 @@ async def alerts(client: Client, count: int) -> list[str]:
     return [alert.message for alert in found]
 
 
-async def test_a_submission_queue_that_nobody_serves_is_an_alert_until_somebody_does(
+async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.05)
@@ -83,7 +83,7 @@ async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_l
     assert asked == ["replies.shop.web"]
 
 
-def test_what_a_clock_jumps_is_no_time_that_a_queue_went_unserved() -> None:
+def test_a_clock_jump_does_not_count_as_unserved_time() -> None:
     """A submission process is killed and begun anew, and a standby takes over whose clock is ahead or behind."""
     times = UnservedTimes()
     for now in (1000.0, 1000.0 + LOOK_SECONDS + 3600.0):

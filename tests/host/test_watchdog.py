@@ -91,7 +91,7 @@ async def test_no_limit_ends_a_process_before_its_hang_could_be_counted() -> Non
     assert "found it held up for 3s by" in why
 
 
-async def test_without_a_limit_a_loop_that_hangs_is_only_told_of() -> None:
+async def test_without_a_limit_a_hanging_loop_is_only_reported() -> None:
     with Watched(SteppedClock(EVERY), lease=1.5, limit=None) as watched:
         watched.until(lambda did: isinstance(did, Event))
         with pytest.raises(queue.Empty):

@@ -52,7 +52,7 @@ def test_layout_comments_docstring_and_decorators_do_not_count() -> None:
     assert digest(declared(PLAIN)) == digest(declared(DRESSED))
 
 
-def test_what_the_code_does_and_takes_counts() -> None:
+def test_the_digest_depends_on_body_and_parameters() -> None:
     codes = {digest(declared(source)).code for source in [PLAIN, *CHANGED]}
     assert len(codes) == len(CHANGED) + 1
 

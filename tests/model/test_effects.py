@@ -15,7 +15,7 @@ def step(key: str, **fields: Any) -> Step:
     return Step(task="t", key=key, name="svc.do", **usual | fields)
 
 
-def test_of_the_generations_set_aside_the_highest_counts_and_of_its_attempts_the_last() -> None:
+def test_the_highest_set_aside_generation_and_its_last_attempt_count() -> None:
     rows = [
         step("svc.do/1~1", set_aside_at=1.0, generation=0, attempt=3),
         step("svc.do/1~2", set_aside_at=2.0, generation=1, attempt=4),

@@ -7,7 +7,7 @@ import msgspec
 from stepward.model.failures import EARLIER, FailureConverter, public, read, settled
 
 
-def test_of_the_attempts_before_the_last_ones_are_kept() -> None:
+def test_the_last_earlier_attempts_are_kept() -> None:
     known: bytes | None = None
     for attempt in range(1, 3 * EARLIER):
         sent = msgspec.json.encode({"message": f"failure {attempt}", "type": "HttpError"})
@@ -27,7 +27,7 @@ def test_applications_are_sent_the_error_without_what_is_inside() -> None:
     assert read(public(msgspec.json.encode(kept | inside))) == kept
 
 
-def test_where_redaction_fails_nothing_of_the_text_is_told() -> None:
+def test_a_text_whose_redaction_fails_is_withheld() -> None:
     def redact(text: str) -> str:
         raise ValueError(text)
 

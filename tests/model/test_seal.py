@@ -22,6 +22,6 @@ def test_a_proof_holds_for_its_own_attempt_and_agent_alone() -> None:
         assert not OURS.is_genuine(proof, *other)
 
 
-def test_what_another_key_made_or_nobody_is_no_proof() -> None:
+def test_a_proof_of_another_key_or_none_is_invalid() -> None:
     for proof in (OTHER.proof(*ATTEMPT), "", "0" * 32, "ä" * 32, OURS.proof(*ATTEMPT)[:-1]):
         assert not OURS.is_genuine(proof, *ATTEMPT)

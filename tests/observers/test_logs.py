@@ -67,7 +67,7 @@ def test_the_name_gives_the_level(caplog: pytest.LogCaptureFixture, name: str, l
     assert [record.levelno for record in caplog.records] == [level] * 2
 
 
-def test_what_nobody_asked_for_is_not_even_put_into_words(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_disabled_log_level_formats_nothing(caplog: pytest.LogCaptureFixture) -> None:
     class Loud:
         def __str__(self) -> str:
             raise AssertionError("put into words")
@@ -126,7 +126,7 @@ async def test_an_alert_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     )
 
 
-def test_an_observer_that_fails_stops_nobody() -> None:
+def test_a_failing_observer_stops_nothing() -> None:
     seen: list[str] = []
 
     def broken(event: Event) -> None:

@@ -51,7 +51,7 @@ def test_a_plain_secret_signs_too() -> None:
         {"Webhook_Id": "\ud800"},
     ],
 )
-def test_what_was_changed_on_the_way_is_refused(changed: dict[str, str]) -> None:
+def test_a_changed_webhook_is_refused(changed: dict[str, str]) -> None:
     with pytest.raises(Refused, match="expected a signature made with the secret"):
         verify(SECRET, headers(**changed), BODY, TIME)
 

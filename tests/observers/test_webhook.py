@@ -124,7 +124,7 @@ async def test_redirects_are_not_followed(status: int) -> None:
 
 
 @pytest.mark.parametrize("answer", [b"", b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\x00" * 100_000])
-async def test_what_is_no_http_means_refused(answer: bytes) -> None:
+async def test_an_answer_that_is_no_http_is_a_refusal(answer: bytes) -> None:
     async with receiving() as receiver:
         receiver.answer = answer
         with pytest.raises(AlertRefused, match="expected an answer, found: "):
@@ -171,7 +171,7 @@ async def test_a_name_that_takes_too_long_to_resolve_is_left_and_nothing_sent_la
     assert receiver.received == []
 
 
-async def test_a_port_where_nobody_listens_means_refused() -> None:
+async def test_a_closed_port_is_a_refusal() -> None:
     async with receiving() as receiver:
         pass
     with pytest.raises(AlertRefused, match="expected an answer, found: "):
@@ -231,7 +231,7 @@ async def test_https_asks_for_a_certificate_of_the_name_and_not_of_the_address()
     assert receiver.received == []
 
 
-async def test_a_receiver_that_never_begins_tls_is_left_and_told_nothing() -> None:
+async def test_a_receiver_that_never_begins_tls_receives_nothing() -> None:
     async with receiving() as receiver:
         url = receiver.url.replace("http:", "https:")
         with pytest.raises(AlertRefused, match=r"expected an answer within 0.2 s"):
@@ -240,7 +240,7 @@ async def test_a_receiver_that_never_begins_tls_is_left_and_told_nothing() -> No
     assert receiver.received == []
 
 
-def test_certificates_are_checked_unless_told_otherwise() -> None:
+def test_certificates_are_checked_by_default() -> None:
     made = WebhookSink("https://hooks.example.com/", SECRET)
     tls: ssl.SSLContext = vars(made)["_tls"]
     assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)

@@ -80,7 +80,7 @@ async def test_the_leader_of_three_dies_one_leads_again_and_all_three_are_back(n
     assert len({server.pid for server in after.servers} - {server.pid for server in before.servers}) == 1
 
 
-async def test_its_servers_end_with_whoever_keeps_them(nats_servers: Kept) -> None:
+async def test_a_brokers_servers_end_with_their_keeper(nats_servers: Kept) -> None:
     assert await nats_servers.terminate() == 0
     for port in nats_servers.ports:
         with pytest.raises(OSError):
@@ -88,7 +88,7 @@ async def test_its_servers_end_with_whoever_keeps_them(nats_servers: Kept) -> No
     assert not nats_servers.lost.done()
 
 
-async def test_one_that_cannot_begin_says_why(tmp_path: Path) -> None:
+async def test_a_broker_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     broker = Kept(TransportKind.NATS, tmp_path)
     async with await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", broker.ports[0]):
         with pytest.raises(ProcessDied, match=r"nats: .*expected its servers.*NATS: expected node1 to start"):
@@ -96,7 +96,7 @@ async def test_one_that_cannot_begin_says_why(tmp_path: Path) -> None:
     assert await broker.terminate() == 1
 
 
-async def test_nobody_leads_what_is_not_there(nats_servers: Kept) -> None:
+async def test_a_missing_stream_has_no_leader(nats_servers: Kept) -> None:
     client = await nats.connect(f"nats://127.0.0.1:{nats_servers.ports[0]}")
     try:
         assert await nats_outside.leader(client) == ""

@@ -39,7 +39,7 @@ def test_an_effect_is_taken_back_once(ledger: EffectLedger) -> None:
         ledger.enter("key-3", "refund", "order-1", {}, at=NOW, undoes="key-1")
 
 
-def test_what_was_undone_before_is_refused_and_counted(ledger: EffectLedger) -> None:
+def test_a_call_after_its_undo_is_refused_and_counted(ledger: EffectLedger) -> None:
     assert not ledger.refuses("key-1", NOW)
     ledger.bury("key-1", NOW, "key-2")
     ledger.bury("key-1", NOW, "key-3")

@@ -34,7 +34,7 @@ def test_no_port_is_given_to_two_processes() -> None:
     assert not theirs & ours
 
 
-def test_what_keeps_a_port_is_closed_as_the_process_ends() -> None:
+def test_a_reserved_port_is_released_as_the_process_ends() -> None:
     keep = "from servers.ports import free_port; free_port()"
     command = [sys.executable, "-X", "dev", "-c", keep]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -12,7 +12,7 @@ from servers.postgres.server import Server, cluster, home
 pytestmark = pytest.mark.servers
 
 
-def test_a_server_that_cannot_start_says_why_at_once() -> None:
+def test_a_server_that_cannot_start_reports_the_reason_at_once() -> None:
     with home() as folder, socket.socket() as other:
         server = Server(reachable(newest(), folder), cluster(folder, "data"), {})
         server.initialize()

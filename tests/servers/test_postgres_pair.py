@@ -100,7 +100,7 @@ async def test_a_primary_whose_standby_dies_goes_on_and_is_given_another(pair: K
 
 
 @pytest.mark.faults
-async def test_both_servers_end_with_whoever_keeps_them(tmp_path: Path) -> None:
+async def test_both_servers_end_with_their_keeper(tmp_path: Path) -> None:
     pair = Kept(tmp_path)
     with pytest.raises(RuntimeError, match=r"postgres was never started: call start\(\) first"):
         pair.standing  # noqa: B018  the property is what is tested
@@ -127,7 +127,7 @@ async def test_a_pair_of_which_both_die_is_lost_with_the_reason(pair: Kept) -> N
     assert expected in str(died)
 
 
-async def test_a_pair_that_cannot_begin_says_why(tmp_path: Path) -> None:
+async def test_a_pair_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     pair = Kept(tmp_path)
     async with await asyncio.start_server(lambda _reader, _writer: None, "127.0.0.1", pair.ports[1]):
         with pytest.raises(ProcessDied, match=r"postgres: .*expected its servers.*PostgreSQL: expected it to start"):

@@ -41,7 +41,7 @@ async def child(monkeypatch: pytest.MonkeyPatch) -> asyncio.Future[asyncio.subpr
     return child
 
 
-async def test_one_that_dies_is_lost_with_its_last_words(tmp_path: Path) -> None:
+async def test_a_process_that_dies_is_lost_with_its_last_log_lines(tmp_path: Path) -> None:
     group = Group()
     process = Process("worker-1", ODD, "meek", upkeep=Upkeep(logs=tmp_path, on_loss=group.lose))
     await group.start(process)
@@ -52,7 +52,7 @@ async def test_one_that_dies_is_lost_with_its_last_words(tmp_path: Path) -> None
     await group.stop()
 
 
-async def test_one_that_is_ended_is_not_lost() -> None:
+async def test_a_process_that_is_ended_is_not_lost() -> None:
     lost: list[ProcessDied] = []
     process = Process("meek", ODD, "meek", upkeep=Upkeep(on_loss=lost.append))
     await process.start()
@@ -62,7 +62,7 @@ async def test_one_that_is_ended_is_not_lost() -> None:
     assert (process.starts, lost) == (2, [])
 
 
-async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_a_process_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     process = Process("worker-1", ODD, "lost", upkeep=Upkeep(logs=tmp_path))
     expected = "worker-1 exited with 1 before it was ready; it said last: there is no place to be"
     with pytest.raises(ProcessDied, match=expected):
@@ -70,7 +70,7 @@ async def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert await process.terminate() == 1
 
 
-async def test_one_that_is_never_ready_is_given_up(
+async def test_a_process_that_is_never_ready_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, child: asyncio.Future[asyncio.subprocess.Process]
 ) -> None:
     monkeypatch.setattr(process_module, "READY_SECONDS", 0.1)
@@ -81,14 +81,14 @@ async def test_one_that_is_never_ready_is_given_up(
     assert child.result().returncode == -signal.SIGKILL
 
 
-async def test_one_that_does_not_hear_is_killed() -> None:
+async def test_a_process_that_ignores_sigterm_is_killed() -> None:
     process = Process("deaf", ODD, "deaf", upkeep=Upkeep(stop_seconds=0.1))
     await process.start()
     assert await process.terminate() == -signal.SIGKILL
     assert not _is_there(process.pid)
 
 
-async def test_one_that_dies_is_started_again_and_that_is_told() -> None:
+async def test_a_process_that_dies_is_restarted_and_that_is_reported() -> None:
     told: list[str] = []
     async with Process("meek", ODD, "meek", upkeep=Upkeep(restarting=True, on_revival=told.append)) as process:
         os.kill(process.pid, signal.SIGKILL)
@@ -98,7 +98,7 @@ async def test_one_that_dies_is_started_again_and_that_is_told() -> None:
     assert not _is_there(process.pid)
 
 
-async def test_one_that_never_comes_back_is_lost(tmp_path: Path) -> None:
+async def test_a_process_that_never_comes_back_is_lost(tmp_path: Path) -> None:
     group = Group()
     upkeep = Upkeep(logs=tmp_path, restarting=True, on_loss=group.lose)
     process = Process("once", ODD, "once", str(tmp_path / "trace"), upkeep=upkeep)
@@ -147,7 +147,7 @@ async def test_a_start_that_is_given_up_leaves_nothing(child: asyncio.Future[asy
     assert child.result().returncode == -signal.SIGKILL
 
 
-async def test_one_that_runs_is_restarted_and_not_started_twice() -> None:
+async def test_a_running_process_is_restarted_and_not_started_twice() -> None:
     async with Process("meek", ODD, "meek") as process:
         with pytest.raises(RuntimeError, match=r"meek has been started already: use restart\(\)"):
             await process.start()

@@ -36,7 +36,7 @@ def _no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_end_at_signals", lambda: None)
 
 
-async def test_a_finding_that_does_not_hold_is_told_and_fails(
+async def test_a_failed_finding_is_printed_and_fails_the_demo(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     findings = [
@@ -57,7 +57,7 @@ async def test_a_finding_that_does_not_hold_is_told_and_fails(
     assert max(map(len, said.splitlines())) <= WIDTH
 
 
-async def test_a_demo_that_hangs_says_what_it_waited_for(
+async def test_a_hanging_demo_names_what_it_waited_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
@@ -75,7 +75,7 @@ async def test_a_demo_that_hangs_says_what_it_waited_for(
 
 
 @pytest.mark.parametrize("error", [ProcessDied("agents-1 exited with 1, unasked"), FormRefused("form of order-01")])
-async def test_a_demo_that_breaks_down_says_where(
+async def test_a_failing_demo_names_the_place(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
@@ -86,7 +86,7 @@ async def test_a_demo_that_breaks_down_says_where(
     assert str(error) in capsys.readouterr().out
 
 
-async def test_a_worker_that_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_a_worker_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     processes = Processes(tmp_path, PLOT)
     with pytest.raises(ProcessDied, match=r"juggler-1 exited with 2 before it was ready.*invalid choice: 'juggler'"):
         await processes.start_worker(Member(name="juggler-1", arguments=["juggler"]))
@@ -102,7 +102,7 @@ async def test_a_worker_that_dies_by_itself_ends_the_play(tmp_path: Path) -> Non
     await processes.stop()
 
 
-async def test_a_form_that_is_refused_is_told(tmp_path: Path) -> None:
+async def test_a_refused_form_is_reported(tmp_path: Path) -> None:
     storefront = Processes(tmp_path, PLOT).storefront
     order, _ = next(orders())
     async with storefront, FrontDoor(storefront.url) as door:

@@ -154,7 +154,7 @@ def test_honest_books_hold() -> None:
     assert all(finding.figures for finding in findings)
 
 
-def test_without_a_failover_nothing_is_said_of_one() -> None:
+def test_without_a_failover_the_table_has_no_line_for_one() -> None:
     claims = [finding.claim for finding in prove(ORDERS, replace(failover=None)(honest()))]
     assert len(claims) == len(prove(ORDERS, honest())) - 2
 
@@ -163,7 +163,7 @@ def failover(acknowledged: str = "good", **standby: OrderState) -> Callable[[Evi
     return replace(failover=Failover(acknowledged=frozenset(acknowledged.split()), standby=standby or STATES))
 
 
-def test_without_a_broker_nothing_is_said_of_one() -> None:
+def test_without_a_broker_the_table_has_no_line_for_one() -> None:
     claims = [finding.claim for finding in prove(ORDERS, replace(outage=None, transit=None)(honest()))]
     assert len(claims) == len(prove(ORDERS, honest())) - 5
     assert not any("NATS" in claim for claim in claims)

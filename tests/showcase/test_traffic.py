@@ -27,21 +27,21 @@ def test_each_event_of_a_batch_is_noted() -> None:
     }
 
 
-def test_one_that_comes_again_counts_once() -> None:
+def test_a_redelivered_message_counts_once() -> None:
     event = {"type": "stepward.reply", "id": "1"}
     assert noted(event, [event, event]) == {Kind.REPLY: {"1"}}
 
 
 @pytest.mark.parametrize("type_", ["stepward.request.received", "stepward.task.undone", "stepward.step.completed"])
-def test_what_is_told_of_a_task_is_no_request(type_: str) -> None:
+def test_status_events_do_not_count_as_requests(type_: str) -> None:
     assert noted({"type": type_, "id": "1"}) == {Kind.EVENT: {"1"}}
 
 
 @pytest.mark.parametrize("type_", ["stepward.revocation", "stepward.requests", "com.else", ""])
-def test_what_is_none_of_them_does_not_count(type_: str) -> None:
+def test_other_messages_do_not_count(type_: str) -> None:
     assert noted({"type": type_, "id": "1"}) == {}
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[1]", b"{}", [[]], {"type": "stepward.reply"}])
-def test_what_is_no_cloudevent_does_not_count(body: object) -> None:
+def test_bodies_that_are_no_cloudevent_do_not_count(body: object) -> None:
     assert noted(body) == {}

@@ -35,7 +35,7 @@ async def test_a_message_without_an_id_is_given_one(world: World) -> None:
     assert await world.both() == [first, second]
 
 
-async def test_what_stood_in_the_queue_before_anybody_served_it_is_accepted_in_order(world: World) -> None:
+async def test_messages_posted_before_the_first_consumer_are_accepted_in_order(world: World) -> None:
     ids = [f"n-{n:03}" for n in range(502)]
     await world.post(*ids)
     await world.run()
@@ -76,7 +76,7 @@ async def test_the_task_is_as_accept_asks_for_it(world: World) -> None:
     assert task.reply_to == "replies.shop.web"
 
 
-async def test_a_scheduler_of_this_process_hears_of_the_task_at_once(world: World) -> None:
+async def test_a_scheduler_of_this_process_claims_the_task_at_once(world: World) -> None:
     await world.run(scheduler=True)
     await world.post("A-1")
     await world.emptied()
@@ -87,7 +87,7 @@ async def test_a_scheduler_of_this_process_hears_of_the_task_at_once(world: Worl
     assert task.started_at - task.created_at < 0.01
 
 
-async def test_the_response_queue_hears_of_the_task(world: World) -> None:
+async def test_the_response_queue_receives_the_tasks_events(world: World) -> None:
     await world.run(scheduler=True)
     await world.post("A-1", reply_to="replies.shop.web")
     told = []
@@ -152,7 +152,7 @@ async def test_a_refused_message_does_not_use_up_its_id(world: World) -> None:
     assert [letter.reason for letter in await world.client.dead_letters()] == ["no tea"]
 
 
-async def test_what_accept_submits_besides_stands_and_falls_with_the_message(world: World) -> None:
+async def test_tasks_that_accept_submits_commit_with_the_message(world: World) -> None:
     async def besides(message: Message, transaction: Transaction) -> Accepted:
         await world.client.submit("fulfil", "besides", id=f"{message.id}-besides", transaction=transaction)
         if message.id == "bad":

@@ -80,7 +80,7 @@ def test_threads_share_one_door(app: App) -> None:
     assert len(set(ids)) == 40
 
 
-def test_what_cannot_be_posted_is_refused_as_ever(app: App) -> None:
+def test_an_invalid_message_is_refused_by_the_blocking_client(app: App) -> None:
     with SyncQueues(app.settings.store, app="shop", payload_bytes=2_000) as queues:
         with pytest.raises(Refused, match="expected at most 2,000 bytes"):
             queues.post("orders", "x" * 2_000)
@@ -88,7 +88,7 @@ def test_what_cannot_be_posted_is_refused_as_ever(app: App) -> None:
             queues.events("replies.bank.web")
 
 
-def test_closing_ends_who_waits(app: App) -> None:
+def test_closing_ends_waiting_calls(app: App) -> None:
     queues = SyncQueues(app.settings.store, app="shop")
     with ThreadPoolExecutor(1) as pool:
         with queues:
@@ -97,7 +97,7 @@ def test_closing_ends_who_waits(app: App) -> None:
             waiting.result(30)
 
 
-def test_closing_ends_who_waits_for_a_queue_that_cannot_be_reached(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_ends_calls_that_wait_for_an_unreachable_queue(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = threading.Event()
 
     async def down(*_: object) -> None:

@@ -54,7 +54,7 @@ async def too_many(message: Message, transaction: Transaction, *, more: int) -> 
 async def test_nothing_is_declared_once_the_app_runs(tmp_path: Path) -> None:
     app = App("shop", store=f"sqlite:///{tmp_path / 'shop.db'}")
     async with app.running():
-        with pytest.raises(DeclarationError, match="found its actors at work"):
+        with pytest.raises(DeclarationError, match="found the app running"):
             app.submission("orders", accept=accept)
     app.submission("orders", accept=accept)
 

@@ -79,7 +79,7 @@ FAILURES = {
     "the end of a generator": (raising(GeneratorExit()), "RuntimeError: accept raised GeneratorExit"),
     "a cancellation": (raising(asyncio.CancelledError()), "RuntimeError: expected accept to return or raise"),
     "cancelling itself": (cancels_itself, "RuntimeError: expected accept to return or raise, found it cancelled"),
-    "no end": (hangs, "TimeoutError: expected accept to end within 10 s, found it still at work"),
+    "no end": (hangs, "TimeoutError: expected accept to end within 10 s, found it still running"),
     "nothing": (returning(None), "TypeError: expected accept to return an Accepted, found None"),
     "a task of its own making": (returning({"task": 1}), "found {'task': 1}"),
     "the class": (returning(Accepted), "TypeError: expected accept to return an Accepted, found <class"),
@@ -131,7 +131,7 @@ async def test_others_are_accepted_between_the_tries(world: World) -> None:
     assert len(world.desk.tries("bad")) < 5
 
 
-async def test_what_fails_for_a_while_is_accepted_once(world: World) -> None:
+async def test_a_message_that_fails_for_a_while_is_accepted_once(world: World) -> None:
     world.desk.plans["late"] = [raising(LookupError("no price")), hangs, rolls_all_back]
     await world.post("late")
     await world.run()
@@ -174,7 +174,7 @@ async def test_an_accept_that_does_not_let_itself_be_cancelled_holds_up_nothing(
     await world.post("bad", "after")
     await world.run()
     (letter,) = await world.buried()
-    assert "found it still at work" in letter.reason
+    assert "found it still running" in letter.reason
     assert await world.both() == ["after"]
     released.set()
     await asyncio.wait_for(_until_five(late), BOUND)
@@ -217,7 +217,7 @@ async def test_the_transaction_is_no_use_after_accept(world: World, verb: str) -
     assert world.told("submission.accept_failed") == []
 
 
-async def test_what_accept_leaves_running_writes_nothing(world: World) -> None:
+async def test_code_that_accept_leaves_running_writes_nothing(world: World) -> None:
     left: list[asyncio.Task[Any]] = []
 
     async def leaves(message: Message, transaction: Transaction) -> Accepted:

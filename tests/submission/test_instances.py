@@ -15,7 +15,7 @@ async def instances(world: World, *, alive: bool = True) -> list[Instance]:
     return [each for each in await world.client.instances() if each.alive is alive]
 
 
-async def test_an_instance_says_which_queues_it_serves(world: World) -> None:
+async def test_an_instance_registers_its_queues(world: World) -> None:
     app = world.app()
     app.submission("returns", accept=world.desk.accept)
     await world.run(app)
@@ -83,7 +83,7 @@ async def test_two_processes_share_one_queue(world: World) -> None:
     assert sorted(world.desk.ids) == ids
 
 
-async def test_what_is_under_way_is_finished_when_the_process_is_told_to_end(world: World) -> None:
+async def test_running_work_is_finished_when_the_process_drains(world: World) -> None:
     entered = asyncio.Event()
 
     async def takes_three_seconds(message: Message, transaction: Transaction) -> Accepted:
@@ -100,7 +100,7 @@ async def test_what_is_under_way_is_finished_when_the_process_is_told_to_end(wor
     assert await instances(world) == []
 
 
-async def test_what_is_not_finished_within_the_grace_comes_again(world: World) -> None:
+async def test_messages_unfinished_within_the_grace_period_come_again(world: World) -> None:
     entered = asyncio.Event()
 
     async def hangs(message: Message, transaction: Transaction) -> None:

@@ -103,7 +103,7 @@ async def test_a_batch_that_cannot_be_committed_comes_again_one_by_one(world: Wo
     assert max(instants) - min(instants) < LEASE, "both are tried again soon, and no lease has to run out"
 
 
-async def test_what_could_not_be_acknowledged_comes_again_and_changes_nothing(world: World) -> None:
+async def test_an_unacknowledged_message_comes_again_and_changes_nothing(world: World) -> None:
     points = Points()
     points.plan("submission.acknowledge.before", "store.commit.before", lose)
     await world.post("a", "b")

@@ -55,7 +55,7 @@ async def test_poison_is_buried_after_five_deaths_and_its_neighbours_are_accepte
     assert max(tries for id, tries, _ in world.desk.calls if id != "poison") == 2
 
 
-async def test_several_poisonous_messages_are_told_from_the_others(world: World) -> None:
+async def test_several_poison_messages_are_separated_from_the_others(world: World) -> None:
     poison = [f"poison-{n}" for n in range(3)]
     life = Life(world, *poison)
     await world.post("a", poison[0], "b", poison[1], "c", poison[2], "d")

@@ -50,7 +50,7 @@ class GivesOnce:
         pass
 
 
-async def test_what_comes_again_shares_no_transaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_returned_message_shares_no_transaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = {"a": 2, "b": 1, "c": 1, "d": 3, "e": 5, "f": 1}
     queue = GivesOnce([Given(token, body(id=id), tries[id]) for token, id in enumerate(tries)])
     monkeypatch.setattr(stepward.running, "StoreQueues", lambda messages, poll: queue)
@@ -70,7 +70,7 @@ async def test_what_comes_again_shares_no_transaction(world: World, monkeypatch:
     ]
 
 
-async def test_what_was_taken_too_often_is_not_looked_at_but_known_if_it_was_accepted(
+async def test_a_message_taken_too_often_is_not_opened_but_found_if_accepted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = GivesOnce([Given(0, body(id="a"), 1), Given(1, body(id="a"), 6), Given(2, body(id="b"), 6)])

@@ -46,7 +46,9 @@ BODIES = {
 
 
 @pytest.mark.parametrize("what", BODIES)
-async def test_what_is_no_message_for_us_is_buried_and_its_neighbours_are_accepted(world: World, what: str) -> None:
+async def test_an_invalid_message_becomes_a_dead_letter_and_its_neighbours_are_accepted(
+    world: World, what: str
+) -> None:
     bad, reason = BODIES[what]
     await world.post("before")
     await world.put(bad)
@@ -117,7 +119,7 @@ async def commits(message: Message, transaction: Transaction) -> Accepted:
         (commits, "expected statements within it, found one that ends it"),
     ],
 )
-async def test_what_accept_refuses_or_asks_for_in_vain_is_buried(world: World, accept: Any, reason: str) -> None:
+async def test_a_message_that_accept_refuses_becomes_a_dead_letter(world: World, accept: Any, reason: str) -> None:
     world.desk.plans["bad"] = accept
     await world.post("before", "bad", "after")
     await world.run()
@@ -147,7 +149,7 @@ async def test_an_operator_is_alerted_once_a_queue(world: World) -> None:
     assert alert.message.startswith(f"messages in {STORED} cannot be used: ")
 
 
-async def test_what_an_operator_puts_back_is_accepted_once_the_cause_is_gone(world: World) -> None:
+async def test_a_put_back_message_is_accepted_once_the_cause_is_gone(world: World) -> None:
     world.desk.plans["late"] = [unacceptable]
     await world.post("late")
     await world.run()
@@ -159,7 +161,7 @@ async def test_what_an_operator_puts_back_is_accepted_once_the_cause_is_gone(wor
     assert await world.client.dead_letters() == []
 
 
-async def test_what_an_operator_throws_away_never_comes_again(world: World) -> None:
+async def test_a_discarded_message_never_comes_again(world: World) -> None:
     world.desk.plans["bad"] = unacceptable
     await world.post("bad")
     await world.run()
@@ -182,7 +184,7 @@ async def test_what_an_operator_throws_away_never_comes_again(world: World) -> N
         (None, {"reply_to": "replies.shop."}, Refused, "reply_to: expected replies.shop.NAME"),
     ],
 )
-async def test_what_no_submission_would_take_is_not_posted(
+async def test_a_message_that_no_submission_would_accept_is_not_posted(
     world: World, data: Any, options: Any, error: type[Exception], match: str
 ) -> None:
     with pytest.raises(error, match=match):
@@ -196,7 +198,7 @@ async def test_a_queue_that_cannot_be_is_refused(world: World, queue: Any) -> No
         await world.queues.post(queue, None)
 
 
-async def test_what_fits_the_limit_exactly_is_posted_and_accepted(world: World) -> None:
+async def test_a_message_of_exactly_the_limit_is_posted_and_accepted(world: World) -> None:
     await world.run()
     await world.queues.post(QUEUE, "x" * 1_048_574, id="A-1")
     await world.emptied()

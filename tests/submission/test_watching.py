@@ -21,7 +21,7 @@ async def until_last(events: StatusEvents) -> list[StatusEvent]:
     return told
 
 
-async def test_who_watches_sees_what_the_reader_will_read(world: World) -> None:
+async def test_an_observer_sees_what_the_reader_will_read(world: World) -> None:
     await world.run(scheduler=True)
     await world.post("A-1", reply_to=REPLIES)
     seen = await until_last(world.queues.watch(REPLIES))
@@ -30,7 +30,7 @@ async def test_who_watches_sees_what_the_reader_will_read(world: World) -> None:
     assert await until_last(world.queues.events(REPLIES)) == seen
 
 
-async def test_who_watches_goes_on_with_what_comes(world: World) -> None:
+async def test_an_observer_continues_with_later_events(world: World) -> None:
     await world.run(scheduler=True)
     watched = world.queues.watch(REPLIES)
     for id in ("A-1", "A-2"):
@@ -39,7 +39,7 @@ async def test_who_watches_goes_on_with_what_comes(world: World) -> None:
     assert len(world.rows("select 1 from stepward_message where queue = ?", REPLIES)) == 6
 
 
-async def test_who_watches_buries_nothing(world: World) -> None:
+async def test_an_observer_makes_no_dead_letters(world: World) -> None:
     await session_of(world.client).store.messages.put(REPLIES, [(b"no event", None)])
     await world.run(scheduler=True)
     await world.post("A-1", reply_to=REPLIES)

@@ -19,7 +19,7 @@ async def test_without_a_sink_alerts_are_left_to_others(bench: Bench) -> None:
     assert (report.delivered, bench.store.delivered()) == (0, [])
 
 
-async def test_one_sink_that_refuses_keeps_the_alert_undelivered(bench: Bench) -> None:
+async def test_an_alert_refused_by_one_sink_stays_undelivered(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
     bench.store.told("task_error")
     report = await bench.supervisor(log, webhook).once()
@@ -28,7 +28,7 @@ async def test_one_sink_that_refuses_keeps_the_alert_undelivered(bench: Bench) -
     assert refused.fields == {"number": 1, "sink": "webhook", "tries": 1, "error": "receiver is down"}
 
 
-async def test_a_refused_alert_is_offered_ever_later_and_only_to_who_refused(bench: Bench) -> None:
+async def test_a_refused_alert_is_offered_with_backoff_to_the_refusing_sink_only(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
     bench.store.told("task_error")
     supervisor = bench.supervisor(log, webhook)
@@ -75,7 +75,7 @@ async def test_two_sinks_that_refuse_one_alert_count_as_one_try(bench: Bench) ->
     assert bench.store.alerts[1].tries == 1
 
 
-async def test_what_a_sink_took_is_remembered_while_other_alerts_come_and_go(bench: Bench) -> None:
+async def test_deliveries_are_remembered_while_other_alerts_come_and_go(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: alert.number == 1)
     supervisor = bench.supervisor(log, webhook)
     for _ in range(3):

@@ -185,7 +185,9 @@ class TestFiles:
         assert [len(named) for _, named in seen] == [0, 0, 1, 1]
         assert sizes[0] == next(folder.rglob("*.jsonl.gz")).stat().st_size
 
-    async def test_what_a_writer_left_that_died_a_day_ago_goes(self, world: World, store: Store, folder: Path) -> None:
+    async def test_files_of_a_writer_that_died_a_day_ago_are_deleted(
+        self, world: World, store: Store, folder: Path
+    ) -> None:
         old, young, foreign = (folder / name for name in (".1.jsonl.gz.a.part", ".2.jsonl.gz.b.part", "notes.part"))
         for path in (old, young, foreign):
             path.write_text("half")
@@ -238,7 +240,7 @@ class TestFaults:
                 await purge(store, FolderArchive(folder, "me"))
         assert await store.client.task(task.id)
 
-    async def test_tasks_that_somebody_else_deletes_meanwhile_are_not_kept_by_halves(
+    async def test_tasks_deleted_meanwhile_are_not_archived_in_part(
         self, world: World, store: Store, folder: Path
     ) -> None:
         tasks = [await ended(world, store, {"output": DONE}) for _ in range(2)]
@@ -247,14 +249,14 @@ class TestFaults:
         assert not await FolderArchive(folder, "paused").keep(deleted, batch)
         assert files(folder) == []
 
-    async def test_what_is_of_a_task_that_is_gone_is_no_other_tasks(self, world: World, store: Store) -> None:
+    async def test_records_of_a_deleted_task_are_not_attributed_to_another(self, world: World, store: Store) -> None:
         tasks = [await ended(world, store, {"output": DONE}) for _ in range(2)]
         found = [
             item async for piece in pieces(Half(store, tasks[0].uid), [task.uid for task in tasks]) for item in piece
         ]
         assert found == [tasks[1], *await store.client.steps(tasks[1].id)]
 
-    async def test_one_who_is_cancelled_leaves_nothing(self, world: World, store: Store, folder: Path) -> None:
+    async def test_a_cancelled_write_leaves_no_file(self, world: World, store: Store, folder: Path) -> None:
         await ended(world, store)
         hanging = Hanging(store, "")
         keeping = asyncio.create_task(

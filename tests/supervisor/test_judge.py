@@ -71,7 +71,7 @@ def test_without_a_threshold_the_first_expiry_is_the_last() -> None:
     assert judge(expired(Supervision(threshold=0)), NOW).state is StepState.FAILED
 
 
-def test_a_repeat_tells_the_owner_which_step_to_read_again() -> None:
+def test_a_repeat_names_the_step_for_the_owner() -> None:
     decision = judge(expired(LADDER, error=b'{"message":"busy"}'), NOW, actor="supervisor/s1")
     (post,) = decision.posts
     assert (post.task, post.kind, post.name) == ("uid-1", InboxKind.STEP, "3/payments.charge/1")
@@ -103,7 +103,7 @@ def test_the_last_rung_fails_the_step_and_posts_what_follows(then: LastRung, kin
     assert post.body == (b"null" if kind is InboxKind.STEP else decision.error)
 
 
-def test_the_error_tells_what_the_agent_said_last() -> None:
+def test_the_error_contains_the_agents_last_report() -> None:
     last = b'{"message":"503 from bank","type":"HttpError","data":{"status":503}}'
     error = error_of(judge(expired(Supervision(threshold=0), error=last), NOW))
     assert error["message"].endswith("within its complete-by 1 time; last error: 503 from bank")
@@ -119,12 +119,12 @@ def test_an_attempt_that_failed_by_itself_keeps_its_own_error() -> None:
     assert (error["data"], error["attempt"], error["failures"]) == ({"status": 503}, 2, 2)
 
 
-def test_what_is_repeated_keeps_the_error_that_its_attempt_told() -> None:
+def test_a_repeated_step_keeps_its_attempts_error() -> None:
     assert judge(expired(LADDER, error=OWN, attempt=2, failure_count=1), NOW).error == OWN
     assert error_of(judge(expired(LADDER, error=OWN, attempt=3, failure_count=1), NOW))["type"] == "StepExpired"
 
 
-def test_only_attempts_that_ran_out_of_time_are_said_to_have() -> None:
+def test_only_attempts_that_ran_out_of_time_count_as_expired() -> None:
     error = error_of(judge(expired(Supervision(threshold=0), error=OWN, attempt=3, failure_count=2), NOW))
     assert error["message"] == (
         "payments.charge/1 did not finish within its complete-by 2 times; last error: 503 from bank"

@@ -29,7 +29,7 @@ def opened(bench: Bench) -> list[Alert]:
     return [alert for alert in bench.store.alerts.values() if alert.acknowledged_at is None]
 
 
-async def test_other_code_is_told_once_and_settled_when_all_agree_again(bench: Bench) -> None:
+async def test_different_code_is_one_alert_until_all_agree_again(bench: Bench) -> None:
     supervisor = bench.supervisor()
     bench.store.serving = [scheduler(1), scheduler(2, code="b")]
     for _ in range(3):
@@ -65,7 +65,7 @@ async def test_a_new_leader_neither_repeats_the_alert_nor_leaves_it_open(bench: 
     assert opened(bench) == []
 
 
-async def test_when_another_difference_takes_its_place_the_alert_says_so(bench: Bench) -> None:
+async def test_a_changed_difference_replaces_the_alert(bench: Bench) -> None:
     supervisor = bench.supervisor()
     bench.store.serving = [scheduler(1), scheduler(2, code="b")]
     await supervisor.turn()

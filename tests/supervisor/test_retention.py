@@ -83,7 +83,7 @@ class TestAudit:
         await bench.supervisor(archive=archive, retention="100s").once()
         assert len(bench.store.acts) == 1
 
-    async def test_who_leads_no_more_stops_pruning(self, bench: Bench) -> None:
+    async def test_a_deposed_leader_stops_pruning(self, bench: Bench) -> None:
         bench.store.acts, bench.store.valid_term = [act(1, 0.0)], 2
         await bench.supervisor(archive=FakeArchive(bench), retention="100s").once()
         assert (bench.store.calls.count("prune"), len(bench.store.acts)) == (1, 1)
@@ -130,7 +130,7 @@ class TestHowMuch:
         await bench.supervisor(retention="100s").once()
         assert bench.store.left == 0
 
-    async def test_who_leads_no_more_stops(self, bench: Bench) -> None:
+    async def test_a_deposed_leader_stops_deleting(self, bench: Bench) -> None:
         bench.store.ended_at, bench.store.valid_term = [0.0], 2
         archive = FakeArchive(bench)
         assert (await bench.supervisor(archive=archive, retention="100s").once()).purged == 0
@@ -184,7 +184,7 @@ class TestBesideThePasses:
         await supervisor.close()
         assert bench.store.ended_at == [0.0]
 
-    async def test_an_archive_that_breaks_is_told_and_tried_again(self, bench: Bench) -> None:
+    async def test_an_archive_error_is_reported_and_retried(self, bench: Bench) -> None:
         class Broken(FakeArchive):
             async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
                 raise RuntimeError("a bug")
@@ -226,13 +226,15 @@ async def _rested(loop: VirtualLoop) -> list[float]:
 
 
 class TestArchive:
-    async def test_what_goes_is_archived_first(self, bench: Bench) -> None:
+    async def test_tasks_are_archived_before_deletion(self, bench: Bench) -> None:
         bench.store.ended_at = [number / 10_000 for number in range(BATCH + 7)]
         archive = FakeArchive(bench)
         report = await bench.supervisor(archive=archive, retention="100s").once()
         assert (report.purged, archive.kept) == (BATCH + 7, [BATCH, 7])
 
-    async def test_while_it_cannot_be_written_nothing_goes_and_an_operator_is_told_once(self, bench: Bench) -> None:
+    async def test_while_the_archive_cannot_be_written_nothing_is_deleted_and_one_alert_is_raised(
+        self, bench: Bench
+    ) -> None:
         bench.store.ended_at = [0.0]
         archive = FakeArchive(bench)
         archive.error = FULL

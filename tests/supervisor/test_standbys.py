@@ -18,13 +18,13 @@ def kinds(bench: Bench) -> list[str]:
     return [alert.kind for alert in bench.store.alerts.values() if alert.acknowledged_at is None]
 
 
-async def test_where_none_are_expected_nobody_looks(bench: Bench) -> None:
+async def test_without_required_standbys_none_are_checked(bench: Bench) -> None:
     await bench.supervisor().turn()
     assert "standbys" not in bench.store.calls
 
 
 @pytest.mark.parametrize("attached", OTHERS)
-async def test_too_few_are_told_once_and_settled_when_they_are_back(bench: Bench, attached: list[Standby]) -> None:
+async def test_too_few_standbys_are_one_alert_until_they_are_back(bench: Bench, attached: list[Standby]) -> None:
     supervisor = bench.supervisor(synchronous_standbys=1)
     bench.store.attached = attached
     for _ in range(3):
@@ -42,7 +42,7 @@ async def test_too_few_are_told_once_and_settled_when_they_are_back(bench: Bench
     assert kinds(bench) == ["standby_missing"]
 
 
-async def test_a_new_leader_settles_what_another_told(bench: Bench) -> None:
+async def test_a_new_leader_settles_an_alert_of_another(bench: Bench) -> None:
     bench.store.attached = []
     await bench.supervisor(synchronous_standbys=1).turn()
     bench.store.attached = [SYNC]
@@ -60,7 +60,7 @@ async def test_standbys_are_looked_at_now_and_then(bench: Bench) -> None:
     assert "standbys.back" not in bench.names()
 
 
-async def test_where_they_cannot_be_seen_nothing_is_told(bench: Bench) -> None:
+async def test_without_rights_to_see_standbys_no_alert_is_raised(bench: Bench) -> None:
     supervisor = bench.supervisor(synchronous_standbys=1)
     await supervisor.turn()
     assert kinds(bench) == []

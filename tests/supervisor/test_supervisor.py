@@ -57,7 +57,7 @@ async def test_tasks_that_an_instance_long_dead_still_holds_are_freed(bench: Ben
     assert (report.fenced, report.freed) == (0, 7)
 
 
-async def test_who_does_not_lead_does_nothing(bench: Bench) -> None:
+async def test_a_standby_supervisor_does_nothing(bench: Bench) -> None:
     bench.store.term = None
     bench.store.steps = [step(1)]
     supervisor = bench.supervisor()
@@ -66,7 +66,7 @@ async def test_who_does_not_lead_does_nothing(bench: Bench) -> None:
     assert set(bench.store.calls) == {"lead"}
 
 
-async def test_who_is_deposed_in_the_middle_changes_nothing_and_stops_asking(bench: Bench) -> None:
+async def test_a_supervisor_deposed_in_a_pass_changes_nothing_more(bench: Bench) -> None:
     bench.store.valid_term = 2
     bench.store.steps = [step(number) for number in range(3000)]
     bench.store.tasks = [task(1)]
@@ -104,14 +104,14 @@ async def test_decisions_are_signed_with_the_instance(bench: Bench) -> None:
     assert decision.audit.actor == decision.posts[0].sender == "supervisor/s1"
 
 
-async def test_a_task_past_its_own_complete_by_is_told(bench: Bench) -> None:
+async def test_a_task_past_its_own_complete_by_is_reported(bench: Bench) -> None:
     bench.store.tasks = [task(1)]
     await bench.supervisor().turn()
     ((post, audit),) = bench.store.expiries
     assert (post.task, post.kind, audit.actor) == ("uid-1", InboxKind.FAIL, "supervisor/s1")
 
 
-async def test_a_schedule_that_cannot_be_read_is_told_and_holds_up_no_other(bench: Bench) -> None:
+async def test_an_unreadable_schedule_is_reported_and_blocks_no_other(bench: Bench) -> None:
     good = Schedule(
         name="good",
         workflow="w",
@@ -201,7 +201,7 @@ class TestOutage:
         await supervisor.turn()
         assert (bench.store.graces, bench.store.decisions) == ([10.0], [])
 
-    async def test_after_a_jump_nothing_is_judged_before_all_who_live_have_heard_of_it(self, bench: Bench) -> None:
+    async def test_after_a_clock_jump_nothing_is_judged_before_all_live_instances_renewed(self, bench: Bench) -> None:
         supervisor = bench.supervisor()
         await supervisor.turn()
         bench.store.set_by = 60.0
@@ -215,7 +215,7 @@ class TestOutage:
         assert bench.store.dead == []
         assert bench.store.graces == [10.0]
 
-    async def test_who_hears_of_a_clock_ahead_as_a_follower_and_leads_next_judges_nothing(self, bench: Bench) -> None:
+    async def test_a_standby_that_saw_a_clock_jump_judges_nothing_when_it_leads_next(self, bench: Bench) -> None:
         """By that clock the seat of whoever led has run out, too."""
         supervisor = bench.supervisor()
         await supervisor.turn()
@@ -227,7 +227,7 @@ class TestOutage:
         await supervisor.turn()
         assert (bench.store.graces, bench.store.decisions) == ([10.0], [])
 
-    async def test_a_follower_forgets_an_outage_that_somebody_else_led_through(self, bench: Bench) -> None:
+    async def test_a_standby_forgets_an_outage_through_which_another_led(self, bench: Bench) -> None:
         supervisor = bench.supervisor()
         await supervisor.turn()
         bench.store.term = None
@@ -305,7 +305,7 @@ class TestStoreOutOfReach:
         bench.store.failing = {"lead"}
         assert await supervisor.turn() == 1
 
-    async def test_once_tells_its_caller(self, bench: Bench) -> None:
+    async def test_once_raises_to_its_caller(self, bench: Bench) -> None:
         bench.store.failing = {"due"}
         with pytest.raises(StoreUnavailable):
             await bench.supervisor().once()
@@ -324,7 +324,7 @@ async def test_the_failpoints_stand_around_the_lead_and_the_decision(bench: Benc
     ]
 
 
-async def test_taking_and_losing_the_lead_is_told_once_each(bench: Bench) -> None:
+async def test_gaining_and_losing_leadership_is_reported_once_each(bench: Bench) -> None:
     supervisor = bench.supervisor()
     for term in (1, 1, None, None, 1):
         bench.store.term = term
@@ -332,7 +332,7 @@ async def test_taking_and_losing_the_lead_is_told_once_each(bench: Bench) -> Non
     assert bench.names() == ["supervisor.leads", "supervisor.deposed", "supervisor.leads"]
 
 
-async def test_what_was_fenced_and_judged_is_told(bench: Bench) -> None:
+async def test_fences_and_decisions_are_reported(bench: Bench) -> None:
     bench.store.dead, bench.store.steps = [instance("dead-1")], [step(1), step(2)]
     await bench.supervisor().turn()
     fields = {event.name: event.fields for event in bench.told}
@@ -379,7 +379,7 @@ async def test_alerts_go_out_beside_a_pass(bench: Bench) -> None:
     assert sink.took == [1]
 
 
-async def test_a_store_that_goes_away_during_a_delivery_is_told_and_tried_again(bench: Bench) -> None:
+async def test_a_store_outage_during_a_delivery_is_reported_and_retried(bench: Bench) -> None:
     told = asyncio.Event()
     bench.store.told("task_error")
     bench.store.failing = {"undelivered_alerts"}

@@ -85,7 +85,7 @@ def _faults(witness: Witness, actors: list[StandIn], cluster: PostgresPair | Non
     return TortureFaults(cluster or Servers(), actors, witness, random.Random(7))
 
 
-async def test_one_that_lasts_keeps_no_other_from_striking() -> None:
+async def test_a_lasting_fault_does_not_block_others() -> None:
     busy, over = StandIn(1), asyncio.Event()
     struck = _faults(Says(working={busy.name}), [busy])
     struck.add({"snapshot held": Chaos(1, over.wait, lasts=True)})
@@ -110,14 +110,14 @@ async def test_every_kind_is_drawn_once_before_any_is_drawn_again(monkeypatch: p
 
 
 @pytest.mark.parametrize(("seconds", "is_said"), [(179.0, False), (180.0, True)])
-def test_what_a_long_run_never_delivered_is_said(seconds: float, is_said: bool) -> None:
+def test_a_long_runs_undelivered_faults_are_printed(seconds: float, is_said: bool) -> None:
     books = msgspec.json.decode(RECORDED.read_bytes(), type=Records)
     table = report.table(books, _faults(Says(working=set()), []), {}, seconds)
     assert ("NOT ONCE DELIVERED: kill scheduler," in table) == is_said
 
 
 @pytest.mark.parametrize("verb", ["kill", "end", "pause"])
-async def test_whoever_works_is_struck_and_it_counts(verb: str) -> None:
+async def test_a_fault_at_a_working_process_counts(verb: str) -> None:
     idle, busy = StandIn(1), StandIn(2)
     struck = _faults(Says(working={busy.name}), [idle, busy])
     await struck.strike(f"{verb} scheduler")
@@ -127,7 +127,7 @@ async def test_whoever_works_is_struck_and_it_counts(verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", ["kill", "end", "pause"])
-async def test_a_strike_at_somebody_idle_does_not_count(verb: str) -> None:
+async def test_a_fault_at_an_idle_process_does_not_count(verb: str) -> None:
     idle = StandIn(1)
     struck = _faults(Says(working=set()), [idle])
     await struck.strike(f"{verb} scheduler")
@@ -135,7 +135,7 @@ async def test_a_strike_at_somebody_idle_does_not_count(verb: str) -> None:
     assert idle.told
 
 
-async def test_a_pause_that_nobody_noticed_does_not_count() -> None:
+async def test_a_pause_without_a_fence_does_not_count() -> None:
     busy = StandIn(1)
     struck = _faults(Says(working={busy.name}, is_fenced=False), [busy])
     await struck.strike("pause scheduler")
@@ -145,7 +145,7 @@ async def test_a_pause_that_nobody_noticed_does_not_count() -> None:
 
 @pytest.mark.parametrize("name", ["crash of the primary", "failover", "connections cut"])
 @pytest.mark.parametrize("works", [True, False])
-async def test_what_is_done_to_servers_counts_if_they_were_used(name: str, works: bool) -> None:
+async def test_faults_at_servers_count_if_commits_were_running(name: str, works: bool) -> None:
     struck = _faults(Says(working=set(), are_committing=works), [])
     await struck.strike(name)
     assert (struck.attempted[name], struck.delivered[name]) == (1, works)

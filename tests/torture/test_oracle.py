@@ -27,7 +27,7 @@ def test_the_books_of_a_good_run_hold(books: Records) -> None:
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__)
-def test_what_is_planted_is_found(books: Records, plant: Plant) -> None:
+def test_planted_violations_are_found(books: Records, plant: Plant) -> None:
     plant(books)
     found = judge(books)
     assert any(PLANTS[plant] in line for line in found), found

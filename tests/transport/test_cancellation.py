@@ -37,7 +37,7 @@ async def gives_up() -> NoReturn:
     raise AssertionError("was not cancelled")
 
 
-async def test_a_cancellation_that_nobody_asked_for_is_an_error() -> None:
+async def test_a_cancellation_without_a_request_is_an_error() -> None:
     with (
         pytest.raises(TransportError, match="queue q: expected NATS at one:4222 to do its part, found: no answer"),
         lasting().reaching("queue q"),

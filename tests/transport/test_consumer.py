@@ -48,7 +48,7 @@ async def bury(queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
     raise AssertionError("nothing is foreign")
 
 
-async def test_what_cannot_be_given_back_is_tried_every_second_until_its_lease_is_over() -> None:
+async def test_a_failed_return_is_retried_every_second_until_the_lease_ends() -> None:
     now, wire, told = asyncio.get_running_loop().time, Wire("shop", SEAL), list[tuple[float, Event]]()
     intake: Consumer[str] = Consumer(
         "agents.payments",

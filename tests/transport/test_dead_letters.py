@@ -44,7 +44,7 @@ async def test_a_letter_lies_where_it_came_from() -> None:
         {"reason": None},
     ],
 )
-async def test_what_no_store_takes_lies_among_the_letters(changed: dict[str, object]) -> None:
+async def test_a_body_that_no_store_accepts_is_kept_as_a_dead_letter(changed: dict[str, object]) -> None:
     graves = Graves()
     body = msgspec.json.encode({"queue": QUEUE, "body": "eA==", "reason": "no", "tries": 1} | changed)
     await bury_sealed(graves, body, LETTERS)
@@ -53,7 +53,7 @@ async def test_what_no_store_takes_lies_among_the_letters(changed: dict[str, obj
     assert "expected one on its way to the store" in reason
 
 
-async def test_what_this_store_refuses_lies_among_the_letters() -> None:
+async def test_a_body_that_this_store_refuses_is_kept_as_a_dead_letter() -> None:
     graves = Graves(refuses=QUEUE)
     body = sealed(QUEUE, BrokerDeadLetter(b"x", "no", 1), 1000)
     await bury_sealed(graves, body, LETTERS)

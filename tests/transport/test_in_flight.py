@@ -36,7 +36,7 @@ def test_a_lease_ends_with_the_brokers_own() -> None:
     assert [each.taken_until for each in holdings.give(9, 5.0, 30.0)] == [10.0, 35.0]
 
 
-def test_what_lapsed_before_it_was_given_is_somebody_elses() -> None:
+def test_messages_whose_lease_ended_before_taking_are_dropped() -> None:
     holdings = held((b"1", 1), until=10.0)
     assert given(holdings, now=10.0) == []
     assert holdings.clear() == []
@@ -48,7 +48,7 @@ def test_all_that_returned_but_the_first_is_set_aside() -> None:
     assert (given(holdings), given(holdings)) == ([b"2"], [b"1"])
 
 
-def test_what_is_settled_or_lapsed_is_told_once() -> None:
+def test_settled_and_expired_messages_are_reported_once() -> None:
     holdings = held((b"1", 1), (b"2", 1), (b"3", 1))
     one, two, three = [each.token for each in holdings.give(9, 0.0, 30.0)]
     assert holdings.settle([one, one, 99]) == [b"1"]

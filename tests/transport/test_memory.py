@@ -25,7 +25,7 @@ async def test_higher_priority_comes_first_and_equals_in_order() -> None:
     assert await taken(transport) == ["g", "a", "d", "h", "b"]
 
 
-async def test_what_returns_comes_before_what_is_new() -> None:
+async def test_returned_messages_come_before_new_ones() -> None:
     transport = opened()
     await transport.publish(QUEUE, [request("a"), request("b")])
     await taken(transport)

@@ -62,7 +62,7 @@ async def nothing() -> None:
 
 
 @pytest.mark.parametrize("error", [Exception(), RuntimeError("Connection closed"), OSError("reset")])
-async def test_what_clients_raise_of_a_lost_connection_is_one_error(error: Exception) -> None:
+async def test_client_errors_of_a_lost_connection_become_one_error(error: Exception) -> None:
     with (
         pytest.raises(TransportError, match="queue q: expected NATS at one:4222 to do its part, found: "),
         Client().lasting.reaching("queue q"),
@@ -94,7 +94,7 @@ async def test_nothing_ends_the_keeper(error: Exception) -> None:
     await client.lasting.close()
 
 
-async def test_a_bug_is_told_each_time_it_is_another() -> None:
+async def test_each_different_bug_is_reported() -> None:
     bugs = [KeyError("one"), KeyError("one"), ZeroDivisionError("two")]
     client = Client(nothing, *[raising(bug) for bug in bugs])
     await client.lasting.open()
@@ -126,7 +126,7 @@ async def test_a_connection_that_ends_while_it_is_made_was_not_made() -> None:
     await client.lasting.close()
 
 
-async def test_a_connection_that_ended_without_a_word_is_made_again() -> None:
+async def test_a_connection_that_ended_silently_is_made_again() -> None:
     """A client that fails while it closes tells of no end."""
     client = Client()
     await client.lasting.open()
@@ -138,7 +138,7 @@ async def test_a_connection_that_ended_without_a_word_is_made_again() -> None:
     await client.lasting.close()
 
 
-async def test_why_a_connection_ended_may_be_told_a_moment_later() -> None:
+async def test_the_reason_of_a_lost_connection_may_arrive_later() -> None:
     client = Client()
     await client.lasting.open()
     ended = client.made
@@ -152,7 +152,7 @@ async def test_why_a_connection_ended_may_be_told_a_moment_later() -> None:
 
 
 @pytest.mark.parametrize("end", [nothing, raising(OSError("refused"))])
-async def test_whoever_closes_waits_for_no_keeper_whose_cancellation_was_swallowed(
+async def test_close_does_not_wait_for_a_task_that_swallowed_its_cancellation(
     end: Callable[[], Awaitable[None]],
 ) -> None:
     connecting = asyncio.Event()

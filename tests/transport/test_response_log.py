@@ -37,7 +37,7 @@ def test_a_message_is_dealt_with_once_all_of_it_is() -> None:
     assert ResponseLog[str]().first is None
 
 
-def test_one_that_comes_again_is_told_by_its_new_handle() -> None:
+def test_a_redelivered_message_is_settled_by_its_new_handle() -> None:
     ledger = filled(b"[1,2]")
     first, second = [given.token for given in ledger.follows(0, 9)]
     ledger.settle([first])
@@ -46,7 +46,7 @@ def test_one_that_comes_again_is_told_by_its_new_handle() -> None:
     assert ledger.settle([second]) == ["again"]
 
 
-def test_what_is_forgotten_comes_again_under_other_tokens() -> None:
+def test_forgotten_messages_come_again_under_other_tokens() -> None:
     ledger = filled(b"1")
     (before,) = ledger.follows(0, 9)
     ledger.clear()
@@ -57,14 +57,14 @@ def test_what_is_forgotten_comes_again_under_other_tokens() -> None:
     assert ledger.settle([before.token]) == []
 
 
-def test_whoever_watches_keeps_nothing_that_it_was_given() -> None:
+def test_an_observer_keeps_no_messages() -> None:
     ledger = filled(b"1", b"2", b"3")
     assert ledger.pass_over(2) == ["h1", "h2"]
     assert bodies(ledger) == [b"3"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[", b"[1,", b"[]", b"\xff", b"[" * 100_000, b"[1]x"])
-def test_what_is_no_batch_is_one_by_itself(body: bytes) -> None:
+def test_a_body_that_is_no_batch_is_one_event(body: bytes) -> None:
     assert unpacked(body) == [body]
 
 
@@ -74,6 +74,6 @@ def test_a_batch_is_what_was_put_together() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"1", b"{", b"{}{}", b'{"a":}', b"\xff", b'{"a":' * 10_000])
-def test_what_would_spoil_a_batch_is_told(body: bytes) -> None:
+def test_bodies_that_would_break_a_batch_are_detected(body: bytes) -> None:
     assert not can_share(body)
     assert can_share(b'{"a":{"b":[]}}')

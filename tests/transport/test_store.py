@@ -66,7 +66,7 @@ async def test_a_hint_wakes_every_take_at_once() -> None:
     waiting.pop().cancel()
 
 
-async def test_a_hint_is_asked_only_while_somebody_waits() -> None:
+async def test_a_hint_is_polled_only_while_a_call_waits() -> None:
     asked: list[float] = []
 
     def hint() -> bool:
@@ -102,7 +102,7 @@ async def test_a_hint_that_fails_is_asked_again() -> None:
     assert await taking == pytest.approx(0.06, abs=0.01)
 
 
-async def test_what_it_publishes_itself_wakes_a_take() -> None:
+async def test_its_own_publication_wakes_a_take() -> None:
     opened = Opened()
     taking = asyncio.create_task(opened.taken_at())
     await settle()
@@ -110,7 +110,7 @@ async def test_what_it_publishes_itself_wakes_a_take() -> None:
     assert await taking == pytest.approx(0, abs=0.1)
 
 
-async def test_what_comes_between_a_look_and_the_wait_is_not_missed() -> None:
+async def test_a_message_between_a_look_and_the_wait_is_not_missed() -> None:
     opened = Opened()
     look = opened.store.take
 
@@ -164,7 +164,7 @@ async def test_idle_takes_of_many_queues_ask_the_store_once_each_poll() -> None:
         b"9" * 10_000,
     ],
 )
-async def test_a_malformed_body_is_buried_and_told_and_stops_nothing(body: bytes) -> None:
+async def test_a_malformed_body_becomes_a_reported_dead_letter_and_blocks_nothing(body: bytes) -> None:
     opened = Opened()
     await opened.store.put(QUEUE, [(body, None)])
     await opened.transport.publish(QUEUE, [request("good")])
@@ -218,7 +218,7 @@ async def test_a_revocation_by_another_process_shows_when_the_lease_is_extended(
     assert await opened.transport.extend(QUEUE, [a, b], 30) == [a]
 
 
-async def test_of_what_was_taken_nobody_says_that_it_never_began() -> None:
+async def test_a_taken_request_is_never_answered_as_never_begun() -> None:
     opened = Opened()
     await opened.transport.publish(QUEUE, [request("a")])
     await opened.transport.take(QUEUE, 10, 30)
@@ -227,7 +227,7 @@ async def test_of_what_was_taken_nobody_says_that_it_never_began() -> None:
     assert opened.store.rows == []
 
 
-async def test_what_nobody_took_is_answered_by_the_queue() -> None:
+async def test_a_revoked_request_that_was_not_taken_is_answered_by_the_queue() -> None:
     opened = Opened()
     await opened.transport.publish(QUEUE, [request("a"), request("b")])
     await opened.other.revoke(QUEUE, "a", 1, "payments.charge/1")

@@ -17,7 +17,7 @@ def tasks(found: Sequence[Delivery]) -> list[str]:
     return [delivery.message.task for delivery in found]
 
 
-def test_a_box_is_done_when_everything_in_it_is_settled() -> None:
+def test_a_broker_message_is_acknowledged_when_everything_in_it_is_settled() -> None:
     held = boxes("a", "b")
     first, second = held.take(9, 0.0)
     held.settle([first.token, first.token])
@@ -26,7 +26,7 @@ def test_a_box_is_done_when_everything_in_it_is_settled() -> None:
     assert held.done == ["first"]
 
 
-def test_one_whose_acknowledgement_was_lost_is_acknowledged_again_and_not_given_out() -> None:
+def test_a_message_with_a_lost_acknowledgement_is_acknowledged_again() -> None:
     held = boxes("a")
     held.settle([held.take(9, 0.0)[0].token])
     held.done.clear()
@@ -35,7 +35,7 @@ def test_one_whose_acknowledgement_was_lost_is_acknowledged_again_and_not_given_
     assert (held.done, held.take(9, 0.0)) == (["second"], [])
 
 
-def test_one_that_comes_again_gives_out_what_is_not_settled_and_its_old_tokens_are_dead() -> None:
+def test_a_redelivery_gives_out_unsettled_messages_under_new_tokens() -> None:
     held = boxes("a", "b")
     first, second = held.take(9, 0.0)
     held.settle([first.token])
@@ -49,7 +49,7 @@ def test_one_that_comes_again_gives_out_what_is_not_settled_and_its_old_tokens_a
     assert held.done == ["second"]
 
 
-def test_what_waited_longer_than_its_lease_is_somebody_elses() -> None:
+def test_messages_that_waited_past_their_lease_are_dropped() -> None:
     assert boxes("a").take(9, 10.0) == []
 
 
@@ -60,7 +60,7 @@ def test_a_box_lapses_once_until_it_comes_again() -> None:
     assert held.lapsed(20.0) == ["second"]
 
 
-def test_what_somebody_else_has_had_long_since_is_forgotten() -> None:
+def test_messages_long_delivered_elsewhere_are_forgotten() -> None:
     held = boxes("a")
     held.prune(9.9 + FORGOTTEN_SECONDS)
     assert held.knows("1")
@@ -68,7 +68,7 @@ def test_what_somebody_else_has_had_long_since_is_forgotten() -> None:
     assert not held.knows("1")
 
 
-def test_what_could_not_be_given_back_waits_on_in_front() -> None:
+def test_messages_that_could_not_be_returned_wait_in_front() -> None:
     held = boxes("a", "b")
     back = held.take_back(0.0)
     assert len(held) == 0
@@ -77,7 +77,7 @@ def test_what_could_not_be_given_back_waits_on_in_front() -> None:
     assert tasks(held.take(9, 0.0)) == ["a", "b", "c"]
 
 
-def test_what_comes_again_while_it_is_given_back_is_given_out_no_more() -> None:
+def test_a_redelivery_during_its_return_is_not_given_out() -> None:
     held = boxes("a", "b")
     back = held.take_back(0.0)
     held.again("1", "second", 20.0)
@@ -89,7 +89,7 @@ def test_what_comes_again_while_it_is_given_back_is_given_out_no_more() -> None:
     assert (held.take(9, 0.0), held.done) == ([], ["third"])
 
 
-def test_what_comes_again_while_it_cannot_be_given_back_is_given_out_once() -> None:
+def test_a_redelivery_during_a_failed_return_is_given_out_once() -> None:
     held = boxes("a", "b")
     back = held.take_back(0.0)
     held.again("1", "second", 20.0)
@@ -98,7 +98,7 @@ def test_what_comes_again_while_it_cannot_be_given_back_is_given_out_once() -> N
     assert tasks(held.take(9, 0.0)) == ["b"]
 
 
-def test_one_place_that_was_settled_while_its_box_waits_is_passed_over() -> None:
+def test_a_settled_message_of_a_waiting_batch_is_skipped() -> None:
     held = boxes("a", "b")
     (box, place, _), _ = held.take_back(0.0)
     held.again("1", "second", 20.0)
@@ -106,7 +106,7 @@ def test_one_place_that_was_settled_while_its_box_waits_is_passed_over() -> None
     assert tasks(held.take(9, 0.0)) == ["b"]
 
 
-def test_what_waited_longer_than_its_lease_is_not_given_back() -> None:
+def test_messages_that_waited_past_their_lease_are_not_returned() -> None:
     held = boxes("a")
     assert held.take_back(10.0) == []
     assert len(held) == 0
@@ -126,7 +126,7 @@ def test_an_expired_request_is_settled_and_counted() -> None:
     assert (held.take(9, 5.0), held.expired, held.done) == ([], 1, ["first"])
 
 
-def test_only_what_nobody_was_given_anything_of_is_given_back_at_the_end() -> None:
+def test_only_untouched_broker_messages_are_returned_at_the_end() -> None:
     held = boxes("a", "b")
     held.add("2", "other", 10.0, [request("c")], is_spoilt=False)
     held.take(1, 0.0)

@@ -60,7 +60,7 @@ class Parts:
     async def close(self) -> None: ...
 
 
-async def test_one_who_watches_no_more_is_sent_no_more() -> None:
+async def test_a_closed_observer_receives_no_more() -> None:
     parts = Parts()
     queues = BrokerQueues(parts, app="shop", new_uid=str, observers=Observers(), bury=None)
     gone, stays = queues.watch(REPLIES), queues.watch(REPLIES)
@@ -100,7 +100,7 @@ class LosingParts(Parts):
         return self.part
 
 
-async def test_an_error_that_comes_as_a_reader_gives_up_is_told_to_nobody() -> None:
+async def test_an_error_during_a_readers_cancellation_is_dropped() -> None:
     told: list[str] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["message"]))
     parts = LosingParts()

@@ -52,7 +52,7 @@ def test_a_request_is_a_cloud_event() -> None:
     }
 
 
-def test_a_reply_tells_the_error_in_place_of_the_output() -> None:
+def test_a_failed_reply_carries_the_error_instead_of_the_output() -> None:
     failed = told(reply(outcome=Outcome.FAILED, output=None, error=b'{"message":"no"}', maybe_done=True))
     assert (failed["type"], failed["outcome"], failed["maybedone"]) == ("stepward.reply", "failed", True)
     assert failed["data"] == {"message": "no"}
@@ -65,7 +65,7 @@ def test_an_attempt_has_one_id_and_its_undo_another() -> None:
 
 
 @pytest.mark.parametrize("body", [bytes(range(256)), b'"\xff"', b"", b"{"])
-def test_what_is_no_json_travels_all_the_same(body: bytes) -> None:
+def test_bytes_that_are_no_json_are_encoded_too(body: bytes) -> None:
     asked = request(input=body)
     assert "data" not in told(asked)
     assert WIRE.decode(join([WIRE.encode(asked, START)])) == ([asked], [], [])
@@ -92,7 +92,7 @@ def test_what_is_no_json_travels_all_the_same(body: bytes) -> None:
         (join([spoilt(type="stepward.request")]), "subject"),
     ],
 )
-def test_what_is_foreign_is_told_in_one_line(body: bytes, reason: str) -> None:
+def test_foreign_bytes_are_reported_in_one_line(body: bytes, reason: str) -> None:
     messages, letters, _ = WIRE.decode(body)
     assert messages == []
     (letter,) = letters

@@ -21,7 +21,7 @@ def event(**changes: Any) -> bytes:
     return json.dumps({**json.loads(WIRE.encode(progress(), START)), **changes}).encode()
 
 
-def test_progress_is_a_cloud_event_of_when_it_was_told() -> None:
+def test_progress_is_a_cloud_event_with_its_time() -> None:
     assert json.loads(WIRE.encode(progress(b'{"page":3}', at=START + 1.25), START + 9)) == {
         "specversion": "1.0",
         "type": "stepward.progress",
@@ -38,7 +38,7 @@ def test_progress_is_a_cloud_event_of_when_it_was_told() -> None:
     }
 
 
-def test_it_travels_with_replies_and_comes_as_it_went() -> None:
+def test_progress_in_a_batch_with_replies_is_decoded_unchanged() -> None:
     messages: list[AgentMessage] = [
         progress(b"[1]"),
         reply(outcome=Outcome.DEFERRED, output=None),
@@ -47,7 +47,7 @@ def test_it_travels_with_replies_and_comes_as_it_went() -> None:
     assert WIRE.decode(join([WIRE.encode(message, START) for message in messages])) == (messages, [], [])
 
 
-def test_a_request_carries_what_was_told_before_as_text() -> None:
+def test_a_request_contains_earlier_progress_as_text() -> None:
     asked = request(attempt=2, progress=b'{"page":3}')
     told = json.loads(WIRE.encode(asked, START))
     assert told["progress"] == '{"page":3}'
@@ -67,7 +67,7 @@ def test_a_request_carries_what_was_told_before_as_text() -> None:
         (b'{"specversion":"1.0","type":"stepward.progress"}', "without"),
     ],
 )
-def test_what_is_no_progress_spoils_nothing_beside_it(body: bytes, reason: str) -> None:
+def test_invalid_progress_does_not_affect_its_neighbours(body: bytes, reason: str) -> None:
     sound = progress(b"7")
     messages, spoilt, _ = WIRE.decode(join([body, WIRE.encode(sound, START)]))
     assert messages == [sound]

@@ -88,7 +88,7 @@ def told(error: Exception) -> int:
         return code_of(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         _write_no_more()
-        complain(f"expected room for what is written, found {error.strerror}; make room")
+        complain(f"expected room for the output, found {error.strerror}; make room")
         return FAILED
     complain(f"this is a bug: {type(error).__name__}: {message_of(error)}; run with {DEBUG}=1 for the traceback")
     return FAILED

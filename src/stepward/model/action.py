@@ -19,7 +19,7 @@ from stepward.model.states import StepKind
 from stepward.payload import Signature
 
 LOG = logging.getLogger("stepward.workflow")
-OUTSIDE = "%s was called outside a task, at %s: it runs as a plain function, recorded and repeated by nobody; %s"
+OUTSIDE = "%s was called outside a task, at %s: it runs as a plain function, neither recorded nor repeated; %s"
 INSTEAD_OF_CHILD = "submit it with client.submit(…), or call it in a workflow"
 INSTEAD_OF_STEP = "call it in a workflow (a test may call it so)"
 

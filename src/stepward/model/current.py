@@ -13,7 +13,7 @@ from stepward.model.messages.tokens import Sign
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048
-SHORTEN = "store it elsewhere and tell a reference"
+SHORTEN = "store it elsewhere and pass a reference"
 
 Beat = Callable[[Request, bytes | None], None]
 
@@ -126,8 +126,8 @@ class CurrentStep:
         """
         if not self._is_token_out:
             raise StepwardError(
-                f"finish_later() in {self.name}: expected that somebody was given the completion_token first, found "
-                "that nobody could have it; send it to whoever is to finish the step"
+                f"finish_later() in {self.name}: expected code that reads completion_token first, found none; read it, "
+                "and send it to the person or program that is to finish the step"
             )
         raise FinishedLater
 

@@ -63,7 +63,7 @@ class AcceptCalls:
 
 def _accepted(call: asyncio.Task[Accepted]) -> Accepted:
     if not call.done():
-        raise TimeoutError(f"expected accept to end within {ACCEPT_SECONDS:g} s, found it still at work")
+        raise TimeoutError(f"expected accept to end within {ACCEPT_SECONDS:g} s, found it still running")
     if call.cancelled():
         raise RuntimeError("expected accept to return or raise, found it cancelled by itself")
     error = call.exception()

@@ -39,8 +39,8 @@ class Standbys:
     async def _tell(self, term: int, confirming: int) -> None:
         self._in_order = False
         message = (
-            f"expected {self._expected} standbys that commits wait for, found {confirming}: what is committed now may "
-            "be lost with the primary; see stepward check"
+            f"expected {self._expected} standbys that commits wait for, found {confirming}: commits may now be "
+            "lost with the primary; see stepward check"
         )
         if await self._store.raise_alert(term, Alert(kind=KIND, message=message)):
             self._observers.tell("standbys.missing", expected=self._expected, found=confirming)

@@ -32,13 +32,13 @@ MOST_CAUGHT = 3
 """Most caught failures whose repairs are shown, the latest ones."""
 DOUBTS = {
     None: ((), ""),
-    Doubt.UNDO: (("--undo-first",), "; first undo what maybe happened"),
-    Doubt.DID_NOT_HAPPEN: (("--did-not-happen",), "; you looked, and it did not happen"),
+    Doubt.UNDO: (("--undo-first",), "; first undo the attempts in doubt"),
+    Doubt.DID_NOT_HAPPEN: (("--did-not-happen",), "; you checked that it did not happen"),
 }
 LATERS = {
     None: ((), ""),
-    Later.UNDO: (("--later", "undo"), "; first undo what was done after it failed"),
-    Later.KEEP: (("--later", "keep"), "; keep what was done after it failed"),
+    Later.UNDO: (("--later", "undo"), "; first undo the steps after it"),
+    Later.KEEP: (("--later", "keep"), "; keep the steps after it"),
 }
 SETTLED: tuple[tuple[Doubt | None, ...], ...] = ((None,), (Doubt.UNDO, Doubt.DID_NOT_HAPPEN))
 KEPT: tuple[tuple[Later | None, ...], ...] = ((None,), (Later.UNDO, Later.KEEP))
@@ -60,12 +60,12 @@ def choices(record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Cho
     if status.state in TRIED and is_stopped(record):
         return _of_stopped(id)
     if status.state is TaskState.SUSPENDED:
-        stop = Choice(("cancel", id), "stop, and undo what was done", _asked("cancel"))
-        return [Choice(("resume", id), "go on", _asked("resume")), stop]
+        stop = Choice(("cancel", id), "stop, and undo its steps", _asked("cancel"))
+        return [Choice(("resume", id), "continue", _asked("resume")), stop]
     waits_for = status.waits_for or ""
     if status.state is TaskState.WAITING and waits_for.startswith(SIGNAL):
         name = waits_for.removeprefix(SIGNAL).partition(",")[0]
-        return [Choice(("signal", id, name, "JSON"), "give it what it waits for")]
+        return [Choice(("signal", id, name, "JSON"), "send the signal that it waits for")]
     return []
 
 
@@ -98,14 +98,14 @@ def _of_stopped(id: str) -> list[Choice]:
     again = "try again at once; it does so by itself when code that fits is served"
     return [
         Choice(("resubmit", id), again, _asked("resubmit")),
-        Choice(("undo", id), "undo what was done, from the record", _asked("undo")),
-        Choice(("cancel", id), "stop, and undo what was done", _asked("cancel")),
+        Choice(("undo", id), "undo its steps, from the record", _asked("undo")),
+        Choice(("cancel", id), "stop, and undo its steps", _asked("cancel")),
     ]
 
 
 def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
     error = failures.read(record.error)
-    undo = Choice(("undo", record.id), "undo what was done", _asked("undo"))
+    undo = Choice(("undo", record.id), "undo its steps", _asked("undo"))
     if record.undo_to is not None:
         return _of_undo(record, error, steps)
     if error.get("type") == ENDLESS:
@@ -127,14 +127,14 @@ def _of_caught(record: Task, steps: Sequence[Step]) -> list[Choice]:
     for step in sorted(told, key=lambda s: s.ordinal or 0)[-MOST_CAUGHT:]:
         again = _asked("resubmit", step=step.key)
         found.append(Choice(("resubmit", record.id, "--step", step.key), f"repeat {step.key}, which failed", again))
-        found.append(_by_hand(record, step, f"somebody did {step.key} by hand: this is the result"))
+        found.append(_by_hand(record, step, f"{step.key} was done by hand: this is the result"))
     return found
 
 
 def _of_undo(record: Task, error: dict[str, Any], steps: Sequence[Step]) -> list[Choice]:
     step = _named(error.get("step"), steps)
     undo = step if step is None or step.kind is StepKind.UNDO else _named(undo_key(step), steps)
-    onward = "go on undoing" if undo is None else f"repeat {undo.key}"
+    onward = "continue the undo" if undo is None else f"repeat {undo.key}"
     found = [Choice(("resubmit", record.id), onward, _asked("resubmit"))]
     return found if undo is None else [*found, _by_hand(record, undo)]
 
@@ -155,7 +155,7 @@ def _onward(record: Task) -> str:
     error = failures.read(record.error)
     place = f" at {error['at']}" if error.get("at") else ""
     is_code = place or error.get("type") == HANGS
-    return f"once its code{place} is mended: go on with what is recorded" if is_code else "go on with what is recorded"
+    return f"once its code{place} is fixed: continue from the record" if is_code else "continue from the record"
 
 
 def _arguments(step: Step) -> str:
@@ -187,7 +187,7 @@ def _last_of(message: str, steps: Sequence[Step]) -> Step | None:
     return max(found, key=lambda s: (s.run, s.ordinal or 0), default=None)
 
 
-def _by_hand(record: Task, step: Step, meaning: str = "somebody did it by hand: this is the result") -> Choice:
+def _by_hand(record: Task, step: Step, meaning: str = "it was done by hand: this is the result") -> Choice:
     return Choice(
         ("mark-done", record.id, step.key, "JSON"), meaning, _asked("mark_done", step=step.key, result=b"null")
     )

@@ -76,7 +76,7 @@ def unsupervised(tasks: Sequence[Task], at_work: Iterable[Instance]) -> list[str
     if not tasks or any(each.role is Role.SUPERVISOR for each in at_work):
         return []
     return [
-        "Supervisors: expected one at work, found none: nobody handles steps that fail or run out of time; start one"
+        "Supervisors: expected one at work, found none: steps that fail or run out of time are not handled; start one"
     ]
 
 

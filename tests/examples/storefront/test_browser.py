@@ -244,7 +244,7 @@ async def test_the_page_asks_no_more_when_all_is_over(
 
 
 @pytest.mark.faults
-async def test_a_page_that_nobody_sees_holds_no_connection(site: Site, storefront: Storefront, door: FakeDoor) -> None:
+async def test_a_hidden_page_holds_no_connection(site: Site, storefront: Storefront, door: FakeDoor) -> None:
     async with browsing(site.url) as context:
         page = await context.new_page()
         order = await buy(page)

@@ -77,7 +77,7 @@ def check_headers(answer: httpx.Response) -> None:
     assert answer.headers["referrer-policy"] == "same-origin"
 
 
-async def test_pages_are_kept_by_nobody_and_files_under_their_version(ada: httpx.AsyncClient) -> None:
+async def test_pages_are_not_cached_and_files_under_their_version(ada: httpx.AsyncClient) -> None:
     page = await ada.get("/")
     assert page.headers["cache-control"] == "no-store"
     files = set(re.findall(r"/static/[^\"]+", page.text))
@@ -179,7 +179,7 @@ async def test_an_unknown_path_has_a_page_of_the_shop(ada: httpx.AsyncClient) ->
         assert answer.status_code == 404 and "Kettle &amp; Anvil" in answer.text
 
 
-async def test_a_fault_of_ours_has_a_page_that_says_nothing_of_it(ada: httpx.AsyncClient, records: Records) -> None:
+async def test_an_internal_error_page_reveals_nothing(ada: httpx.AsyncClient, records: Records) -> None:
     records.close()
     answer = await ada.get("/basket")
     assert answer.status_code == 500 and "Something broke here" in answer.text

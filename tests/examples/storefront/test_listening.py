@@ -32,7 +32,7 @@ async def test_listens_to_its_private_queue(ada: httpx.AsyncClient, storefront: 
     assert await state(ada) == ("working", [1, 2])
 
 
-async def test_what_comes_twice_counts_once(ada: httpx.AsyncClient, storefront: Storefront, door: FakeDoor) -> None:
+async def test_a_repeated_event_counts_once(ada: httpx.AsyncClient, storefront: Storefront, door: FakeDoor) -> None:
     await order(ada)
     await heard(storefront, door, "order-01", *ALL_WELL[:4])
     reserved = status_event("order-01", 4, *ALL_WELL[3][:1], **ALL_WELL[3][1])
@@ -43,7 +43,7 @@ async def test_what_comes_twice_counts_once(ada: httpx.AsyncClient, storefront: 
     assert len(door.dealt_with) >= 6
 
 
-async def test_what_comes_late_takes_its_place(ada: httpx.AsyncClient, storefront: Storefront, door: FakeDoor) -> None:
+async def test_a_late_event_is_sorted_in(ada: httpx.AsyncClient, storefront: Storefront, door: FakeDoor) -> None:
     await order(ada)
     with storefront.bell.listening("order-01") as rung:
         for sequence, (name, data) in ((2, step("payment.charge")), (1, RECEIVED)):
@@ -71,7 +71,7 @@ async def test_an_event_is_written_down_before_the_next_is_asked_for(records: Re
     assert asked == [1, 2, 3]
 
 
-async def test_word_of_orders_that_are_not_ours_changes_nothing(
+async def test_events_of_foreign_orders_change_nothing(
     ada: httpx.AsyncClient, storefront: Storefront, door: FakeDoor
 ) -> None:
     await order(ada)
@@ -105,7 +105,7 @@ async def test_after_a_restart_everything_is_as_it_was_and_goes_on(tmp_path: Pat
                 await asyncio.wait([listener])
 
 
-async def test_what_cannot_be_written_down_is_not_dealt_with(records: Records, door: FakeDoor) -> None:
+async def test_an_event_that_cannot_be_stored_is_not_settled(records: Records, door: FakeDoor) -> None:
     storefront = Storefront(name="storefront-1", door=door, records=records)
     records.close()
     door.tell("order-01", "request.received")
@@ -114,7 +114,7 @@ async def test_what_cannot_be_written_down_is_not_dealt_with(records: Records, d
     assert door.dealt_with == []
 
 
-async def test_a_storefront_that_hears_nothing_more_ends(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_storefront_without_events_ends(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf(FakeDoor):
         async def events(self, queue: str) -> AsyncIterator[StatusEvent]:
             nothing: tuple[StatusEvent, ...] = ()

@@ -46,7 +46,7 @@ async def messages(response: httpx.Response) -> AsyncIterator[Message]:
             message = {}
 
 
-async def test_tells_what_is_new_and_then_that_it_is_over(
+async def test_streams_new_events_and_then_the_end(
     ada_there: httpx.AsyncClient, storefront: Storefront, door: FakeDoor
 ) -> None:
     async with following_order(ada_there) as told:
@@ -82,7 +82,7 @@ async def test_begins_with_what_the_page_does_not_know(
             assert (await anext(told))["id"] == first
 
 
-async def test_an_order_that_is_over_is_told_at_once(
+async def test_a_finished_order_is_streamed_at_once(
     ada_there: httpx.AsyncClient, storefront: Storefront, door: FakeDoor
 ) -> None:
     await heard(storefront, door, "order-01", *ALL_WELL)
@@ -92,7 +92,7 @@ async def test_an_order_that_is_over_is_told_at_once(
     assert "live.js" not in page and "refresh" not in page
 
 
-async def test_the_page_of_a_new_order_waits_a_moment_for_the_first_word(
+async def test_the_page_of_a_new_order_waits_a_moment_for_the_first_event(
     ada_there: httpx.AsyncClient, storefront: Storefront, door: FakeDoor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "FIRST_WORD_SECONDS", 10)
@@ -118,7 +118,7 @@ async def test_a_silent_stream_shows_that_it_lives(
         assert await anext(told) == {"": "still here"}
 
 
-async def test_who_leaves_is_forgotten(ada_there: httpx.AsyncClient, storefront: Storefront) -> None:
+async def test_a_closed_stream_is_forgotten(ada_there: httpx.AsyncClient, storefront: Storefront) -> None:
     async with following_order(ada_there) as told:
         await anext(told)
         assert storefront.bell.listeners == 1

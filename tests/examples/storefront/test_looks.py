@@ -133,7 +133,7 @@ def stories() -> list[list[tuple[str, dict[str, Any]]]]:
 
 
 @pytest.mark.faults
-async def test_nothing_moves_for_those_who_asked_for_that(site: Site) -> None:
+async def test_reduced_motion_is_respected(site: Site) -> None:
     moves = """() => document.getAnimations().length"""
     for reduced_motion, are_moving in (("no-preference", True), ("reduce", False)):
         async with browsing(site.url, reduced_motion=reduced_motion) as context:

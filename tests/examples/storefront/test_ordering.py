@@ -80,7 +80,7 @@ async def test_a_placed_order_is_not_posted_again(ada: httpx.AsyncClient, door: 
     assert [posted.data["lines"][0]["quantity"] for posted in door.posted] == [2]
 
 
-async def test_orders_are_nobody_elses(visit: Visit, door: FakeDoor) -> None:
+async def test_orders_are_private_to_their_customer(visit: Visit, door: FakeDoor) -> None:
     ada, mallory = visit(), visit()
     await order(ada)
     taken = await order(mallory, customer="Mallory")
@@ -176,7 +176,7 @@ async def test_says_beside_the_line_what_is_wrong_with_it(ada: httpx.AsyncClient
     assert (page.fields["quantity-1"]["value"], page.fields["quantity-2"]["value"]) == ("2", "501")
 
 
-async def test_nobody_orders_what_they_did_not_see(ada: httpx.AsyncClient, door: FakeDoor) -> None:
+async def test_an_order_at_a_changed_price_is_refused(ada: httpx.AsyncClient, door: FakeDoor) -> None:
     await fill_basket(ada)
     form = await checkout(ada)
     await ada.post("/basket", data={"product": "anvil", "quantity": "1"})
@@ -246,7 +246,7 @@ async def test_an_order_in_doubt_stays_what_it_was(ada: httpx.AsyncClient, door:
     assert door.posted[0].data["address"] == "Harbour Street 5"
 
 
-async def test_word_of_an_order_in_doubt_settles_it(
+async def test_an_event_about_an_order_in_doubt_settles_it(
     ada: httpx.AsyncClient, storefront: Storefront, door: FakeDoor
 ) -> None:
     door.error = CommitUnknown("commit")

@@ -102,7 +102,7 @@ async def test_says_in_a_line_that_there_are_no_queues(tmp_path: Path) -> None:
     assert said.startswith(b"storefront: ") and said.count(b"\n") == 1 and b"orders.db" in said
 
 
-async def test_connections_that_ask_for_nothing_keep_nobody_else_out(tmp_path: Path) -> None:
+async def test_idle_connections_do_not_block_others(tmp_path: Path) -> None:
     async with running(tmp_path) as (_, url), httpx.AsyncClient(base_url=url, trust_env=False) as ada:
         assert (await ada.get("/basket")).status_code == 200
         port = int(url.rpartition(":")[2])

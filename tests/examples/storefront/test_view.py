@@ -142,7 +142,7 @@ def view(happened: list[Happened], lines: tuple[OrderItem, ...] = ONE, address: 
         ([*ASIDE, ("task.admired", {}), ("step.admired", {})], "working", "We are taking your payment."),
     ],
 )
-def test_tells_the_story(happened: list[Happened], state: str, note: str) -> None:
+def test_shows_the_orders_history(happened: list[Happened], state: str, note: str) -> None:
     shown = view(happened)
     assert (shown.state, shown.note) == (state, note)
     assert shown.sequence == len(happened)
@@ -187,7 +187,7 @@ def test_marks_the_stages(happened: list[Happened], expected: list[str]) -> None
     assert marks(view(happened)) == expected
 
 
-def test_the_last_stage_tells_the_tracking_number() -> None:
+def test_the_last_stage_shows_the_tracking_number() -> None:
     assert [stage.name for stage in view(BOOKED).stages][3:] == ["Parcel booked", "On its way"]
     assert view(list(ALL_WELL)).stages[-1].name == "Delivered to the parcel service · tracking parcel-000001"
     assert view([*BOOKED, task("completed", result=None)]).stages[-1].name == "Delivered to the parcel service"

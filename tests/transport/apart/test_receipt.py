@@ -63,7 +63,7 @@ async def test_replies_without_the_proof_of_their_request_reach_no_scheduler(add
         assert (rejected["reason"], rejected["count"]) == ("unproven_message", 1)
 
 
-async def test_what_is_given_back_keeps_its_proof(address: str) -> None:
+async def test_a_returned_request_keeps_its_proof(address: str) -> None:
     app = new_app()
     async with brokered(address, app=app) as scheduler:
         await scheduler.publish(PAYMENTS, [request(task, proof=None) for task in "ab"])

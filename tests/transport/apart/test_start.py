@@ -61,7 +61,7 @@ async def test_a_second_store_is_refused_in_one_line(address: str, tmp_path: Pat
         pass
 
 
-async def test_of_stores_that_start_at_once_one_gets_the_name(address: str) -> None:
+async def test_one_of_several_stores_starting_at_once_gets_the_name(address: str) -> None:
     name = new_app()
     seals = [SEAL, OTHER] * 3
     found = await asyncio.gather(*[opened(address, app=name, seal=seal) for seal in seals], return_exceptions=True)

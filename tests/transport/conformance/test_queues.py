@@ -95,7 +95,7 @@ async def read_up_to(queues: AppQueues, last: bytes) -> list[Stored]:
 # ---------------------------------------------------------------- many take
 
 
-async def test_what_is_put_is_taken_once_in_order(queues: AppQueues, pace: Pace) -> None:
+async def test_messages_are_taken_once_in_order(queues: AppQueues, pace: Pace) -> None:
     await put(queues, b"1", b"2")
     await put(queues, b"3")
     await queues.put("submissions.shop.other", [(b"x", None)])
@@ -114,14 +114,14 @@ async def test_a_queue_may_have_any_name(queues: AppQueues, pace: Pace, name: st
     assert (one.body, told.body) == (b"1", b"1")
 
 
-async def test_a_message_says_until_when_it_is_the_takers(queues: AppQueues, pace: Pace) -> None:
+async def test_a_message_carries_the_end_of_its_lease(queues: AppQueues, pace: Pace) -> None:
     if pace is LEAPING:
         await put(queues, b"1")
         (message,) = await queues.take(QUEUE, 9, pace.lease)
         assert message.taken_until <= pace.now() + pace.lease
 
 
-async def test_what_is_not_settled_returns_counted(queues: AppQueues, pace: Pace) -> None:
+async def test_unsettled_messages_return_with_a_count(queues: AppQueues, pace: Pace) -> None:
     await put(queues, b"1", b"2")
     began = pace.now()
     first, _ = await taken(queues, 2, pace.lease)
@@ -131,7 +131,7 @@ async def test_what_is_not_settled_returns_counted(queues: AppQueues, pace: Pace
     assert pace.now() >= began + pace.lease * 0.9
 
 
-async def test_what_returned_comes_alone(queues: AppQueues, pace: Pace) -> None:
+async def test_a_returned_message_is_given_alone(queues: AppQueues, pace: Pace) -> None:
     await put(queues, b"1", b"2")
     await taken(queues, 2, pace.lease)
     await put(queues, b"3", b"4")
@@ -166,7 +166,7 @@ async def test_an_extended_message_that_is_settled_never_returns(queues: AppQueu
     assert await nothing_comes(queues.take(QUEUE, 9, pace.lease), 2 * pace.lease)
 
 
-async def test_what_is_put_off_holds_up_nothing(queues: AppQueues, pace: Pace) -> None:
+async def test_a_postponed_message_blocks_no_other(queues: AppQueues, pace: Pace) -> None:
     await put(queues, b"1")
     (message,) = await taken(queues, 1, pace.lease)
     await asyncio.sleep(pace.lease * 1.2)
@@ -271,7 +271,7 @@ async def test_another_reader_has_all_that_was_not_settled_first_and_in_order(ya
     assert bodies(await read(other, 0, 31)) == [*sent[10:], b"41"]
 
 
-async def test_what_is_settled_in_the_middle_never_returns(yard: Yard) -> None:
+async def test_a_message_settled_out_of_order_never_returns(yard: Yard) -> None:
     await put(yard.queues, b"1", b"2", b"3", to=REPLIES)
     _, second, _ = await read(yard.queues, 0, 3)
     await yard.queues.settle(REPLIES, [second.token])
@@ -281,7 +281,7 @@ async def test_what_is_settled_in_the_middle_never_returns(yard: Yard) -> None:
     assert bodies(await read_up_to(other, b"4")) == [b"1", b"3", b"4"]
 
 
-async def test_what_a_reader_buries_never_returns_and_lies_with_its_reason(yard: Yard) -> None:
+async def test_a_readers_dead_letter_never_returns_and_keeps_its_reason(yard: Yard) -> None:
     await put(yard.queues, b"1", b"bad", b"3", to=REPLIES)
     _, bad, _ = await read(yard.queues, 0, 3)
     await yard.queues.bury(REPLIES, [(bad.token, "expected sense")])
@@ -302,7 +302,7 @@ async def test_expired_messages_are_not_read(yard: Yard, queues: AppQueues, pace
     assert bodies(await read(queues, 0, 1)) == [b"new"]
 
 
-async def test_whoever_watches_takes_nothing_from_the_reader(queues: AppQueues, pace: Pace) -> None:
+async def test_an_observer_takes_nothing_from_the_reader(queues: AppQueues, pace: Pace) -> None:
     watching = queues.watch(REPLIES)
     waiting = asyncio.create_task(watching.read(0, 1))
     await pace.settle()
@@ -313,7 +313,7 @@ async def test_whoever_watches_takes_nothing_from_the_reader(queues: AppQueues, 
     assert bodies(await read(queues, 0, 2)) == [b"1", b"2"]
 
 
-async def test_those_who_watch_side_by_side_see_the_same(queues: AppQueues, pace: Pace) -> None:
+async def test_concurrent_observers_see_the_same(queues: AppQueues, pace: Pace) -> None:
     one, other = queues.watch(REPLIES), queues.watch(REPLIES)
     waiting = [asyncio.create_task(each.read(0, 1)) for each in (one, other)]
     await pace.settle()
@@ -363,7 +363,7 @@ async def test_closing_ends_what_waits(queues: AppQueues, pace: Pace, waits: str
         await waiting
 
 
-async def test_tokens_that_nobody_has_change_nothing(queues: AppQueues) -> None:
+async def test_unknown_tokens_change_nothing(queues: AppQueues) -> None:
     await put(queues, b"1")
     await put(queues, b"2", to=REPLIES)
     for queue in (QUEUE, REPLIES):

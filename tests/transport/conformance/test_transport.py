@@ -77,7 +77,7 @@ async def test_take_waits_for_a_message(transport: Transport, pace: Pace) -> Non
     assert tasks(await taking) == ["a"]
 
 
-async def test_each_message_reaches_one_of_those_who_wait(transport: Transport, pace: Pace) -> None:
+async def test_each_message_reaches_one_waiting_call(transport: Transport, pace: Pace) -> None:
     taking = [asyncio.create_task(transport.take(QUEUE, 1, pace.lease)) for _ in range(3)]
     await pace.settle()
     await transport.publish(QUEUE, [request(task) for task in "abc"])
@@ -93,7 +93,7 @@ async def test_a_cancelled_take_loses_nothing(transport: Transport, pace: Pace) 
     assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
-async def test_what_is_settled_never_returns(transport: Transport, pace: Pace) -> None:
+async def test_a_settled_message_never_returns(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a"), request("b")])
     first, _ = await transport.take(QUEUE, 10, pace.lease)
     await transport.settle(QUEUE, [first])
@@ -102,7 +102,7 @@ async def test_what_is_settled_never_returns(transport: Transport, pace: Pace) -
     assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["b"]
 
 
-async def test_what_is_not_settled_returns_after_its_lease(transport: Transport, pace: Pace) -> None:
+async def test_an_unsettled_message_returns_after_its_lease(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a")])
     await transport.take(QUEUE, 10, pace.lease)
     assert await nothing_comes(transport, pace, seconds=pace.almost)
@@ -120,7 +120,7 @@ async def test_settling_one_settles_none_that_came_before_it(transport: Transpor
         assert tasks(await transport.take(QUEUE, 10, pace.lease)) == ["a"]
 
 
-async def test_whoever_holds_some_is_given_more_as_soon_as_it_has_room(transport: Transport, pace: Pace) -> None:
+async def test_a_consumer_with_messages_gets_more_as_soon_as_it_has_room(transport: Transport, pace: Pace) -> None:
     for task in "abcd":
         await transport.publish(QUEUE, [request(task)])
     async with asyncio.timeout(pace.lease * 2):
@@ -128,7 +128,7 @@ async def test_whoever_holds_some_is_given_more_as_soon_as_it_has_room(transport
     assert taken == [["a"], ["b"], ["c"], ["d"]]
 
 
-async def test_a_delivery_says_how_long_it_is_leased(transport: Transport, pace: Pace) -> None:
+async def test_a_delivery_carries_the_end_of_its_lease(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a")])
     (delivery,) = await transport.take(QUEUE, 10, pace.lease)
     assert pace.is_leased(delivery)
@@ -190,7 +190,7 @@ async def test_an_heir_takes_what_stands_in_a_queue_taken_or_not(transport: Tran
     assert await nothing_comes(transport, pace, "replies.dead")
 
 
-async def test_who_waits_at_an_adopted_queue_is_still_served(transport: Transport, pace: Pace) -> None:
+async def test_a_call_that_waits_at_an_adopted_queue_is_still_served(transport: Transport, pace: Pace) -> None:
     taking = asyncio.create_task(transport.take("replies.dead", 10, pace.lease))
     await pace.settle()
     await transport.adopt(["replies.dead"], "replies.heir")
@@ -204,7 +204,7 @@ async def test_adopting_nothing_is_nothing(transport: Transport, pace: Pace) -> 
     assert await nothing_comes(transport, pace, "replies.heir")
 
 
-async def test_a_revocation_is_told_to_who_listens(transport: Transport, pace: Pace) -> None:
+async def test_a_revocation_reaches_its_listeners(transport: Transport, pace: Pace) -> None:
     heard: list[tuple[str, int, str]] = []
     stop = transport.on_revoke(QUEUE, lambda *step: heard.append(step))
     await transport.revoke(QUEUE, "uid-1", 2, "payments.charge/1")
@@ -215,9 +215,7 @@ async def test_a_revocation_is_told_to_who_listens(transport: Transport, pace: P
     assert len(heard) == 1
 
 
-async def test_a_revoked_request_that_nobody_took_is_answered_and_not_given_out(
-    transport: Transport, pace: Pace
-) -> None:
+async def test_a_revoked_untaken_request_is_answered_and_not_given_out(transport: Transport, pace: Pace) -> None:
     others = [request("uid-2"), request(run=2), request(key="payments.charge/11")]
     await transport.publish(QUEUE, [request(), *others])
     await transport.revoke(QUEUE, "uid-1", 1, "payments.charge/1", 1)
@@ -236,7 +234,7 @@ async def test_a_later_attempt_than_the_revoked_one_is_given_out(transport: Tran
         assert [each.message for each in await transport.take(QUEUE, 10, pace.lease)] == [request(attempt=2)]
 
 
-async def test_extending_tells_of_nothing_that_is_still_held(transport: Transport, pace: Pace) -> None:
+async def test_extending_returns_no_token_that_is_still_held(transport: Transport, pace: Pace) -> None:
     await transport.publish(QUEUE, [request("a"), request("b")])
     taken: list[Delivery] = []
     while len(taken) < 2:

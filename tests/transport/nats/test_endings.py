@@ -15,7 +15,7 @@ from stepward.transport.nats.connection import NatsConnection
 pytestmark = pytest.mark.servers
 
 
-async def test_what_ends_while_the_link_is_made_is_not_kept(address: str) -> None:
+async def test_a_connection_that_ends_while_it_is_made_is_not_kept(address: str) -> None:
     clients: list[Client] = []
 
     async def end_the_first(client: Client) -> None:

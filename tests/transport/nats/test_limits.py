@@ -34,7 +34,7 @@ async def test_an_application_sets_no_room_aside(tmp_path: Path) -> None:
             await connection.close()
 
 
-async def test_one_full_queue_stops_no_other(
+async def test_a_full_queue_blocks_no_other(
     address: str, app: str, stream: JetStreamContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stepward.transport.nats.requests.stream.MOST_MESSAGES", 2)

@@ -96,7 +96,7 @@ async def test_a_client_certificate_opens_the_server(guarded: Guarded) -> None:
         (["ca:ca.pem", "certificate:foreign.pem", "key:foreign.key"], "127.0.0.1", "client certificate"),
     ],
 )
-async def test_a_failed_handshake_says_what_failed(guarded: Guarded, options: list[str], host: str, found: str) -> None:
+async def test_a_failed_handshake_names_the_cause(guarded: Guarded, options: list[str], host: str, found: str) -> None:
     with pytest.raises(TransportError, match=rf"expected NATS at {host}:\d+ to answer, found: TLS: .*{found}") as told:
         await opened(guarded.address(*options, host=host), app="shop")
     assert "\n" not in str(told.value)
@@ -121,7 +121,7 @@ async def test_a_server_without_tls_is_named_so(address: str) -> None:
         await opened(address.replace("nats://", "tls://"), app="shop")
 
 
-async def test_of_several_servers_the_one_that_answers_is_found(guarded: Guarded) -> None:
+async def test_the_answering_server_of_several_is_found(guarded: Guarded) -> None:
     options = guarded.address("ca:ca.pem", "certificate:client.pem", "key:client.key").partition("?")[2]
     assert await is_served(f"tls://127.0.0.1:{free_port()},127.0.0.1:{guarded.node.port}?{options}")
 

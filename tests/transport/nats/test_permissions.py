@@ -173,14 +173,14 @@ async def test_an_agents_user_can_do_no_others_part(node: nats.NatsNode, subject
         *itertools.product(["payments:SECRET-2"], ["_INBOX.shop.>", "_INBOX.shop.scheduler.>", "_INBOX.shop.mail.>"]),
     ],
 )
-async def test_no_user_hears_what_is_not_for_it(node: nats.NatsNode, login: str, subject: str) -> None:
+async def test_no_user_receives_messages_for_another(node: nats.NatsNode, login: str, subject: str) -> None:
     async with beside(node, login) as (connection, refused):
         await connection.subscribe(subject)
         await connection.flush()
         assert "permissions violation" in str(await asyncio.wait_for(refused.get(), 5)).lower()
 
 
-async def test_nobody_comes_without_a_login(node: nats.NatsNode) -> None:
+async def test_a_connection_without_a_login_is_refused(node: nats.NatsNode) -> None:
     nobody = Client()
     try:
         with pytest.raises(NatsError):
@@ -230,7 +230,7 @@ async def test_reply_queues_that_an_agents_user_invents_are_emptied(node: nats.N
                 await asyncio.sleep(0.1)
 
 
-async def test_what_an_agents_user_writes_fills_no_other_queue(node: nats.NatsNode, tmp_path: Path) -> None:
+async def test_writes_of_an_agents_user_fill_no_other_queue(node: nats.NatsNode, tmp_path: Path) -> None:
     few = 20
     async with beside(node, "scheduler:SECRET-1") as (connection, _):
         await connection.jetstream().add_stream(

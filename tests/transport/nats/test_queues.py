@@ -41,7 +41,7 @@ async def becomes(expected: int, stream: JetStreamContext, app: str) -> None:
         assert asyncio.get_running_loop().time() < end, found
 
 
-async def test_what_is_published_together_shares_broker_messages(
+async def test_messages_published_together_share_broker_messages(
     address: str, app: str, stream: JetStreamContext
 ) -> None:
     async with brokered(address, app=app) as transport:
@@ -71,7 +71,7 @@ async def test_a_broker_message_goes_when_the_last_of_it_is_settled(
         await becomes(0, stream, app)
 
 
-async def test_what_there_is_no_room_for_goes_to_somebody_else(address: str, app: str) -> None:
+async def test_messages_beyond_the_room_go_to_another_process(address: str, app: str) -> None:
     async with brokered(address, app=app) as one, brokered(address, app=app) as other:
         await one.publish(QUEUE, [request("a"), request("b")])
         assert tasks(await one.take(QUEUE, 1, 30)) == ["a"]
@@ -79,7 +79,7 @@ async def test_what_there_is_no_room_for_goes_to_somebody_else(address: str, app
             assert tasks(await other.take(QUEUE, 1, 30)) == ["b"]
 
 
-async def test_what_nobody_was_given_goes_to_somebody_else_at_the_close(address: str, app: str) -> None:
+async def test_untaken_messages_go_to_another_process_at_the_close(address: str, app: str) -> None:
     async with brokered(address, app=app) as other:
         one = await opened(address, app=app)
         taking = asyncio.create_task(one.take(QUEUE, 1, 30))
@@ -92,7 +92,9 @@ async def test_what_nobody_was_given_goes_to_somebody_else_at_the_close(address:
             assert tasks(await other.take(QUEUE, 1, 30)) == ["a"]
 
 
-async def test_what_died_with_its_taker_comes_apart(address: str, app: str, stream: JetStreamContext) -> None:
+async def test_messages_of_a_dead_consumer_are_redelivered_one_by_one(
+    address: str, app: str, stream: JetStreamContext
+) -> None:
     async with brokered(address, app=app) as one, brokered(address, app=app) as other:
         await one.publish(QUEUE, [request("a"), request("b")])
         assert tasks(await one.take(QUEUE, 2, LEASE)) == ["a", "b"]
@@ -127,7 +129,7 @@ async def test_expired_requests_leave_the_broker_by_themselves(
         await becomes(0, stream, app)
 
 
-async def test_what_came_too_late_is_told(address: str, app: str, stream: JetStreamContext) -> None:
+async def test_requests_past_their_complete_by_are_reported(address: str, app: str, stream: JetStreamContext) -> None:
     events: list[Event] = []
     async with brokered(address, app=app, events=events) as transport:
         soon = asyncio.get_running_loop().time() + 0.05
@@ -137,7 +139,7 @@ async def test_what_came_too_late_is_told(address: str, app: str, stream: JetStr
     assert [event.fields["requests"] for event in events if event.name == "transport.expired"] == [1]
 
 
-async def test_what_nobody_can_use_is_buried_and_its_neighbours_arrive(
+async def test_unusable_messages_become_dead_letters_and_their_neighbours_arrive(
     address: str, app: str, stream: JetStreamContext
 ) -> None:
     events: list[Event] = []
@@ -172,7 +174,9 @@ class Refusing(Buried):
         await super().bury(queue, letters)
 
 
-async def test_what_could_not_be_buried_comes_again(address: str, app: str, stream: JetStreamContext) -> None:
+async def test_a_message_that_could_not_become_a_dead_letter_comes_again(
+    address: str, app: str, stream: JetStreamContext
+) -> None:
     buried = Refusing()
     async with brokered(address, app=app, buried=buried) as transport:
         taking = asyncio.create_task(transport.take(QUEUE, 1, LEASE))
@@ -206,7 +210,7 @@ async def test_a_reply_that_is_too_large_fails_its_step_which_was_done(address: 
     assert (refused.task, refused.outcome, refused.maybe_done) == ("a", Outcome.FAILED, True)
 
 
-async def test_every_process_hears_a_revocation_once(address: str, app: str) -> None:
+async def test_every_process_receives_a_revocation_once(address: str, app: str) -> None:
     heard: list[tuple[str, str, int, str]] = []
     both = asyncio.Event()
 
@@ -228,7 +232,7 @@ async def test_every_process_hears_a_revocation_once(address: str, app: str) -> 
     assert sorted(heard) == [(who, "uid-1", 1, "payments.charge/1") for who in ("one", "other")]
 
 
-async def test_what_another_process_revoked_is_answered_by_whoever_takes_it(address: str, app: str) -> None:
+async def test_a_request_revoked_elsewhere_is_answered_by_its_consumer(address: str, app: str) -> None:
     heard = asyncio.Event()
     async with brokered(address, app=app) as one, brokered(address, app=app) as other:
         other.on_revoke(QUEUE, lambda *_: heard.set())
@@ -241,7 +245,7 @@ async def test_what_another_process_revoked_is_answered_by_whoever_takes_it(addr
         assert answer.message == request("a").never_began()
 
 
-async def test_what_somebody_may_work_on_is_not_answered_as_never_begun(address: str, app: str) -> None:
+async def test_a_request_that_may_have_begun_is_not_answered_as_never_begun(address: str, app: str) -> None:
     """It came back, alone or with others, from one that may only stand still; its complete-by ends it."""
     events = Heard()
     async with brokered(address, app=app) as one, brokered(address, app=app, events=events) as other:

@@ -53,7 +53,7 @@ async def until_published(transport: Transport, task: str) -> int:
     raise AssertionError("never taken")
 
 
-async def test_nobody_there_is_one_line() -> None:
+async def test_an_unreachable_server_is_one_error_line() -> None:
     with pytest.raises(TransportError, match=r"expected NATS at 127\.0\.0\.1:\d+ to answer, found: .*refused") as told:
         await opened(f"nats://127.0.0.1:{free_port()}", app="shop")
     assert "\n" not in str(told.value)
@@ -66,14 +66,14 @@ async def test_servers_that_are_down_are_passed_over(address: str, app: str, dea
         await transport.publish(QUEUE, [request("a")])
 
 
-async def test_a_port_that_says_nothing_is_one_line() -> None:
+async def test_a_silent_port_is_one_error_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(TransportError, match="found: no answer"):
             await opened(f"nats://127.0.0.1:{port}", app="shop")
 
 
-async def test_what_was_published_outlives_a_crash(node: nats.NatsNode) -> None:
+async def test_published_messages_survive_a_crash(node: nats.NatsNode) -> None:
     async with brokered(node.address, app="shop") as transport:
         await transport.publish(QUEUE, [request("a")])
         (first,) = await transport.take(QUEUE, 1, 30)
@@ -86,7 +86,7 @@ async def test_what_was_published_outlives_a_crash(node: nats.NatsNode) -> None:
         assert await until_taken(transport, {"c"}) >= {"b", "c"}
 
 
-async def test_who_waits_is_served_after_a_crash(node: nats.NatsNode) -> None:
+async def test_a_waiting_take_is_served_after_a_crash(node: nats.NatsNode) -> None:
     events = Heard()
     async with brokered(node.address, app="shop", events=events) as transport:
         taking = asyncio.create_task(until_taken(transport, {"a"}))

@@ -62,7 +62,7 @@ async def read(reader: BrokerQueues, queue: str) -> list[Stored]:
 
 
 @pytest.mark.parametrize("cuts", [True, False], ids=["with its connection", "alone"])
-async def test_what_is_lost_on_its_way_to_the_reader_comes_again(address: str, app: str, cuts: bool) -> None:
+async def test_messages_lost_on_the_way_to_the_reader_come_again(address: str, app: str, cuts: bool) -> None:
     queue, port = f"replies.{app}.web", int(address.rpartition(":")[2])
     losing = Losing(cuts=cuts)
     writer = queues(app, port)

@@ -43,7 +43,7 @@ async def state(task: TaskHandle[None], wanted: StepState) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_an_agent_that_comes_later_is_told_what_was_revoked(address: str, app: str, tmp_path: Path) -> None:
+async def test_a_later_agent_receives_earlier_revocations(address: str, app: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/shop.db"
     shop = App(app, workflows=[pay], agents=[payments], store=store, transport=address)
     agents = App(app, workflows=[pay], agents=[payments], store=store, transport=address)

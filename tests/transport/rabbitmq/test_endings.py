@@ -95,7 +95,7 @@ async def test_a_connection_that_ends_right_behind_a_burst_is_lost_like_any_othe
 
 
 @pytest.mark.parametrize("ends", ["connection", "channel"])
-async def test_what_ends_while_the_link_is_made_is_not_kept(server: RabbitServer, ends: str) -> None:
+async def test_a_connection_that_ends_while_it_is_made_is_not_kept(server: RabbitServer, ends: str) -> None:
     lines: list[RabbitChannels] = []
 
     async def end_the_first(line: RabbitChannels) -> None:

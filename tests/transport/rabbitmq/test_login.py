@@ -95,7 +95,7 @@ async def address() -> str:
     return await asyncio.to_thread(SERVERS.rabbitmq)
 
 
-async def test_of_several_hosts_the_one_that_answers_is_found(address: str) -> None:
+async def test_the_answering_host_of_several_is_found(address: str) -> None:
     assert await is_served(address.replace("@", f"@127.0.0.1:{free_port()},"))
 
 
@@ -177,6 +177,6 @@ async def test_a_server_that_takes_no_login_by_certificate_is_named_so(tmp_path:
         (["ca:ca.pem", "certificate:foreign.pem", "key:foreign.key"], "127.0.0.1", "client certificate"),
     ],
 )
-async def test_a_failed_handshake_says_what_failed(guarded: Guarded, options: list[str], host: str, found: str) -> None:
+async def test_a_failed_handshake_names_the_cause(guarded: Guarded, options: list[str], host: str, found: str) -> None:
     with pytest.raises(TransportError, match=rf"expected RabbitMQ at {host}:\d+ to answer, found: TLS: .*{found}"):
         await opened(guarded.address(*options, host=host), app="shop")

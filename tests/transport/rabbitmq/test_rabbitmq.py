@@ -66,7 +66,7 @@ async def until_taken(transport: Transport, wanted: set[str]) -> None:
             wanted -= {delivery.message.task for delivery in found}
 
 
-async def test_nobody_there_is_one_line() -> None:
+async def test_an_unreachable_server_is_one_error_line() -> None:
     with pytest.raises(TransportError, match=r"expected RabbitMQ at 127\.0\.0\.1:\d+ to answer, found: ") as told:
         await opened(f"amqp://guest:canary@127.0.0.1:{free_port()}/", app="shop")
     assert "\n" not in str(told.value)
@@ -85,14 +85,14 @@ async def test_a_refused_login_is_one_line(server: RabbitServer) -> None:
     assert "canary" not in str(told.value)
 
 
-async def test_what_is_published_together_shares_broker_messages(server: RabbitServer) -> None:
+async def test_messages_published_together_share_broker_messages(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as transport:
         await transport.publish(QUEUE, [request(str(number)) for number in range(200)])
         assert await standing(server, app, QUEUE) == 4
 
 
-async def test_what_a_dead_taker_held_goes_to_somebody_else(server: RabbitServer) -> None:
+async def test_messages_of_a_dead_consumer_go_to_another(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as other:
         one = await opened(server.address, app=app)
@@ -103,7 +103,7 @@ async def test_what_a_dead_taker_held_goes_to_somebody_else(server: RabbitServer
             assert tasks(await other.take(QUEUE, 1, 30)) == ["a"]
 
 
-async def test_what_came_over_a_lost_connection_keeps_nothing_else_from_being_settled(server: RabbitServer) -> None:
+async def test_messages_of_a_lost_connection_do_not_block_other_settlements(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
         await other.publish(QUEUE, [request("stale")])
@@ -127,7 +127,7 @@ async def test_what_came_over_a_lost_connection_keeps_nothing_else_from_being_se
         assert sorted([*tasks(live), *left]) == list("abcdef")
 
 
-async def test_what_there_is_no_room_for_goes_to_somebody_else(server: RabbitServer) -> None:
+async def test_messages_beyond_the_room_go_to_another_process(server: RabbitServer) -> None:
     app = new_app()
     async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
         await one.publish(QUEUE, [request("a"), request("b")])
@@ -136,7 +136,7 @@ async def test_what_there_is_no_room_for_goes_to_somebody_else(server: RabbitSer
             assert tasks(await other.take(QUEUE, 1, 30)) == ["b"]
 
 
-async def test_what_nobody_can_use_is_buried(server: RabbitServer) -> None:
+async def test_unusable_messages_become_dead_letters(server: RabbitServer) -> None:
     app, buried = new_app(), Buried()
     async with brokered(server.address, app=app, buried=buried) as transport:
         await transport.publish("replies.s", [reply("a")])
@@ -147,7 +147,7 @@ async def test_what_nobody_can_use_is_buried(server: RabbitServer) -> None:
     assert sorted(letter.body for _, letter in buried.letters) == [b"5", b"?"]
 
 
-async def test_every_process_hears_a_revocation(server: RabbitServer) -> None:
+async def test_every_process_receives_a_revocation(server: RabbitServer) -> None:
     app, heard = new_app(), asyncio.Event()
     async with brokered(server.address, app=app) as one, brokered(server.address, app=app) as other:
         other.on_revoke(QUEUE, lambda *step: heard.set() if step == ("uid-1", 1, "x/1") else None)

@@ -29,7 +29,7 @@ async def is_watched(queues: BrokerQueues) -> bool:
     return bool(queues._watched) and part_of(queues)._tag is not None
 
 
-async def test_what_nobody_reads_stays_with_the_broker(server: RabbitServer) -> None:
+async def test_unread_events_stay_at_the_broker(server: RabbitServer) -> None:
     app = new_app()
     queue, now = f"replies.{app}.web", asyncio.get_running_loop().time
     queues = broker_queues(

@@ -17,7 +17,7 @@ WORD = {
 }
 
 
-def test_a_process_tells_how_its_agent_is_doing() -> None:
+def test_an_announcement_carries_the_agents_health() -> None:
     told = json.dumps({**WORD, "inflight": 3, "traceparent": "x"}).encode()
     assert decode_capacity(told) == ("/stepward/shop/mail-7f3a", AgentHealth(agent="mail", capacity=16, in_flight=3))
 
@@ -41,7 +41,7 @@ def test_a_process_tells_how_its_agent_is_doing() -> None:
         {"inflight": -1},
     ],
 )
-def test_all_else_is_no_such_word(worse: dict[str, object]) -> None:
+def test_other_bodies_are_no_announcement(worse: dict[str, object]) -> None:
     assert decode_capacity(json.dumps({**WORD, **worse}).encode()) is None
 
 

@@ -25,7 +25,7 @@ def changed(file: str, **attributes: object) -> bytes:
     return json.dumps([event] if isinstance(read, list) else event).encode()
 
 
-def test_what_is_well_is_let_pass() -> None:
+def test_described_traffic_passes() -> None:
     assert complaints(REQUESTS, changed("request")) == []
     assert complaints(TOLD, changed("revocation")) == []
 
@@ -60,7 +60,7 @@ def test_what_is_well_is_let_pass() -> None:
         (TOLD, changed("capacity", capacity=True), "is not of type 'integer'"),
     ],
 )
-def test_what_is_not_is_found(address: str, body: bytes, complaint: str) -> None:
+def test_undescribed_traffic_is_found(address: str, body: bytes, complaint: str) -> None:
     assert any(complaint in found for found in complaints(address, body)), complaints(address, body)
 
 
@@ -69,7 +69,7 @@ def test_another_content_type_is_found() -> None:
     assert Described("nats").complaints(tapped) == ["nats.requests: application/json is another content type"]
 
 
-def test_what_was_understood_is_counted() -> None:
+def test_checked_messages_are_counted() -> None:
     described = Described("nats")
     described.complaints(Tapped(REQUESTS, changed("request")))
     assert described.seen == {"nats.requests stepward.request"}

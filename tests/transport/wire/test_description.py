@@ -56,7 +56,7 @@ def test_it_is_a_document_of_asyncapi() -> None:
         (("channels", "rabbitmq.requests", "bindings", "amqp", "is"), "topic"),
     ],
 )
-def test_what_is_none_is_found(path: tuple[str, ...], value: object) -> None:
+def test_an_invalid_document_is_found(path: tuple[str, ...], value: object) -> None:
     worse = copy.deepcopy(document())
     functools.reduce(lambda inner, name: inner[name], path[:-1], worse)[path[-1]] = value
     with pytest.raises(jsonschema.ValidationError):

@@ -67,7 +67,7 @@ def test_a_batch_of_version_1_is_rejected_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
-def test_what_processes_tell_is_read_in_any_version(folder: Path) -> None:
+def test_broadcasts_of_every_version_are_read(folder: Path) -> None:
     heard = decode_revocation(golden("revocation", folder))
     assert heard is not None
     assert (heard.source, heard.subject, heard.correlationid) == (SOURCE, "agents.payments", ONE)
@@ -78,7 +78,7 @@ def test_what_processes_tell_is_read_in_any_version(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", VERSIONS, ids=lambda folder: folder.name)
-def test_what_applications_post_and_hear_is_read_in_any_version(folder: Path) -> None:
+def test_application_messages_of_every_version_are_read(folder: Path) -> None:
     posted = decode_event(golden("submission", folder))
     assert (posted.id, posted.replyto, data_of(posted)) == ("A-4", "replies.shop.web", {"product": "teapot"})
     heard = [decode_event(json.dumps(event).encode()) for event in json.loads(golden("status-events", folder))]

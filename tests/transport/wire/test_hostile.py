@@ -88,7 +88,7 @@ async def world(door: Door, tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-async def test_what_is_malformed_lies_in_the_dead_letters_with_its_reason(world: World) -> None:
+async def test_malformed_bodies_are_dead_letters_with_their_reason(world: World) -> None:
     replies = await world.replies()
     for body in MALFORMED.values():
         await world.put(replies, body)
@@ -101,7 +101,7 @@ async def test_what_is_malformed_lies_in_the_dead_letters_with_its_reason(world:
     assert len(world.told("transport.dead_letter")) == len(letters)
 
 
-async def test_unreadable_replies_that_nobody_waits_for_are_no_dead_letters(world: World) -> None:
+async def test_unreadable_replies_to_no_waiting_step_are_no_dead_letters(world: World) -> None:
     replies = await world.replies()
     await world.put(replies, *UNREADABLE_REPLIES.values())
     await world.works()
@@ -123,7 +123,7 @@ async def _some(client: Client) -> bool:
     return bool(await client.dead_letters(1))
 
 
-async def test_odd_data_are_refused_to_whoever_sent_them(world: World) -> None:
+async def test_invalid_data_are_refused_to_their_sender(world: World) -> None:
     """A request that nobody asked for fails, or is done, and its answer reaches nobody."""
     for name, data in ODD_DATA.items():
         await world.put(TILL, with_data(asked(data="DATA", correlationid=name, replyto="replies.nobody"), data))
@@ -137,7 +137,7 @@ async def test_odd_data_are_refused_to_whoever_sent_them(world: World) -> None:
     assert set(outcomes()) == {"failed"}
 
 
-async def test_an_answer_that_nobody_can_read_ends_its_own_task_alone(world: World) -> None:
+async def test_an_unreadable_answer_ends_only_its_own_task(world: World) -> None:
     """Whoever may write into a Scheduler's queue and knows everything of an attempt can answer it, and no more."""
     for name in ODD_DATA:
         await world.client.submit(traffic.endure, name, id=name.replace(" ", "-"))
@@ -179,7 +179,7 @@ async def test_a_forged_answer_changes_nothing(world: World) -> None:
     await task.cancel()
 
 
-async def test_everything_said_again_changes_nothing(world: World) -> None:
+async def test_repeated_messages_change_nothing(world: World) -> None:
     kinds = ("fulfil", "regret", "worry", "persist")
     traffic.stage.heard.set()
     for kind in kinds:
@@ -199,7 +199,7 @@ async def test_everything_said_again_changes_nothing(world: World) -> None:
     assert {kind: await state(world.client, kind) for kind in kinds} == before
 
 
-async def test_what_comes_too_late_is_dropped_and_counted(world: World) -> None:
+async def test_late_messages_are_dropped_and_counted(world: World) -> None:
     await world.put(TILL, asked(expirytime="2001-01-01T00:00:00Z", replyto="replies.nobody"))
     await world.works()
     await world.emptied(TILL)
@@ -207,14 +207,14 @@ async def test_what_comes_too_late_is_dropped_and_counted(world: World) -> None:
     assert not any(tapped.address.endswith("replies.nobody") for tapped in world.tap)
 
 
-async def test_a_stranger_who_tells_everybody_something_is_not_understood(world: World) -> None:
+async def test_a_foreign_broadcast_is_ignored(world: World) -> None:
     strange = [b"", b"\xff", b"[]", b'{"type":"stepward.revocation"}', b'{"type":"stepward.capacity","capacity":-1}']
     await world.put("told", *strange)
     await until(lambda: _told(world, "transport.not_understood", len(strange)))
     await world.works()
 
 
-async def test_word_of_an_agent_that_is_not_ours_makes_no_instance(world: World) -> None:
+async def test_an_announcement_of_a_foreign_agent_makes_no_instance(world: World) -> None:
     word = {"specversion": "1.0", "type": "stepward.capacity", "id": "1", "source": "/stepward/shop/x", "capacity": 5}
     before = {each.id for each in await world.client.instances()}
     await world.put("told", json.dumps({**word, "subject": "agents.nobody"}).encode())

@@ -36,7 +36,7 @@ def test_an_example_is_what_is_written(name: str, example: str) -> None:
     assert json.dumps(shown, indent=2) == json.dumps(json.loads((GOLDEN / f"{name}.json").read_bytes()), indent=2)
 
 
-def test_it_names_every_kind_of_event_that_is_not_told_elsewhere() -> None:
+def test_the_page_names_every_kind_of_event_of_the_wire() -> None:
     kinds = {told.partition(" ")[2] for told in Described("rabbitmq").told if "responses" not in told}
     assert [kind for kind in kinds if kind.startswith("stepward.") and kind not in PAGE] == []
 

@@ -38,7 +38,7 @@ async def heard(door: Door, tmp_path: Path) -> AsyncIterator[Tap]:
         yield tap
 
 
-async def test_what_travels_is_described_and_what_is_described_travels(door: Door, heard: Tap) -> None:
+async def test_real_traffic_and_description_cover_each_other(door: Door, heard: Tap) -> None:
     described = Described(door.name)
     assert [complaint for tapped in heard for complaint in described.complaints(tapped)] == []
     assert described.told - described.seen == set()

@@ -74,7 +74,7 @@ def submission(target: str) -> None:
 
 @click.command("supervisor")
 @click.argument("target", metavar="APP_OR_STORE", required=False)
-@click.option("--once", is_flag=True, help="Do what is due now, and end (for cron).")
+@click.option("--once", is_flag=True, help="Make one pass, and end (for cron).")
 def supervisor(target: str | None, once: bool) -> None:
     """Run a Supervisor alone; it needs no code of the application."""
     app = app_or_store(target or settings_for(None).store)
@@ -111,7 +111,7 @@ def _told(report: PassReport) -> str:
         "tasks freed": report.freed,
         "steps judged": report.judged,
         "tasks expired": report.expired_tasks,
-        "alerts raised for what nobody serves": report.unserved,
+        "alerts raised for unserved work": report.unserved,
         "alerts delivered": report.delivered,
         "alerts refused": report.refused,
         "tasks purged": report.purged,

@@ -119,7 +119,7 @@ def _attached(server: Server, expected: int) -> list[str]:
     why = "" if server.synchronous_standby_names else ", as synchronous_standby_names is empty"
     return [
         f"synchronous_standbys: expected {expected} that commits wait for, found {confirming} of "
-        f"{len(server.standbys)} attached{why}: what is committed now may be lost with the primary"
+        f"{len(server.standbys)} attached{why}: commits may now be lost with the primary"
     ]
 
 
@@ -130,13 +130,13 @@ def _safety(server: Server, expected: int) -> list[str]:
         found.append(f"server: expected fsync and full_page_writes on, found {off} off: a crash may break the database")
     if not expected and server.synchronous_commit == "off":
         found.append(
-            "server: expected synchronous_commit on, found off: what was acknowledged last is lost in a crash; turn "
-            f"it on for {server.user}"
+            "server: expected synchronous_commit on, found off: the commits acknowledged last are lost in a crash; "
+            f"turn it on for {server.user}"
         )
     if expected and len(server.hosts) == 1:
         found.append(
             "store: expected an address that names the standbys too, found one host: after a failover "
-            "nobody finds the new primary; write postgresql://USER@HOST,HOST/DATABASE"
+            "no process finds the new primary; write postgresql://USER@HOST,HOST/DATABASE"
         )
     return found
 
@@ -180,12 +180,12 @@ def _hold(hold: Hold) -> str:
         )
     if hold.kind == "prepared":
         return (
-            f"vacuum: expected prepared transactions to end soon, found {hold.name!r} of {hold.by} open {since}: what "
-            f"is deleted stays in the tables meanwhile; run commit prepared or rollback prepared '{hold.name}'"
+            f"vacuum: expected prepared transactions to end soon, found {hold.name!r} of {hold.by} open {since}: "
+            f"deleted rows stay in the tables meanwhile; run commit prepared or rollback prepared '{hold.name}'"
         )
     return (
-        f"vacuum: expected transactions to end soon, found that of process {hold.name} ({hold.by}) open {since}: what "
-        f"is deleted stays in the tables meanwhile, and queues grow slow; let it end, or end it: "
+        f"vacuum: expected transactions to end soon, found that of process {hold.name} ({hold.by}) open {since}: "
+        f"deleted rows stay in the tables meanwhile, and queues slow down; let it end, or end it: "
         f"select pg_terminate_backend({hold.name})"
     )
 
@@ -193,8 +193,8 @@ def _hold(hold: Hold) -> str:
 def _vacuum(server: Server) -> list[str]:
     found = [
         f"vacuum: expected autovacuum to keep up with {server.schema}.{bloat.table}, found {bloat.dead:,} dead rows "
-        f"beside {bloat.live:,} live ones; end what keeps them, else raise autovacuum_vacuum_cost_limit, or run "
-        f"vacuum {server.schema}.{bloat.table}"
+        f"beside {bloat.live:,} live ones; end the transaction that keeps them, else raise "
+        f"autovacuum_vacuum_cost_limit, or run vacuum {server.schema}.{bloat.table}"
         for bloat in server.bloat
     ]
     if not server.autovacuum:

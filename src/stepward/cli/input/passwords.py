@@ -8,7 +8,7 @@ from collections.abc import Sequence
 SHOWN = re.compile(r"\w://[^/@]*:[^@]+@|\w://.*[?&]password=.")
 """An address with a user and a password, or with a password among its parameters."""
 WARNING = (
-    "stepward: expected no password on the command line, where ps shows it to everybody on this host, found one; put "
+    "stepward: expected no password on the command line, where ps shows it to every user of this host, found one; put "
     "the address into STEPWARD_STORE, STEPWARD_TRANSPORT or stepward.toml, or PostgreSQL's password into the file that "
     "PGPASSFILE names"
 )

@@ -85,7 +85,7 @@ def last_words() -> str:
     if not found:
         return "Ended in good order."
     more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return f"Ended, but what does not return was left: {'; '.join(found[:MOST_NAMED])}{more}."
+    return f"Ended; functions that do not return were abandoned: {'; '.join(found[:MOST_NAMED])}{more}."
 
 
 def _place(frame: FrameType) -> str:

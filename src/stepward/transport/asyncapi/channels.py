@@ -11,11 +11,11 @@ JsonObject = dict[str, Any]
 NATS, RABBITMQ = "nats", "rabbitmq"
 AMQP = "0.3.0"
 PARAMETERS = {
-    "app": "The name of the application, as its `App` has it.",
+    "app": "The name of the application, as in its `App`.",
     "agent": "The name of the Agent.",
-    "instance": "The Scheduler that asked: `replyto` is `replies.` and this.",
-    "queue": "The name of the submission queue, as `app.submission` has it. At NATS `=` stands for each dot in it.",
-    "name": "What the front end chose: `replyto` is `replies.`, the application, a dot and this. At NATS `=` stands "
+    "instance": "The requesting Scheduler: `replyto` is `replies.` and this.",
+    "queue": "The name of the submission queue, as in `app.submission`. At NATS `=` stands for each dot in it.",
+    "name": "The front end's choice: `replyto` is `replies.`, the application, a dot and this. At NATS `=` stands "
     "for each dot in it.",
 }
 

@@ -21,9 +21,9 @@ VERSION = "2.0.0"
 ALONE = (Revocation, Capacity, Loss, Submission)
 """Messages that are never batched."""
 ABOUT = """\
-What travels over NATS or RabbitMQ between the processes of a Stepward application, for Agents and front ends in any \
-language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. It is written from where an Agent or a front \
-end stands: what it receives and what it sends. Attributes that a reader does not know are to be let pass. \
+The messages between the processes of a Stepward application over NATS or RabbitMQ, for Agents and front ends in any \
+language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. Receiving and sending are meant from the side \
+of an Agent or a front end. Readers must accept and ignore unknown attributes. \
 docs/wire.md says the same in words, with examples."""
 
 Node = dict[str, Any]
@@ -54,11 +54,9 @@ def text() -> str:
 
 def _messages() -> Node:
     return {
-        "Requests": _batch("Requests", "Attempts of steps, asked of one Agent.", ["RequestEvent"]),
-        "Replies": _batch(
-            "Replies", "What became of attempts, and how far others are.", ["ReplyEvent", "ProgressEvent"]
-        ),
-        "StatusEvents": _batch("StatusEvents", "Word of tasks, those of each in order.", STATUS),
+        "Requests": _batch("Requests", "Requests to one Agent for attempts of steps.", ["RequestEvent"]),
+        "Replies": _batch("Replies", "Outcomes of attempts, and progress of others.", ["ReplyEvent", "ProgressEvent"]),
+        "StatusEvents": _batch("StatusEvents", "Status events of tasks, in order for each task.", STATUS),
         **{kind.__name__: _alone(kind) for kind in ALONE},
     }
 

@@ -38,8 +38,8 @@ ROUTES = (
     Route(
         key="requests",
         title="Requests to an Agent",
-        text="All instances of an Agent take from one queue. A request belongs to who took it for a lease; one that is "
-        "not acknowledged by then is given to another. Schedulers ask for no more than the Agent has room for.",
+        text="All instances of an Agent take from one queue. A taken request is leased; one that is not "
+        "acknowledged by then is given to another instance. Schedulers request no more than the Agent has room for.",
         messages=("Requests",),
         subject="stepward.{app}.queue.agents.{agent}",
         stream="STEPWARD_{app}",
@@ -50,7 +50,7 @@ ROUTES = (
     Route(
         key="replies",
         title="Replies to a Scheduler",
-        text="Each Scheduler instance takes from a queue of its own; who takes over from a dead one adopts its queue. "
+        text="Each Scheduler instance has a queue of its own; the successor of a dead instance adopts its queue. "
         "At RabbitMQ the exchange `stepward.{app}.queues` reaches it, too, with `replyto` as routing key.",
         messages=("Replies",),
         subject="stepward.{app}.queue.replies.{instance}",
@@ -61,8 +61,8 @@ ROUTES = (
     ),
     Route(
         key="told",
-        title="What every process hears",
-        text="Nobody keeps these: whoever listens at the moment hears them.",
+        title="Broadcasts to all processes",
+        text="Not stored: the processes that listen at the moment receive them.",
         messages=("Revocation", "Capacity"),
         of_rabbitmq=("Loss",),
         subject="stepward.{app}.told",
@@ -70,8 +70,8 @@ ROUTES = (
     ),
     Route(
         key="submissions",
-        title="What is to be done",
-        text="A front end posts; a submission process makes a task of each message, once, whatever dies on the way.",
+        title="Submissions",
+        text="A front end posts; a submission process makes one task of each message, also after crashes.",
         messages=("Submission",),
         subject="stepward.{app}.submissions.{queue}",
         stream="STEPWARD_{app}+submissions",
@@ -81,7 +81,7 @@ ROUTES = (
     ),
     Route(
         key="responses",
-        title="What became of it",
+        title="Status events",
         text="The private response queue that a submission named in `replyto`: each event at least once, in order for "
         "each task, read by one reader at a time.",
         messages=("StatusEvents",),
@@ -110,43 +110,43 @@ ACTS = (
         action="receive",
         route="requests",
         messages=("Requests",),
-        text="Take what there is room for; drop what is past its `expirytime`, silently; acknowledge a broker message "
-        "once the replies to all that is in it are confirmed by the broker, or dropped.",
+        text="Take as many requests as there is room for; drop requests past their `expirytime` silently; acknowledge "
+        "a broker message once the replies to all its requests are confirmed by the broker, or the requests dropped.",
     ),
     RouteAct(
         key="reply",
         action="send",
         route="replies",
         messages=("Replies",),
-        text="Answer each request before its `expirytime`, to the queue in its `replyto`; past it say nothing. Repeat "
-        "`store` and `proof` as they are: an answer without them is refused.",
+        text="Answer each request before its `expirytime`, to the queue in its `replyto`; past it send nothing. Repeat "
+        "`store` and `proof` unchanged: an answer without them is refused.",
     ),
     RouteAct(
         key="hearRevocations",
         action="receive",
         route="told",
         messages=("Revocation",),
-        text="Stop working on that step, and say nothing: nobody waits for it any more.",
+        text="Stop working on that step, and send no reply: its result is no longer needed.",
     ),
     RouteAct(
         key="announce",
         action="send",
         route="told",
         messages=("Capacity",),
-        text="Tell every third of a lease that the Agent is there, and for how many requests it has room.",
+        text="Announce every third of a lease that the Agent is alive, and for how many requests it has room.",
     ),
     RouteAct(
         key="post",
         action="send",
         route="submissions",
         messages=("Submission",),
-        text="Post what is to be done; posted again under the same id it is done once.",
+        text="Post a submission; posted again under the same id it makes one task.",
     ),
     RouteAct(
         key="follow",
         action="receive",
         route="responses",
         messages=("StatusEvents",),
-        text="Hear what becomes of it. An event may come twice, under the same id and sequence.",
+        text="Receive the task's events. An event may come twice, under the same id and sequence.",
     ),
 )

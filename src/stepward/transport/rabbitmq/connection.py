@@ -163,7 +163,7 @@ class RabbitConnection:
             raise TransportError(failed) from error
 
     async def _cancelled(self, line: RabbitChannels, _: object) -> None:
-        await self._reconnecting.lost(line, ConnectionError("the queue in which this process is told is gone"))
+        await self._reconnecting.lost(line, ConnectionError("the queue of broadcasts to this process is gone"))
         # The channel's reader calls this, and closing would wait for the reader.
         self._leaving = asyncio.get_running_loop().create_task(_close(line.connection))
 

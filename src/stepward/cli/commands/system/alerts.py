@@ -42,7 +42,7 @@ def alerts(context: click.Context, everything: bool, limit: int, as_json: bool, 
 @click.argument("numbers", metavar="NUMBER…", nargs=-1, required=True, type=click.IntRange(1, GREATEST))
 @with_client
 async def acknowledge(client: Client, numbers: tuple[int, ...]) -> None:
-    """Mark alerts as seen; the audit records who did."""
+    """Mark alerts as seen; the audit records the operator."""
     missed = False
     for number in numbers:
         if await client.acknowledge(number):

@@ -45,7 +45,7 @@ def dead_letters(context: click.Context, limit: int, as_json: bool, store: str |
 @NUMBERS
 @with_client
 async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
-    """Put dead letters back into their queues as new messages; the audit records who did."""
+    """Put dead letters back into their queues as new messages; the audit records the operator."""
     _tell(numbers, await client.put_back(*numbers), "put back")
 
 
@@ -53,7 +53,7 @@ async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
 @NUMBERS
 @with_client
 async def discard(client: Client, numbers: tuple[int, ...]) -> None:
-    """Delete dead letters for good; the audit records who did."""
+    """Delete dead letters for good; the audit records the operator."""
     _tell(numbers, await client.discard(*numbers), "thrown away")
 
 

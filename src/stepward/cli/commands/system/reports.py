@@ -59,7 +59,7 @@ async def instances(client: Client, as_json: bool) -> None:
 @json_option
 @with_client
 async def audit(client: Client, id: str | None, limit: int, verify: bool, as_json: bool) -> None:
-    """List who did what, to task ID or to all, newest first."""
+    """List the acts of people and programs, on task ID or on all, newest first."""
     if verify:
         click.echo(await verified(session_of(client).store.operators))
         return

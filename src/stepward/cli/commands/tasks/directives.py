@@ -24,7 +24,7 @@ IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True)
 LATER = click.option(
     "--later",
     type=click.Choice(["undo", "keep"]),
-    help="What was done after the step had failed is set aside: undo it first, or keep it.",
+    help="Steps after the failed one are set aside: undo them first, or keep them.",
 )
 COMPLETE_BY = click.option(
     "--complete-by", metavar="D", help="A new end for the whole task: 15m from now, or 2030-01-31T12:00:00Z."
@@ -40,7 +40,7 @@ HELD = frozenset({TaskState.SUSPENDED})
 @IDS
 @click.option("--step", metavar="KEY", help="The step to repeat; else the one that failed.")
 @click.option("--input", "edited", metavar="JSON", help="The array of arguments to repeat it with.")
-@click.option("--undo-first", is_flag=True, help="Undo the attempts in doubt, then go on anew.")
+@click.option("--undo-first", is_flag=True, help="Undo the attempts in doubt, then repeat the step.")
 @click.option("--did-not-happen", is_flag=True, help="The attempts in doubt did nothing: you have checked.")
 @LATER
 @COMPLETE_BY
@@ -57,7 +57,7 @@ async def resubmit(
     complete_by: str | None,
     dry_run: bool,
 ) -> None:
-    """Go on with tasks in error: the step that failed is repeated."""
+    """Continue tasks in error: the step that failed is repeated."""
     input = UNSET if edited is None else _array(edited, ids)
     doubt = _doubt(undo_first=undo_first, did_not_happen=did_not_happen)
     by = instant_or_duration(complete_by)
@@ -81,7 +81,7 @@ async def undo(client: Client, ids: tuple[str, ...]) -> None:
 @IDS
 @with_client
 async def cancel(client: Client, ids: tuple[str, ...]) -> None:
-    """Stop tasks, undo what they did, and end them cancelled."""
+    """Stop tasks, undo their steps, and end them cancelled."""
     await _each(client, ids, lambda task: task.cancel(), TURNED)
 
 
@@ -97,7 +97,7 @@ async def suspend(client: Client, ids: tuple[str, ...]) -> None:
 @IDS
 @with_client
 async def resume(client: Client, ids: tuple[str, ...]) -> None:
-    """Go on with suspended tasks."""
+    """Continue suspended tasks."""
     await _each(client, ids, lambda task: task.resume())
 
 
@@ -112,7 +112,7 @@ async def resume(client: Client, ids: tuple[str, ...]) -> None:
 async def mark_done(
     client: Client, id: str, step: str, value: str, later: str | None, complete_by: str | None, dry_run: bool
 ) -> None:
-    """Record JSON as the result of a STEP that was done by hand, and go on with task ID."""
+    """Record JSON as the result of a STEP that was done by hand, and continue task ID."""
     result = json_value(value, f"result of {step}")
     by = instant_or_duration(complete_by)
     if dry_run:
@@ -157,7 +157,7 @@ async def _each(
             codes.append(code_of(error))
         else:
             later = wanted is not None and state not in wanted
-            click.echo(f"{id}: {state}{' (its Scheduler has been told)' if later else ''}")
+            click.echo(f"{id}: {state}{' (its Scheduler will carry it out)' if later else ''}")
     if codes:
         raise Silent(max(codes))
 
@@ -184,7 +184,7 @@ async def _show_previews(client: Client, ids: tuple[str, ...], directive: Direct
 
 
 def _previewed(id: str, preview: RepairPreview) -> str:
-    lines = [f"{id}: {preview.step or 'no step failed: it goes on with what is recorded'}"]
+    lines = [f"{id}: {preview.step or 'no step failed: it continues from the record'}"]
     for words, keys in (
         ("in doubt", preview.in_doubt),
         ("would be set aside", preview.set_aside),

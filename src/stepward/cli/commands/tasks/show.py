@@ -164,7 +164,7 @@ def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: fl
     if status.labels:
         lines.append(("labels", ", ".join(f"{name}={value}" for name, value in status.labels.items())))
     if record.reply_to is not None:
-        lines.append(("reply to", f"{record.reply_to}, events told: {record.events}"))
+        lines.append(("reply to", f"{record.reply_to}, events sent: {record.events}"))
     if parent is not None:
         lines.append(("parent", f"{parent}, as its step {record.parent_step}"))
     return lines

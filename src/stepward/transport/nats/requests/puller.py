@@ -98,7 +98,7 @@ class Puller:
             if client.is_closed:
                 raise TransportError(f"queue {self._queue}: expected NATS to stay, found the connection lost")
             if asyncio.get_running_loop().time() > asked.overdue_at:
-                asked.is_over, asked.why = True, "no word of the last request"
+                asked.is_over, asked.why = True, "no answer to the last request"
         return asked.why
 
     async def close(self) -> None:

@@ -70,7 +70,7 @@ class NatsSource:
                 await self._listen(client)
             pull = self._pull
             if pull is not None and loop.time() >= pull.overdue_at:
-                self._fail("no word of the last one")
+                self._fail("no answer to the last one")
                 pull = None
             if pull is None:
                 pull = await self._begin(client, limit, lease)

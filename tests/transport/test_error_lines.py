@@ -20,11 +20,11 @@ def wrapped(cause: Exception) -> Exception:
 
 
 @pytest.mark.parametrize("error", [UNKNOWN, wrapped(UNKNOWN)], ids=["itself", "wrapped"])
-def test_a_name_that_is_not_known_is_said_to_be_so(error: Exception) -> None:
+def test_an_unknown_host_name_is_reported_as_such(error: Exception) -> None:
     assert told(error) == "Name or service not known"
 
 
-def test_others_are_told_as_the_system_does() -> None:
+def test_other_errors_are_reported_in_the_systems_words() -> None:
     assert told(ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)")) == "Connection refused"
     assert told(TimeoutError()) == told(None) == "no answer"
     assert told(ValueError("two\nlines")) == "two lines"

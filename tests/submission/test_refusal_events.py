@@ -16,7 +16,7 @@ async def heard(world: World) -> StatusEvent:
     return await anext(world.queues.events(REPLIES))
 
 
-async def test_what_accept_refuses_is_told_with_the_reason(world: World) -> None:
+async def test_a_refusal_by_accept_is_an_event_with_the_reason(world: World) -> None:
     async def refuse(message: object, transaction: object) -> None:
         raise Unacceptable("no such tea")
 
@@ -40,7 +40,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("what", UNREADABLE)
-async def test_what_is_no_message_for_us_is_told_wherever_its_queue_can_be_read(world: World, what: str) -> None:
+async def test_an_invalid_message_gets_an_event_if_its_response_queue_is_readable(world: World, what: str) -> None:
     bad, subject = UNREADABLE[what]
     await world.put(bad)
     await world.run()
@@ -61,7 +61,7 @@ async def test_what_is_no_message_for_us_is_told_wherever_its_queue_can_be_read(
         body(id="a/b", replyto=REPLIES)[:-1],
     ],
 )
-async def test_nobody_is_told_where_no_queue_of_the_app_can_be_read(world: World, bad: bytes) -> None:
+async def test_an_invalid_message_without_a_response_queue_gets_no_event(world: World, bad: bytes) -> None:
     await world.put(bad)
     await world.run()
     await world.emptied()
@@ -69,7 +69,7 @@ async def test_nobody_is_told_where_no_queue_of_the_app_can_be_read(world: World
     assert await session_of(world.client).store.messages.standing("replies.", 9) == []
 
 
-async def test_what_is_refused_twice_is_heard_once(world: World) -> None:
+async def test_a_message_refused_twice_gives_one_event(world: World) -> None:
     await world.put(body(id="a/b", replyto=REPLIES))
     await world.run()
     reader = world.queues.events(REPLIES)
@@ -83,7 +83,7 @@ async def test_what_is_refused_twice_is_heard_once(world: World) -> None:
     assert second.subject == "good"
 
 
-async def test_a_message_that_failed_too_often_is_told_too(world: World) -> None:
+async def test_a_message_that_failed_too_often_gets_an_event(world: World) -> None:
     async def fail(message: object, transaction: object) -> None:
         raise RuntimeError("the books are closed")
 
