@@ -17,6 +17,7 @@ from stepward.durations import Duration
 from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
+from stepward.http.access.rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
@@ -195,7 +196,7 @@ class App:
         Whoever asks sends an API token or signs in. With ``local_admin`` everybody who reaches it under a name of
         loopback is an admin. Browsers reach it at ``url``, if given: requests under another host are refused.
         """
-        return mounted(self.client, local_admin=local_admin, url=url)
+        return mounted(self.client, AccessRules(local_admin=local_admin, url=url))
 
     def sync_client(self) -> SyncClient:
         """The blocking twin of ``client``, with a connection of its own."""

@@ -26,6 +26,8 @@ from stepward.http.api.streams import Streams
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.problems import EXCEPTION_HANDLERS, HttpRefusal
+from stepward.http.sign_in.openid import OpenIdProvider
+from stepward.http.sign_in.routes import SIGN_IN_ROUTES
 
 BODY_BYTES = 64 * 1024
 """What a request's body may have beyond the payload that it carries."""
@@ -44,12 +46,20 @@ class HttpApplication:
         source: ClientSource,
         *,
         rules: AccessRules,
+        provider: OpenIdProvider | None = None,
         pages: Sequence[ControllerRouterHandler] = (),
     ) -> None:
         self._source = source
         audit = AccessAudit(source)
         credentials = Credentials(source, audit)
-        state = {"source": source, "rules": rules, "audit": audit, "credentials": credentials, "streams": Streams()}
+        state = {
+            "source": source,
+            "rules": rules,
+            "audit": audit,
+            "credentials": credentials,
+            "streams": Streams(),
+            "provider": provider,
+        }
         self.litestar = _litestar(state, pages)
         self.routes = declared_routes(self.litestar)
         self._choke_point = ChokePoint(
@@ -95,7 +105,7 @@ def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
 def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -> Litestar:
     api = Router(API, route_handlers=[openapi, *API_ROUTES], before_request=check_media_type)
     return Litestar(
-        [health.livez, health.readyz, api, *pages],
+        [health.livez, health.readyz, api, *SIGN_IN_ROUTES, *pages],
         guards=[authorize],
         dependencies={
             "client": Provide(_client),

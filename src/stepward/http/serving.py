@@ -1,14 +1,15 @@
-"""Serving the application by uvicorn, and the refusal to serve it where anybody could reach it."""
+"""Serving the application by uvicorn, with limits on what a connection may cost."""
 
 from __future__ import annotations
 
-import ipaddress
+import asyncio
+import logging
+import signal
 
 import uvicorn
-from msgspec import Struct
 
-from stepward.errors import SettingsError
 from stepward.http.asgi import AsgiApplication
+from stepward.http.start_rules import StartPlan
 
 HEADER_BYTES = 16 * 1024
 """Most bytes of a request's line and headers."""
@@ -19,49 +20,41 @@ DRAIN_SECONDS = 5
 """How long answers under way may take once the server is told to end; streams are cut off then."""
 
 
-class ListenAddress(Struct, frozen=True, kw_only=True):
-    """Where the server listens."""
+class ConsoleServer(uvicorn.Server):
+    """Ends in good order at SIGTERM and SIGINT, and does not send itself the signal again."""
 
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this host reaches it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    def __str__(self) -> str:
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{name}:{self.port}"
+    async def serve_until_signal(self) -> None:
+        """Serve; the second signal ends it at once."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        await self._serve()
 
 
-def check_address(address: ListenAddress) -> None:
-    """Raises SettingsError for an address that others than this host reach."""
-    if not address.is_loopback:
-        raise SettingsError(f"console: expected an address of loopback, found {address.host!r}; listen on 127.0.0.1")
-
-
-def serve(application: AsgiApplication, address: ListenAddress) -> None:
-    """Serve until SIGTERM or SIGINT."""
-    uvicorn.Server(
+def serve(application: AsgiApplication, plan: StartPlan) -> bool:
+    """Serve until SIGTERM or SIGINT; False if the address could not be had."""
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    server = ConsoleServer(
         uvicorn.Config(
             application,
-            host=address.host,
-            port=address.port,
+            host=plan.address.host,
+            port=plan.address.port,
+            ssl_certfile=plan.certificate,
+            ssl_keyfile=plan.key,
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
             ws="none",
-            h11_max_incomplete_event_size=HEADER_BYTES,
             http="h11",
+            h11_max_incomplete_event_size=HEADER_BYTES,
             limit_concurrency=CONNECTIONS,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=DRAIN_SECONDS,
         )
-    ).run()
+    )
+    try:
+        asyncio.run(server.serve_until_signal())
+    except SystemExit:  # uvicorn's, where it cannot listen
+        return False
+    return True

@@ -15,6 +15,8 @@ from stepward.http.problems import HttpRefusal
 from stepward.model.credentials import Credential, CredentialKind
 
 COOKIE = "stepward_session"
+BY_TOKEN = "token:"  # noqa: S105  no password
+"""Before the id of the token that a session was begun by."""
 FAILURES = 10
 """Wrong tokens that one address may send at once; then one every six seconds."""
 FAILURE_RATE = 1 / 6
@@ -45,9 +47,9 @@ class Credentials:
         """Whether what it signed in by is still worth something; streams ask again and again."""
         if principal.sign_in is SignIn.LOCAL:
             return True
-        client = await self._source.client()
-        found = await session_of(client).store.operators.credential(principal.credential)
-        return found is not None and found.is_live(session_of(client).store.now())
+        store = session_of(await self._source.client()).store
+        found = await store.operators.credential(principal.credential)
+        return found is not None and await self._is_worth(found)
 
     def check_failures(self, address: str) -> None:
         """Raises HttpRefusal if that address has sent too many wrong ones."""
@@ -66,26 +68,40 @@ class Credentials:
         )
 
     async def _of_token(self, incoming: IncomingRequest, header: str) -> Principal:
-        self.check_failures(incoming.address)
         scheme, _, text = header.partition(" ")
-        secret = read_secret(text.strip()) if scheme.lower() == "bearer" else None
+        return principal_of(await self.token_of(incoming, text.strip() if scheme.lower() == "bearer" else ""), csrf="")
+
+    async def token_of(self, incoming: IncomingRequest, text: str) -> Credential:
+        """The live token of that text. Raises HttpRefusal; whoever sends wrong ones has to wait."""
+        self.check_failures(incoming.address)
+        secret = read_secret(text)
         found = None if secret is None else await self._live(secret, CredentialKind.TOKEN)
-        if found is None or secret is None:
+        if found is None:
             await self.failed(incoming, "token")
             raise HttpRefusal(401, "Authorization: expected a token that is known, live and whole", headers=CHALLENGE)
-        return principal_of(found, secret)
+        return found
 
     async def _of_session(self, incoming: IncomingRequest) -> Principal | None:
         secret = read_secret(incoming.cookie(COOKIE) or "")
         found = None if secret is None else await self._live(secret, CredentialKind.SESSION)
-        return None if found is None or secret is None else principal_of(found, secret)
+        return None if found is None or secret is None else principal_of(found, csrf=secret.csrf)
 
     async def _live(self, secret: Secret, kind: CredentialKind) -> Credential | None:
-        client = await self._source.client()
-        found = await session_of(client).store.operators.credential(secret.id)
+        store = session_of(await self._source.client()).store
+        found = await store.operators.credential(secret.id)
         if found is None or found.kind is not kind or not secret.opens(found):
             return None
-        return found if found.is_live(session_of(client).store.now()) else None
+        return found if await self._is_worth(found) else None
+
+    async def _is_worth(self, found: Credential) -> bool:
+        """Whether it is live, and the token that a session was begun by too."""
+        store = session_of(await self._source.client()).store
+        if not found.is_live(store.now()):
+            return False
+        if found.kind is not CredentialKind.SESSION or not found.created_by.startswith(BY_TOKEN):
+            return True
+        token = await store.operators.credential(found.created_by.removeprefix(BY_TOKEN))
+        return token is not None and token.is_live(store.now())
 
     def _check_rate(self, credential: str) -> None:
         if wait := self._requests.take(credential):
@@ -96,7 +112,7 @@ class Credentials:
             )
 
 
-def principal_of(credential: Credential, secret: Secret) -> Principal:
+def principal_of(credential: Credential, *, csrf: str) -> Principal:
     """Who holds that credential."""
     is_token = credential.kind is CredentialKind.TOKEN
     return Principal(
@@ -106,7 +122,7 @@ def principal_of(credential: Credential, secret: Secret) -> Principal:
         scope=TaskScope(tuple(credential.workflows), tuple(sorted(credential.labels.items()))),
         sign_in=SignIn.TOKEN if is_token else SignIn.SESSION,
         credential=credential.id,
-        csrf="" if is_token else secret.csrf,
+        csrf=csrf,
     )
 
 

@@ -23,6 +23,7 @@ from stepward.http.access.rules import AccessRules
 from stepward.http.problems import PROBLEM_JSON, HttpRefusal, encoded, problem_of
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
+HEALTH = frozenset({"/livez", "/readyz"})
 SAFE = frozenset({"GET"})
 """Methods that change nothing."""
 FORM = "application/x-www-form-urlencoded"
@@ -70,7 +71,7 @@ class ChokePoint:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        incoming = IncomingRequest.of(scope)
+        incoming = IncomingRequest(scope)
         answer = HardenedAnswer(send, self._headers)
         hardened, body = answer.send, RequestBody(receive)
         try:
@@ -93,10 +94,14 @@ class ChokePoint:
 
     async def _let_in(self, incoming: IncomingRequest) -> Principal | None:
         """Who asks; None where nobody needs to say. Raises HttpRefusal."""
-        if not self._rules.accepts_host(incoming.host):
+        if self._rules.proxy is not None and not self._is_health(incoming):
+            incoming.behind(self._rules.proxy)
+        if not self._rules.accepts_host(incoming.host) and not self._is_health(incoming):
             raise HttpRefusal(421, f"Host: expected a name of this server, found {incoming.host[:100]!r}")
         principal = await self._authenticator.principal(incoming) or self._local(incoming)
         if principal is None and not self._is_public(incoming):
+            if incoming.wants_page:
+                raise HttpRefusal(303, "sign in first", headers={"Location": f"{incoming.base}/login"})
             raise HttpRefusal(
                 401,
                 "expected an API token or a session, found neither; send Authorization: Bearer TOKEN, or sign in",
@@ -115,6 +120,10 @@ class ChokePoint:
         if not self._rules.local_admin or any(incoming.header(name) for name in FORWARDED):
             return None
         return LOCAL
+
+    def _is_health(self, incoming: IncomingRequest) -> bool:
+        """Whoever watches the process asks it by its own address."""
+        return incoming.path in HEALTH and not self._rules.local_admin
 
     def _is_public(self, incoming: IncomingRequest) -> bool:
         return incoming.path in self._public

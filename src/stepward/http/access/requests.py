@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
-
-from litestar.types import Scope
 
 from stepward.http.problems import HttpRefusal
 
@@ -20,30 +18,46 @@ ODD = re.compile(r"//|/\.{1,2}(/|$)|.+/$|[\x00-\x20\x7f\\]")
 """What no path of ours has; servers and proxies differ in how they read it."""
 
 
+def is_within(address: str, network: str) -> bool:
+    """Whether an address is in a network."""
+    try:
+        return ipaddress.ip_address(address) in ipaddress.ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
 class IncomingRequest:
     """The parts of a request that decide whether it is let through."""
 
-    def __init__(
-        self, method: str, path: str, raw_path: bytes, query: bytes, headers: Mapping[str, str], address: str
-    ) -> None:
-        self.method = method
-        self.path = path
-        self._raw_path = raw_path
-        self._query = query
-        self._headers = headers
-        self.address = address
-        self.host = headers.get("host", "").lower()
+    def __init__(self, scope: Any) -> None:
+        path, base = str(scope["path"]), str(scope.get("root_path", ""))
+        below = bool(base) and (path == base or path.startswith(f"{base}/"))
+        self.base = base
+        """Where the application is mounted."""
+        self.path = (path[len(base) :] or "/") if below else path
+        """Below that place."""
+        self.method = str(scope["method"])
+        self.query = str(scope["query_string"], "latin-1")
+        self.address = str((scope.get("client") or ("unknown",))[0])
+        self.is_https = scope.get("scheme") == "https"
+        self._raw_path = bytes(scope.get("raw_path") or b"")
+        self._headers = {str(name, "latin-1").lower(): str(value, "latin-1") for name, value in scope["headers"]}
+        self.host = self._headers.get("host", "").lower()
 
-    @classmethod
-    def of(cls, scope: Scope) -> IncomingRequest:
-        """The request of an ASGI scope; the path is the one below the place where the application is mounted."""
-        found: Any = scope
-        path, root = str(found["path"]), str(found.get("root_path", ""))
-        if root and path.startswith(root):
-            path = path[len(root) :] or "/"
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in found["headers"]}
-        address = str((found.get("client") or ("unknown",))[0])
-        return cls(found["method"], path, found.get("raw_path") or b"", found["query_string"], headers, address)
+    @property
+    def wants_page(self) -> bool:
+        """Whether a browser asks for a page, and no program for data."""
+        is_api = self.path.startswith("/api/")
+        return self.method == "GET" and not is_api and "text/html" in self._headers.get("accept", "")
+
+    def behind(self, proxy: str) -> None:
+        """Take the address and the scheme that the proxy tells. Raises HttpRefusal for what comes past the proxy."""
+        if not is_within(self.address, proxy):
+            raise HttpRefusal(403, "address: expected requests through the proxy, found one past it")
+        if self._headers.get("x-forwarded-proto", "").rpartition(",")[2].strip() != "https":
+            raise HttpRefusal(403, "X-Forwarded-Proto: expected https, found another; have the proxy set it")
+        self.is_https = True
+        self.address = self._headers.get("x-forwarded-for", "").rpartition(",")[2].strip() or self.address
 
     def header(self, name: str) -> str | None:
         """The header of that name, in small letters."""
@@ -59,7 +73,7 @@ class IncomingRequest:
 
     def check_size(self) -> None:
         """Raises HttpRefusal for a path or a query that is too long or reads differently elsewhere."""
-        if len(self.path) > PATH_BYTES or len(self._query) > QUERY_BYTES:
+        if len(self.path) > PATH_BYTES or len(self.query) > QUERY_BYTES:
             raise HttpRefusal(
                 414, f"address: expected at most {PATH_BYTES:,} bytes of path and {QUERY_BYTES:,} of query"
             )

@@ -16,6 +16,8 @@ class AccessRules(Struct, frozen=True, kw_only=True):
 
     local_admin: bool = False
     """Whoever reaches it under a name of loopback is the admin ``local``: only for what listens on loopback alone."""
+    proxy: str | None = None
+    """The address (or network) of the proxy that ends TLS; what does not come through it over https is refused."""
     url: str | None = None
     """The address at which browsers reach it; requests under another host are refused."""
 

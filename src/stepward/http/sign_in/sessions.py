@@ -1,0 +1,56 @@
+"""Sessions of browsers: a credential in the store, and a cookie that no script reads and no other site sends."""
+
+from __future__ import annotations
+
+from litestar.datastructures import Cookie
+from msgspec.structs import replace
+
+from stepward.client import Client, session_of
+from stepward.http.access.authentication import COOKIE
+from stepward.http.access.tokens import Secret, fresh_secret
+from stepward.http.sign_in.openid import SignedIn
+from stepward.model.credentials import Credential, CredentialKind
+
+SESSION_SECONDS = 8 * 3600.0
+
+
+async def begin_by_token(client: Client, token: Credential) -> Secret:
+    """Begin a session that may what the token may, for as long as that is live."""
+    return await _begin(client, replace(token, name=f"token:{token.name}", created_by=f"token:{token.id}"))
+
+
+async def begin_by_provider(client: Client, who: SignedIn) -> Secret:
+    """Begin a session of somebody who signed in at the provider."""
+    known = Credential(
+        id="",
+        kind=CredentialKind.SESSION,
+        name=who.name,
+        secret_hash=b"",
+        role=who.role,
+        payloads=who.payloads,
+        created_by="openid",
+    )
+    return await _begin(client, known)
+
+
+def session_cookie(secret: Secret, base: str, *, secure: bool) -> Cookie:
+    """The cookie that carries a session."""
+    return Cookie(
+        key=COOKIE,
+        value=secret.text,
+        path=base or "/",
+        max_age=int(SESSION_SECONDS),
+        secure=secure,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+async def _begin(client: Client, known: Credential) -> Secret:
+    secret, store = fresh_secret(), session_of(client).store
+    ends = [store.now() + SESSION_SECONDS, *([] if known.expires_at is None else [known.expires_at])]
+    session = replace(
+        known, id=secret.id, kind=CredentialKind.SESSION, secret_hash=secret.hash, expires_at=min(ends), revoked_at=None
+    )
+    await store.operators.add_credential(session, session.name)
+    return secret
