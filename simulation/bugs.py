@@ -53,7 +53,7 @@ def _close_each(tasks: list[Any]) -> None:
 def fence_not_checked(stack: ExitStack) -> None:
     """A commit of an instance that was declared dead goes through."""
     put(stack, store_scheduler, "check_alive", lambda connection, instance: None)
-    put(stack, store_scheduler, "_prove", lambda connection, instance, renew, now: None)
+    put(stack, store_scheduler, "_prove", lambda connection, turn, now: None)
 
 
 @bug
@@ -115,7 +115,7 @@ def decision_without_compare(stack: ExitStack) -> None:
 @bug
 def inbox_not_compared(stack: ExitStack) -> None:
     """A task is let go although something came into its inbox."""
-    reword(stack, turn.Q, "move_task", "(not ?6 or inbox = ?5)", "(not ?6 or ?5 >= 0)")
+    reword(stack, turn.Q, "move_task", "(not ?5 or inbox = ?4)", "(not ?5 or ?4 >= 0)")
 
 
 @bug

@@ -252,7 +252,7 @@ async def test_the_answer_to_an_attempt_that_was_given_up_is_no_answer_to_the_ne
         await _tell(running, uid, "svc.do/1", b'"too late"')
     else:
         late = Reply(task=uid, run=1, key="svc.do/1", attempt=1, outcome=Outcome.COMPLETED, output=b'"too late"')
-        await running.store.scheduler.stray([late])
+        await running.store.scheduler.settle_misrouted([late])
     await asyncio.sleep(3)
     assert await runs_again()
     gate.set()

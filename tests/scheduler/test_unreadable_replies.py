@@ -133,7 +133,7 @@ async def test_a_reply_that_another_program_left_in_the_inbox_is_checked_too(wor
     task = await running.store.client.task(handle.id)
     assert task is not None
     reply = Reply(task=task.uid, run=1, key="svc.do/1", attempt=1, outcome=Outcome.COMPLETED, output=b"\xff")
-    await running.store.scheduler.stray([reply])
+    await running.store.scheduler.settle_misrouted([reply])
     running.hints.hint()
     with pytest.raises(TaskFailed, match="cannot be recorded"):
         await handle.result(timeout=5)
@@ -177,7 +177,7 @@ async def test_a_reply_of_another_type_to_a_task_that_is_not_held_is_not_recorde
     strays: list[Reply] = []
     scheduler = running.host.scheduler
     assert scheduler is not None
-    running.store.scheduler.stray = note_in(strays)  # type: ignore[method-assign]
+    running.store.scheduler.settle_misrouted = note_in(strays)  # type: ignore[method-assign]
     other = Reply(task="other", run=1, key="svc.do/1", attempt=1, outcome=Outcome.COMPLETED, output=b"[1]")
     undo = msgspec.structs.replace(other, key="svc.do/1~undo")
     await running.transport.publish(reply_queue(scheduler.instance), [other, undo])

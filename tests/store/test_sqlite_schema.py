@@ -17,9 +17,10 @@ from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Insta
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
-from stepward.store.sqlite import operators
 from stepward.store.sqlite.engine.query_catalogue import load_book
 from stepward.store.sqlite.engine.schema import migrations
+from stepward.store.sqlite.listing import LISTING
+from stepward.store.verbs.task_listing import LIVE, listing
 from tests.store.conformance.world import World
 from tests.store.conformance.world import scheduler as registered
 from tests.store.places import execute, opened, sqlite
@@ -187,9 +188,9 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
         assert f"stepward_{index}" in due
     assert "stepward_task_claimable (workflow=? AND version>?)" in due
     for state in TaskState:
-        sql, values = operators._listing(TaskFilter(state=state))
+        sql, values = listing(QUERIES["client.tasks"], TaskFilter(state=state), LISTING)
         found = " ".join(row[3] for row in connection.execute("explain query plan " + sql, values))
-        if state in operators.SOURCES:
+        if state in LIVE or state is TaskState.PROCESSING:
             assert "stepward_task_listed" in found or "stepward_task_held" in found
     connection.close()
 

@@ -166,7 +166,7 @@ async def stray(stream: Stream) -> Act | None:
         error=None if outcome is Outcome.COMPLETED else BODIES[1],
         maybe_done=chance.random() < 0.5,
     )
-    return lambda store, number: store.scheduler.stray([reply])
+    return lambda store, number: store.scheduler.settle_misrouted([reply])
 
 
 async def unheld(stream: Stream) -> Act:
@@ -175,7 +175,7 @@ async def unheld(stream: Stream) -> Act:
     after = (stream.now() - chance.choice((0, 30)), "", 0, "")
 
     async def act(store: Store, number: int) -> Any:
-        found = await store.scheduler.unheld(after, agents, limit)
+        found = await store.scheduler.unowned_steps(after, agents, limit)
         return sorted((each.task.uid, each.step.run, each.step.key) for each in found.steps), found.after
 
     return act

@@ -121,7 +121,7 @@ class Turn:
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
         self._active_tasks.reloads |= {a.task.uid: a.sent for a in touched if a.phase is Phase.RELOADING}
         if strays := self._active_tasks.strays:
-            await self._store.stray(strays)
+            await self._store.settle_misrouted(strays)
             self._active_tasks.strays = []
         await self._receiver.settle(received)
         await self._intake.reload()

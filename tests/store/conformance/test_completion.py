@@ -273,14 +273,14 @@ async def test_word_that_an_agent_has_done_its_part_finds_its_step(world: World,
     await add_steps(store, task, step(task, complete_by=DEADLINE))
     deferred = Reply(task=task.uid, run=1, key="charge/1", attempt=1, outcome=Outcome.DEFERRED)
     if holds:
-        await store.scheduler.stray([deferred])
+        await store.scheduler.settle_misrouted([deferred])
         (row,) = await store.scheduler.read_inbox("s1", 0)
         assert msgspec.json.decode(row.body, type=RecordedReply).outcome is Outcome.DEFERRED
         return
     task = await let_go(store, task)
-    await store.scheduler.stray([msgspec.structs.replace(deferred, attempt=2)])
+    await store.scheduler.settle_misrouted([msgspec.structs.replace(deferred, attempt=2)])
     assert (await read_step(store, task)).deferred_at is None
-    await store.scheduler.stray([deferred])
+    await store.scheduler.settle_misrouted([deferred])
     found = await read_step(store, task)
     assert (found.state, found.watched) == (StepState.RUNNING, True)
     assert found.deferred_at == pytest.approx(store.now(), abs=1)

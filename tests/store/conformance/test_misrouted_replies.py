@@ -49,7 +49,7 @@ async def test_the_owner_gets_the_reply(world: World, store: Store) -> None:
     task = await claimed(world, store)
     await add_steps(store, task, step(task))
     answer = reply(task)
-    await store.scheduler.stray([answer])
+    await store.scheduler.settle_misrouted([answer])
     (row,) = await store.scheduler.read_inbox("s1", 0)
     assert (row.kind, row.name, msgspec.json.decode(row.body, type=Reply)) == (InboxKind.REPLY, "1/charge/1", answer)
     assert (await read_step(store, task)).state is StepState.RUNNING
@@ -61,7 +61,7 @@ async def test_an_outcome_of_a_free_task_is_recorded_and_wakes_it(
     world: World, store: Store, charge: Step, outcome: str, state: str
 ) -> None:
     task = await free(world, store, charge)
-    await store.scheduler.stray([reply(task, Outcome(outcome), error=FAILED, maybe_done=True)])
+    await store.scheduler.settle_misrouted([reply(task, Outcome(outcome), error=FAILED, maybe_done=True)])
     found = await read_step(store, task)
     error = FAILED if state == "completed" else failures.settled(FAILED, attempt=1, maybe_done=True, before=None)
     assert (found.state, found.output, found.error, found.ordinal) == (state, DONE, error, None)
@@ -74,7 +74,7 @@ async def test_a_doubt_about_an_earlier_attempt_outlives_a_failure_that_did_noth
 ) -> None:
     charge.in_doubt = True
     task = await free(world, store, charge)
-    await store.scheduler.stray([reply(task, Outcome.FAILED, error=FAILED)])
+    await store.scheduler.settle_misrouted([reply(task, Outcome.FAILED, error=FAILED)])
     found = await read_step(store, task)
     assert found.in_doubt
     assert failures.read(found.error)["maybe_done"] is True
@@ -85,7 +85,7 @@ async def test_what_fits_nothing_is_told_and_changes_nothing(
     world: World, store: Store, charge: Step, fields: dict[str, Any]
 ) -> None:
     task = await free(world, store, charge)
-    await store.scheduler.stray([reply(task, **fields)])
+    await store.scheduler.settle_misrouted([reply(task, **fields)])
     assert (await read_step(store, task)).state is StepState.RUNNING
     assert await read(store, task) == task
     (entry,) = await store.operators.audits(task.id, 9)
@@ -94,7 +94,7 @@ async def test_what_fits_nothing_is_told_and_changes_nothing(
 
 
 async def test_a_reply_for_no_task_is_told(world: World, store: Store) -> None:
-    await store.scheduler.stray([reply(world.task())])
+    await store.scheduler.settle_misrouted([reply(world.task())])
     assert [entry.act for entry in await store.operators.audits(None, 9)] == ["late_reply"]
 
 
@@ -105,7 +105,7 @@ async def test_an_effect_of_a_generation_that_was_undone_first_is_alerted(
     aside = msgspec.structs.replace(charge, key="charge/1~1", state=StepState.UNDONE, set_aside_at=5.0, attempt=1)
     charge.state, charge.attempt, charge.output = StepState.COMPLETED, 3, DONE
     task = await free(world, store, charge, aside)
-    await store.scheduler.stray([reply(task, attempt=attempt)])
+    await store.scheduler.settle_misrouted([reply(task, attempt=attempt)])
     assert [alert.kind for alert in await store.operators.alerts(9, open_only=True)] == alerted
 
 
@@ -116,7 +116,7 @@ async def test_an_effect_that_a_repair_was_told_did_not_happen_is_alerted(
     aside = msgspec.structs.replace(charge, key="charge/1~1", state=StepState.FAILED, set_aside_at=5.0, attempt=1)
     charge.state, charge.attempt, charge.output = StepState.COMPLETED, 3, DONE
     task = await free(world, store, charge, aside)
-    await store.scheduler.stray([reply(task, attempt=attempt)])
+    await store.scheduler.settle_misrouted([reply(task, attempt=attempt)])
     assert [alert.kind for alert in await store.operators.alerts(9, open_only=True)] == alerted
 
 
@@ -127,8 +127,8 @@ async def test_an_effect_after_its_undo_began_is_alerted(
     charge.state = StepState.UNDONE if undone else StepState.FAILED
     undo = msgspec.structs.replace(charge, key="charge/1~undo", kind=StepKind.UNDO, state=StepState.RUNNING)
     task = await free(world, store, charge, *([] if undone else [undo]))
-    await store.scheduler.stray([reply(task, Outcome.FAILED)])
+    await store.scheduler.settle_misrouted([reply(task, Outcome.FAILED)])
     assert await store.operators.alerts(9, open_only=True) == []
-    await store.scheduler.stray([reply(task)])
+    await store.scheduler.settle_misrouted([reply(task)])
     (alert,) = await store.operators.alerts(9, open_only=True)
     assert (alert.kind, alert.task_id, alert.step) == ("late_effect_after_undo", task.id, "charge/1")

@@ -7,7 +7,7 @@ from typing import Any
 
 from stepward.model.records import Task
 from stepward.model.states import StepKind, TaskState
-from stepward.store.contract import Change, Store, UnheldStep, WatchedPlace
+from stepward.store.contract import Change, Store, UnownedStep, WatchedPlace
 from tests.store.conformance.world import World, add_steps, claimed, end, move, scheduler, step, watch
 
 BEGIN: WatchedPlace = (0.0, "", 0, "")
@@ -31,11 +31,11 @@ async def let_go(store: Store, *tasks: Task) -> None:
         assert (await store.scheduler.commit("s1", [change], None)).missed == {}
 
 
-async def all_of(store: Store, agents: Collection[str] | None = None, limit: int = 2) -> list[UnheldStep]:
+async def all_of(store: Store, agents: Collection[str] | None = None, limit: int = 2) -> list[UnownedStep]:
     place: WatchedPlace | None = BEGIN
-    found: list[UnheldStep] = []
+    found: list[UnownedStep] = []
     while place is not None:
-        looked = await store.scheduler.unheld(place, agents, limit)
+        looked = await store.scheduler.unowned_steps(place, agents, limit)
         found += looked.steps
         place = looked.after
     return found
@@ -49,7 +49,7 @@ async def test_steps_of_tasks_without_an_owner_are_found_in_the_order_of_their_e
     tasks = [await asked(world, store, seconds) for seconds in (9, 7, 8, 6, 5)]
     await let_go(store, *tasks[:4])
     assert await uids(store) == [tasks[number].uid for number in (3, 1, 2, 0)]
-    assert [each.step.key for each in (await store.scheduler.unheld(BEGIN, None, 9)).steps] == ["charge/1"] * 4
+    assert [each.step.key for each in (await store.scheduler.unowned_steps(BEGIN, None, 9)).steps] == ["charge/1"] * 4
 
 
 async def test_what_a_live_instance_holds_is_left_to_it_until_it_is_dead(world: World, store: Store) -> None:

@@ -234,7 +234,7 @@ class Stray(Owned):
 
     async def right(self) -> None:
         reply = Reply(task=self.task.uid, run=1, key="charge/1", attempt=1, outcome=Outcome.COMPLETED, output=DONE)
-        await self.stage.right.scheduler.stray([reply])
+        await self.stage.right.scheduler.settle_misrouted([reply])
 
     async def check(self, left: Any, right: Any) -> None:
         assert right is None

@@ -10,7 +10,6 @@ import pytest
 from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.verb_engine import verb_engine
 from stepward.store.verbs import grace
 from stepward.store.verbs.leadership import Leadership
 from tests.store.conformance.world import World
@@ -92,7 +91,7 @@ async def test_deadlines_get_grace_in_batches_after_the_clock_was_set(
     await database.rows("update stepward_shop.task set deadline = 7")
     term = await _outage(world, store)
     now = world.clock.wall()
-    engine = verb_engine(store._database, store._notifier)
+    engine = store._engine()
     given = grace.Grace(engine, Leadership(engine))
     assert await given.begin(term, LEASE, jumped=True)
     assert await store.supervisor.go_on_forgiving(term) == 2

@@ -13,7 +13,8 @@ from stepward.model.states import TaskState
 from stepward.store.contract import TaskFilter
 from stepward.store.postgres.engine.connector import PINNED
 from stepward.store.postgres.engine.query_catalogue import load_book
-from stepward.store.postgres.listing import CONDITIONS, listing
+from stepward.store.postgres.listing import LISTING
+from stepward.store.verbs.task_listing import LIVE, listing
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -169,8 +170,8 @@ async def test_a_pass_of_the_supervisor_leaps(filled: Database) -> None:
 
 async def test_listings_by_state_go_over_live_tasks_alone(filled: Database) -> None:
     async with planning(filled) as plan:
-        for state in CONDITIONS:
-            sql, _ = listing(BOOK["client.tasks"], TaskFilter(state=state))
+        for state in (*LIVE, TaskState.PROCESSING):
+            sql, _ = listing(BOOK["client.tasks"], TaskFilter(state=state), LISTING)
             expected = {"task_held"} if state is TaskState.PROCESSING else {"task_listed"}
             assert indexes(await plan(sql)) == expected, state
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from stepward.model.plan import Plans
 from stepward.model.records import Task, WorkflowRecord
-from stepward.store.contract import Borrowed, ClientStore, Submitted, Transaction, WaitForHook
+from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, Transaction, WaitForHook
 from stepward.store.rules.refusals import check_same
 from stepward.workflow.definition import Workflow
 
@@ -34,11 +34,11 @@ class Prepared(NamedTuple):
             check_same(submitted[-len(tasks) :])
         return submitted
 
-    async def submit_borrowed(self, borrowed: Borrowed, rows: int) -> list[Submitted]:
+    async def submit_borrowed(self, borrowed: ExternalTransaction, rows: int) -> list[Submitted]:
         """The same on an application's own connection, where TaskConflict leaves nothing."""
         return await borrowed.submit(self._slices(rows), self.plans)
 
-    def submit_blocking(self, borrowed: Borrowed, rows: int, wait: WaitForHook) -> list[Submitted]:
+    def submit_blocking(self, borrowed: ExternalTransaction, rows: int, wait: WaitForHook) -> list[Submitted]:
         """The same in the thread that calls."""
         return borrowed.submit_blocking(self._slices(rows), self.plans, wait)
 

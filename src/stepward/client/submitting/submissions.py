@@ -18,7 +18,7 @@ from stepward.errors import Refused
 from stepward.events import Hints
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
-from stepward.store.contract import Borrowed, ClientStore, Submitted, WaitForHook
+from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -92,16 +92,16 @@ class SubmissionWriter:
         if is_ours(transaction):
             async with transaction.savepoint():
                 return await prepared.submit(transaction, BATCH)
-        borrowed = self._store.borrowed(transaction)
+        borrowed = self._store.external(transaction)
         submitted = await prepared.submit_borrowed(borrowed, BATCH)
         self._uncommitted.add(submitted, borrowed.ring)
         return submitted
 
-    def borrowed(self, transaction: object) -> Borrowed:
+    def borrowed(self, transaction: object) -> ExternalTransaction:
         """The application's own transaction. Raises Refused for what is none."""
-        return self._store.borrowed(transaction)
+        return self._store.external(transaction)
 
-    def write_blocking(self, borrowed: Borrowed, prepared: Prepared, wait: WaitForHook) -> list[Submitted]:
+    def write_blocking(self, borrowed: ExternalTransaction, prepared: Prepared, wait: WaitForHook) -> list[Submitted]:
         """Write them within an application's own transaction, on its connection, in the thread that calls."""
         submitted = prepared.submit_blocking(borrowed, BATCH, wait)
         self._uncommitted.add(submitted, borrowed.ring)

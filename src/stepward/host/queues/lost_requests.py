@@ -16,7 +16,7 @@ from stepward.host.queues.relay import carrier_of
 from stepward.model.messages.requests import Request, reply_queue, request_queue
 from stepward.model.states import StepKind
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.store.contract import UnheldStep, WatchedPlace
+from stepward.store.contract import UnownedStep, WatchedPlace
 
 SHARE = "lost requests"
 GATHER_SECONDS = 0.2
@@ -84,7 +84,7 @@ class LostRequests:
         """Send the requests that one look finds; the position after it."""
         store = self._parts.store
         # A step past its complete-by needs no Agent any more.
-        found = await store.scheduler.unheld(max(after, (store.now(), "", 0, "")), agents, MOST_AT_ONCE)
+        found = await store.scheduler.unowned_steps(max(after, (store.now(), "", 0, "")), agents, MOST_AT_ONCE)
         requests: defaultdict[str, list[Request]] = defaultdict(list)
         for each in found.steps:
             if (request := _request(each, reply_queue(instance))) is not None:
@@ -101,9 +101,9 @@ def _agents(lost: Collection[str | None]) -> Collection[str] | None:
     return {queue.removeprefix(AGENTS) for queue in queues} if len(queues) == len(lost) else None
 
 
-def _request(unheld: UnheldStep, reply_to: str) -> Request | None:
+def _request(unowned: UnownedStep, reply_to: str) -> Request | None:
     """The request of the step; None for the undo of an unknown step, whose task is parked by its next owner."""
-    request = rows.request(unheld.task, unheld.step, reply_to)
-    if unheld.step.kind is not StepKind.UNDO:
+    request = rows.request(unowned.task, unowned.step, reply_to)
+    if unowned.step.kind is not StepKind.UNDO:
         return request
-    return None if unheld.undone is None else rows.undo_request(request, unheld.undone)
+    return None if unowned.undone is None else rows.undo_request(request, unowned.undone)

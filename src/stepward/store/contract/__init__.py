@@ -18,10 +18,16 @@ from stepward.store.contract.retention import (
     RetentionStore,
     SignalSeen,
 )
-from stepward.store.contract.scheduler import Least, SchedulerStore, Unheld, UnheldStep, WatchedPlace
+from stepward.store.contract.scheduler import Least, SchedulerStore, UnownedStep, UnownedSteps, WatchedPlace
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
-from stepward.store.contract.transactions import Borrowed, StepTransaction, Submitted, Transaction, WaitForHook
+from stepward.store.contract.transactions import (
+    ExternalTransaction,
+    StepTransaction,
+    Submitted,
+    Transaction,
+    WaitForHook,
+)
 from stepward.store.contract.values.change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.change_rows import (
     TRIM_ROWS,
@@ -44,7 +50,6 @@ __all__ = [
     "TRIM_ROWS",
     "AuditedAct",
     "Bloat",
-    "Borrowed",
     "Change",
     "ClientStore",
     "Committed",
@@ -58,6 +63,7 @@ __all__ = [
     "Due",
     "ExpiredStep",
     "ExpiredTask",
+    "ExternalTransaction",
     "Finish",
     "Hold",
     "HostStore",
@@ -91,8 +97,8 @@ __all__ = [
     "Telling",
     "Transaction",
     "Trim",
-    "Unheld",
-    "UnheldStep",
+    "UnownedStep",
+    "UnownedSteps",
     "WaitForHook",
     "Watch",
     "WatchedPlace",

@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
-from stepward.store.contract.transactions import Borrowed, Submitted, Transaction
+from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
 from stepward.store.contract.values.completion import Completion, Refusal
 from stepward.store.contract.values.directives import Directive
 
@@ -110,6 +110,6 @@ class ClientStore(CompletionStore, Protocol):
         """A transaction of its own; leaving it commits, an exception rolls back."""
         ...
 
-    def borrowed(self, connection: object) -> Borrowed:
+    def external(self, connection: object) -> ExternalTransaction:
         """The transaction open on a connection of the application's. Raises Refused for what cannot be used so."""
         ...

@@ -58,7 +58,7 @@ class SchedulerStore(Protocol):
         """
         ...
 
-    async def stray(self, replies: Sequence[Reply]) -> None:
+    async def settle_misrouted(self, replies: Sequence[Reply]) -> None:
         """Replies for tasks that this instance does not hold.
 
         A live task that another instance holds gets them as inbox rows (kind reply). Of a task that nobody holds the
@@ -67,12 +67,12 @@ class SchedulerStore(Protocol):
         """
         ...
 
-    async def unheld(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> Unheld:
+    async def unowned_steps(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> UnownedSteps:
         """Of the next ``limit`` watched running steps behind a place in the order of their complete-by, those that are
         asked of these Agents (None: of any) while no live instance holds their task."""
         ...
 
-    async def note_progress(self, words: Sequence[Progress]) -> set[tuple[str, int, str]]:
+    async def note_progress(self, updates: Sequence[Progress]) -> set[tuple[str, int, str]]:
         """Keep what Agents told of running attempts, whoever holds the tasks; older words than what is kept, and those
         of other attempts, change nothing.
 
@@ -89,7 +89,7 @@ WatchedPlace = tuple[float, str, int, str]
 """Complete-by, task, run and key of a running step."""
 
 
-class UnheldStep(Struct, frozen=True):
+class UnownedStep(Struct, frozen=True):
     """A running step of a task that no live instance holds; ``undone`` is the step that an undo undoes."""
 
     task: Task
@@ -97,10 +97,10 @@ class UnheldStep(Struct, frozen=True):
     undone: Step | None
 
 
-class Unheld(Struct, frozen=True):
+class UnownedSteps(Struct, frozen=True):
     """What one look found; ``after`` is the last place that it read, None behind the last of all."""
 
-    steps: Sequence[UnheldStep]
+    steps: Sequence[UnownedStep]
     after: WatchedPlace | None
 
 

@@ -16,7 +16,7 @@ WaitForHook = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine where the store's own connections are used, and waits for its end."""
 
 
-class Borrowed(Protocol):
+class ExternalTransaction(Protocol):
     """An application's own open transaction, on its own connection to the database in which the store stands."""
 
     async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:

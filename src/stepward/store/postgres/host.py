@@ -7,20 +7,18 @@ from collections.abc import Collection
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Instance, Role
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.notifier import Notifier
-from stepward.store.postgres.engine.verb_engine import verb_engine
 from stepward.store.postgres.schema import rights
 from stepward.store.postgres.server.stalled_sessions import end_stalled
+from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers.host import HostVerbs
 
 
 class PostgresHost(HostVerbs):
-    """What the host of actors needs; see ``HostStore``."""
+    """Implements ``HostStore`` on PostgreSQL."""
 
-    def __init__(self, database: Database, notifier: Notifier) -> None:
-        super().__init__(verb_engine(database, notifier))
+    def __init__(self, engine: VerbEngine, database: Database) -> None:
+        super().__init__(engine)
         self._database = database
-        self._notifier = notifier
 
     async def check_rights(self, roles: Collection[Role]) -> None:
         await self._database.others.read(rights.check, roles, self._database.place.shown)
@@ -34,13 +32,3 @@ class PostgresHost(HostVerbs):
             # Perhaps somebody stands still who has locked the seat, and nobody else is there to notice.
             await end_stalled(self._database.others)
             await super().register(instance, lease)
-
-    def changed(self) -> bool:
-        return self._notifier.changed()
-
-    async def stirred(self, every: float) -> None:
-        await self._notifier.stirred(every)
-
-    def break_off(self) -> bool:
-        """An open transaction keeps nobody out of the whole database."""
-        return False

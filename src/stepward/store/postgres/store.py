@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.client import PostgresClient
@@ -9,16 +11,22 @@ from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.host import PostgresHost
+from stepward.store.postgres.hot import transaction
 from stepward.store.postgres.hot.messages import PostgresMessages
 from stepward.store.postgres.hot.scheduler import PostgresScheduler
-from stepward.store.postgres.operators import PostgresOperators
+from stepward.store.postgres.listing import LISTING
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.migration import migrate
 from stepward.store.postgres.supervisor import PostgresSupervisor
+from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.readers.operators import OperatorVerbs
+
+FIRST_EXPIRED = (float("-inf"), "", 0, "")
+"""A place before all steps in the order of their complete-by, task, run and key."""
 
 
 class PostgresStore:
-    """A state store in a schema of a PostgreSQL database, for any number of processes on any hosts; see ``Store``.
+    """A state store in a schema of a PostgreSQL database, for any number of processes on any hosts.
 
     The schema is ``stepward_`` and the application's name, so that the store may stand in the application's own
     database and several may share one. ``clock`` says how the server's clock is followed.
@@ -33,12 +41,13 @@ class PostgresStore:
         self._database = Database(place, place.schema or versions.schema_of(app), environment, self._clock)
         self._notifier = Notifier(self._database)
         self.now = self._clock.now
-        self.scheduler = PostgresScheduler(self._database, self._notifier)
-        self.supervisor = PostgresSupervisor(self._database, self._notifier)
-        self.client = PostgresClient(self._database, self._notifier)
-        self.operators = PostgresOperators(self._database, self._notifier)
-        self.host = PostgresHost(self._database, self._notifier)
-        self.messages = PostgresMessages(self._database, self._notifier)
+        engine = self._engine()
+        self.scheduler = PostgresScheduler(engine, self._database)
+        self.supervisor = PostgresSupervisor(engine, self._database, FIRST_EXPIRED)
+        self.client = PostgresClient(engine, self._database)
+        self.operators = OperatorVerbs(engine, LISTING)
+        self.host = PostgresHost(engine, self._database)
+        self.messages = PostgresMessages(engine, self._database)
 
     async def open(self) -> None:
         """Any number of processes may open a new or an older store at once."""
@@ -60,3 +69,15 @@ class PostgresStore:
     def statements(self) -> int:
         """How many statements were executed so far."""
         return self._database.statements
+
+    def _engine(self) -> VerbEngine:
+        database = self._database
+        return VerbEngine(
+            turns=database.turns,
+            leases=database.leases,
+            others=database.others,
+            clock=self._clock,
+            ring=self._notifier.ring,
+            changes=self._notifier,
+            open_transaction=partial(transaction.opened, database, self._notifier),
+        )

@@ -8,18 +8,18 @@ from stepward.errors import StoreError, StoreUnavailable
 from stepward.model.records import Instance
 from stepward.store.contract import Standby
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.notifier import Notifier
-from stepward.store.postgres.engine.verb_engine import verb_engine
 from stepward.store.postgres.server import replication
 from stepward.store.postgres.server.stalled_sessions import end_stalled
+from stepward.store.rules.expiry import ExpiryCursor
+from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers.supervisor import SupervisorVerbs
 
 
 class PostgresSupervisor(SupervisorVerbs):
-    """What a Supervisor may do; see ``SupervisorStore``."""
+    """Implements ``SupervisorStore`` on PostgreSQL."""
 
-    def __init__(self, database: Database, notifier: Notifier) -> None:
-        super().__init__(verb_engine(database, notifier), first_expired=(float("-inf"), "", 0, ""))
+    def __init__(self, engine: VerbEngine, database: Database, first_expired: ExpiryCursor) -> None:
+        super().__init__(engine, first_expired)
         self._lane = database.others
 
     async def lead(self, instance: str, lease: float) -> int | None:

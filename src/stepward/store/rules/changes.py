@@ -1,4 +1,4 @@
-"""Rules for the changes of a turn: who may make one, and why one does not apply."""
+"""Why a change of a turn does not apply."""
 
 from __future__ import annotations
 
@@ -9,24 +9,7 @@ from stepward.store.contract import (
 )
 
 NOT_AS_READ = "the task is not as read"
-
-
-def is_owners(change: Change) -> bool:
-    """Whether the change is one that only the task's owner may make; anybody may post."""
-    return bool(
-        change.inserts
-        or change.fills
-        or change.finishes
-        or change.move
-        or change.dispatches
-        or change.watches
-        or change.delivers
-        or change.step_moves
-        or change.taken
-        or change.children
-        or change.telling
-        or change.complete_by
-    )
+TOLD_BY_OTHERS = "events: somebody else told of the task since it was read"
 
 
 class Missed(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from stepward.model.effects import SUFFIX
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
-from stepward.store.contract import Unheld, UnheldStep
+from stepward.store.contract import UnownedStep, UnownedSteps
 from stepward.store.rows import RowValues
 
 UnheldKey = tuple[str, int, str]
@@ -22,7 +22,7 @@ def wanted_steps(seen: Sequence[RowValues]) -> list[UnheldKey]:
     return wanted + [(task, run, key.removesuffix(SUFFIX)) for task, run, key in wanted if key.endswith(SUFFIX)]
 
 
-def collected(seen: Sequence[RowValues], limit: int, tasks: Iterable[Task], steps: Iterable[Step]) -> Unheld:
+def collected(seen: Sequence[RowValues], limit: int, tasks: Iterable[Task], steps: Iterable[Step]) -> UnownedSteps:
     """The answer to a look for up to ``limit`` rows; what ended since then is left out."""
     by_uid = {task.uid: task for task in tasks}
     by_key = {(step.task, step.run, step.key): step for step in steps}
@@ -31,5 +31,5 @@ def collected(seen: Sequence[RowValues], limit: int, tasks: Iterable[Task], step
         step = by_key.get((task, run, key)) if is_wanted and task in by_uid else None
         if step is not None and step.state is StepState.RUNNING:
             undone = by_key.get((task, run, key.removesuffix(SUFFIX))) if step.kind is StepKind.UNDO else None
-            found.append(UnheldStep(by_uid[task], step, undone))
-    return Unheld(found, tuple(seen[-1][:IS_WANTED]) if len(seen) == limit else None)
+            found.append(UnownedStep(by_uid[task], step, undone))
+    return UnownedSteps(found, tuple(seen[-1][:IS_WANTED]) if len(seen) == limit else None)

@@ -1,29 +1,20 @@
-"""Transactions of applications on SQLite; all else that they do is the same on every store."""
+"""What SQLite's verbs of applications have of their own."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from typing import NoReturn
 
-from stepward.store.contract import Borrowed, Transaction
-from stepward.store.sqlite.engine.clock import StoreClock
-from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.engine.verb_engine import verb_engine
-from stepward.store.sqlite.external import refuse_borrowed
-from stepward.store.sqlite.hot import transaction
+from stepward.errors import Refused
+from stepward.store.drivers import name_of
 from stepward.store.verbs.readers.client import ClientVerbs
 
 
 class SqliteClient(ClientVerbs):
-    """What applications may do; see ``ClientStore``."""
+    """Implements ``ClientStore`` on a file."""
 
-    def __init__(self, database: Database, clock: StoreClock) -> None:
-        super().__init__(verb_engine(database, clock))
-        self._database = database
-
-    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """Other writers of this store object wait for its end."""
-        return transaction.opened(self._database)
-
-    def borrowed(self, connection: object) -> Borrowed:
-        """Refuses: SQLite has no connections of another process to borrow."""
-        refuse_borrowed(connection)
+    def external(self, connection: object) -> NoReturn:
+        """Refuses: a store in a file is written through its own connection alone, as two libraries break its locks."""
+        raise Refused(
+            "transaction: expected one of client.transaction(), as the store is an SQLite file, found "
+            f"{name_of(connection)}; write your rows through that one too, or keep an outbox where they are"
+        )

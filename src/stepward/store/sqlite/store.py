@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stepward.clock import Environment
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
 from stepward.store.sqlite.host import SqliteHost
+from stepward.store.sqlite.hot import transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
-from stepward.store.sqlite.operators import SqliteOperators
-from stepward.store.sqlite.supervisor import SqliteSupervisor
+from stepward.store.sqlite.listing import LISTING
+from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.readers.operators import OperatorVerbs
+from stepward.store.verbs.readers.supervisor import SupervisorVerbs
+
+FIRST_EXPIRED = (float("-inf"), 0)
+"""A place before all steps in the order of their complete-by and rowid."""
 
 
 class SqliteStore:
-    """A state store in one SQLite file, which any number of processes of this host may share; see ``Store``.
+    """A state store in one SQLite file, which any number of processes of this host may share.
 
     ``path`` is a file, or ``file:/name?vfs=memdb`` for a database in memory that the stores of this process
     share. Everything runs at once on the thread of the event loop; ``busy_seconds`` bounds how long a verb
@@ -36,12 +45,13 @@ class SqliteStore:
         self._database = Database(path, environment, busy_seconds, synchronous)
         self._clock = StoreClock(environment.clock)
         self.now = self._clock.now
-        self.scheduler = SqliteScheduler(self._database, self._clock)
-        self.supervisor = SqliteSupervisor(self._database, self._clock)
-        self.client = SqliteClient(self._database, self._clock)
-        self.operators = SqliteOperators(self._database, self._clock)
-        self.host = SqliteHost(self._database, self._clock)
-        self.messages = SqliteMessages(self._database, self._clock)
+        engine = self._engine()
+        self.scheduler = SqliteScheduler(engine, self._database)
+        self.supervisor = SupervisorVerbs(engine, FIRST_EXPIRED)
+        self.client = SqliteClient(engine)
+        self.operators = OperatorVerbs(engine, LISTING)
+        self.host = SqliteHost(engine, self._database)
+        self.messages = SqliteMessages(engine, self._database)
 
     async def open(self) -> None:
         """Any number of processes may open a new or an older file at once."""
@@ -68,3 +78,16 @@ class SqliteStore:
 
     def _is_ready(self, connection: Connection) -> bool:
         return schema.is_current(connection, self._app, self._database.path) and self._clock.recall(connection)
+
+    def _engine(self) -> VerbEngine:
+        """Processes on a file send each other no word."""
+        transactions = DrivenTransactions(self._database)
+        return VerbEngine(
+            turns=transactions,
+            leases=transactions,
+            others=transactions,
+            clock=self._clock,
+            ring=lambda: None,
+            changes=self._database,
+            open_transaction=partial(transaction.opened, self._database),
+        )

@@ -9,16 +9,13 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from stepward.model.plan import Plans
-from stepward.model.records import Task
-from stepward.store.contract import Submitted
 from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.engine.query_catalogue import load_book
 from stepward.store.postgres.engine.session import Use, cleaning
-from stepward.store.postgres.hot.submission import submit
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
 from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
 
 T = TypeVar("T")
 Row = Any
@@ -32,15 +29,15 @@ CUTS_WAITS = "syncrep.c"
 """The server's source that warns of a commit which no standby has confirmed; the words depend on its language."""
 
 
-class Connection:
+class Connection(VerbConnection):
     """A connection with the queries of one schema."""
 
     def __init__(
         self, raw: asyncpg.Connection[asyncpg.Record], schema: str, seconds: float, *, is_bound: bool = False
     ) -> None:
+        super().__init__(load_book(schema))
         self.raw = raw
         self.schema = schema
-        self._book = load_book(schema)
         self.statements = 0
         self.use = Use.NONE
         self._seconds = seconds
@@ -58,22 +55,9 @@ class Connection:
         self._line: KnownPrimary | None = None
         raw.add_log_listener(self._warned)
 
-    def query(self, name: str) -> str:
-        """The text of a query, for what is built on it."""
-        return self._book[name]
-
-    async def rows(self, query: str, *values: Any) -> list[Row]:
-        """All rows of a query."""
-        return await self.fetched(self._book[query], *values)
-
-    async def row(self, query: str, *values: Any) -> Row | None:
-        """The first row of a query, if any."""
-        found = await self.rows(query, *values)
-        return found[0] if found else None
-
     async def change(self, query: str, *values: Any) -> int:
         """Run a changing query; how many rows it changed."""
-        status = await self._answered(self.raw.execute(self._book[query], *values))
+        status = await self._answered(self.raw.execute(self._queries[query], *values))
         return int(status.rpartition(" ")[2])
 
     async def change_each(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:
@@ -85,9 +69,13 @@ class Connection:
         found = await self.rows(query, *columns_of(many), *values) if many else []
         return sorted(row[0] - 1 for row in found)
 
-    async def submit(self, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
-        """Insert tasks whose ids are new."""
-        return await submit(self, tasks, plans)
+    async def insert_each(self, query: str, many: Sequence[Sequence[Any]]) -> list[Row]:
+        """Run a changing query over arrays of the columns of ``many``; the rows that it returns."""
+        return await self.rows_of_each(query, many)
+
+    async def follow_commits(self) -> None:
+        """A commit that writes waits for the standbys to have all that came before it."""
+        await self.rows("replication.follow")
 
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         """Have acts appended at the end of the transaction: who locked rows after the chain would wait for one who has
@@ -104,8 +92,10 @@ class Connection:
         await self.row("journal.lock_chain", self.schema)
 
     async def fetched(self, sql: str, *values: Any) -> list[Row]:
-        """All rows of a statement that is no query of the book."""
         return list(await self._answered(self.raw.fetch(sql, *values)))
+
+    def _arrays(self, many: Sequence[Sequence[Any]]) -> Sequence[Any]:
+        return columns_of(many)
 
     async def run(self, sql: str, seconds: float | None = None) -> str:
         """Run statements without parameters; what the server says of the last. None: the usual time is waited."""

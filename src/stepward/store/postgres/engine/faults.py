@@ -6,7 +6,8 @@ import socket
 
 import asyncpg
 
-from stepward.errors import Refused, StepwardError, StoreUnavailable, StoreUnusable
+from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
+from stepward.store.store_faults import detail
 
 MISSED = "SW001"
 """Raised by our own ``miss()`` in a statement whose parts did not all apply."""
@@ -99,16 +100,6 @@ def translated(error: BaseException, place: str) -> StepwardError:
         answer, advice = known
         return answer(f"store {place}: {advice}")
     return _on_the_way(error, place)
-
-
-def refused(error: BaseException, place: str) -> Refused:
-    """Data that the store does not take."""
-    return Refused(f"store {place}: expected data that its tables allow, found {detail(error)}; correct the data")
-
-
-def detail(error: BaseException) -> str:
-    """What was said, in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _on_the_way(error: BaseException, place: str) -> StoreUnavailable:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connection import Connection
+from stepward.store.store_faults import closed
 
 WAIT_SECONDS = 5.0
 
@@ -73,10 +74,7 @@ class Pool:
 
     async def _ready(self) -> Connection:
         if self._closed:
-            raise StoreUnavailable(
-                f"store {self._place}: expected an open store, found a closed one; use it before its client "
-                "or app.running() ends"
-            )
+            raise closed(self._place)
         while self._idle:
             connection = self._idle.pop()
             if connection.usable:

@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.clock import Environment
-from stepward.errors import CommitUnknown, StoreUnavailable
+from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, UNKNOWN, detail, refused, translated
+from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, UNKNOWN, translated
 from stepward.store.postgres.engine.pool import Pool
 from stepward.store.postgres.engine.unconfirmed_commits import Doubts
+from stepward.store.store_faults import commit_unknown, detail, refused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,6 +69,12 @@ class Transactions:
                     return await connection.commits(work(connection, *args, **kwargs))
 
         return await self._told(attempt)
+
+    async def batch(
+        self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run work that changes many rows with one statement, which commits by itself."""
+        return await self.single(work, *args, **kwargs)
 
     async def write(
         self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -161,9 +168,7 @@ class Transactions:
             raise
         except UNKNOWN as error:
             self._doubts.commit_lost()
-            raise CommitUnknown(
-                f"store {self._place}: expected a commit done, found {detail(error)}; read what became of it"
-            ) from error
+            raise commit_unknown(error, self._place) from error
         self._environment.failpoint("store.commit.after")
 
 

@@ -7,7 +7,7 @@ from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.external.submission import queries_of
 
 
-class Home:
+class StoreOrigin:
     """Which database of which server holds the store; a restart or a failover makes it another."""
 
     def __init__(self, database: Database) -> None:

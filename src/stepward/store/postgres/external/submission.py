@@ -33,18 +33,18 @@ class Elsewhere(Exception):
 
 
 def submission(
-    schema: str, tasks: Sequence[Task], plans: Plans, is_home: Callable[[str], bool]
+    schema: str, tasks: Sequence[Task], plans: Plans, is_origin: Callable[[str], bool]
 ) -> Dialogue[list[Submitted]]:
     """Insert tasks whose ids are new, the first of each id, with their plans; tell for each what became of it.
 
-    Raises Elsewhere unless the connection says that it is where ``is_home`` knows the store.
+    Raises Elsewhere unless the connection says that it is where ``is_origin`` knows the store.
     """
     queries = queries_of(schema)
     firsts: dict[str, Task] = {}
     for task in tasks:
         firsts.setdefault(task.id, task)
     found = yield Ask(queries["insert"], _lists(list(firsts.values()), plans))
-    if not is_home(found[0][0]):
+    if not is_origin(found[0][0]):
         raise Elsewhere
     created = {row[1] for row in found}
     answers = {task.uid: Submitted(task.uid, task.id, created=True, same=True) for task in tasks if task.uid in created}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from stepward.errors import Refused
 from stepward.model.plan import NO_PLANS, Plans
@@ -18,9 +18,9 @@ from stepward.store.drivers import (
     recognised,
 )
 from stepward.store.drivers.savepoint import within_savepoint
-from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.external.faults import told
-from stepward.store.postgres.external.origin import Home
+from stepward.store.postgres.external.origin import StoreOrigin
 from stepward.store.postgres.external.submission import Elsewhere, submission
 from stepward.store.rules.refusals import check_same
 
@@ -29,24 +29,24 @@ ACCEPTED = (
 )
 
 
-class PostgresBorrowed:
-    """Implements ``Borrowed``. Raises Refused for what is no connection to a PostgreSQL server."""
+class PostgresExternalTransaction:
+    """Implements ``ExternalTransaction``. Raises Refused for what is no connection to a PostgreSQL server."""
 
-    def __init__(self, connection: object, schema: str, place: str, home: Home, notifier: Notifier) -> None:
+    def __init__(self, connection: object, database: Database, origin: StoreOrigin, ring: Callable[[], None]) -> None:
         self._name = name_of(connection)
         self._caller = self._recognised(connection)
-        self._schema = schema
-        self._place = place
-        self._home = home
-        self.ring = notifier.ring
+        self._schema = database.schema
+        self._place = database.place.shown
+        self._origin = origin
+        self.ring = ring
 
     async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:
-        if self._home.is_known():
+        if self._origin.is_known():
             try:
                 return await converse(self._caller, self._submission(parts, plans))
             except Elsewhere:
                 pass  # or the store's server has changed since: asked below
-        await self._home.read()
+        await self._origin.read()
         try:
             return await converse(self._caller, self._submission(parts, plans))
         except Elsewhere:
@@ -54,12 +54,12 @@ class PostgresBorrowed:
 
     def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: WaitForHook) -> list[Submitted]:
         caller = self._blocking()
-        if self._home.is_known():
+        if self._origin.is_known():
             try:
                 return converse_blocking(caller, self._submission(parts, plans))
             except Elsewhere:
                 pass  # as above
-        wait(self._home.read())
+        wait(self._origin.read())
         try:
             return converse_blocking(caller, self._submission(parts, plans))
         except Elsewhere:
@@ -71,7 +71,7 @@ class PostgresBorrowed:
     def _each(self, parts: Sequence[Sequence[Task]], plans: Plans) -> Dialogue[list[Submitted]]:
         submitted: list[Submitted] = []
         for tasks in parts:
-            submitted += yield from submission(self._schema, tasks, plans, self._home.is_at)
+            submitted += yield from submission(self._schema, tasks, plans, self._origin.is_at)
             check_same(submitted[-len(tasks) :])
         return submitted
 

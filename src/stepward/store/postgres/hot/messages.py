@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
-from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.hot.gap_reader import GapReader
 from stepward.store.postgres.hot.queue_watermarks import Floors
-from stepward.store.rules import queues
-from stepward.store.verbs import dead_letters
+from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.readers.messages import MessageVerbs
 
 
-class PostgresMessages:
-    """Implements ``MessageStore``."""
+class PostgresMessages(MessageVerbs):
+    """Implements ``MessageStore`` on PostgreSQL."""
 
-    def __init__(self, database: Database, notifier: Notifier) -> None:
+    def __init__(self, engine: VerbEngine, database: Database) -> None:
+        super().__init__(engine)
         self._lane = database.others
-        self._clock = database.clock
-        self._notifier = notifier
         self._gap_reader = GapReader()
         self._floors = Floors(database)
-
-    def now(self) -> float:
-        return self._clock.now()
-
-    async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        if bodies:
-            await self._lane.single(Connection.change, "messages.put", queue, *columns_of(bodies))
-            self._notifier.ring()
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
         now = self._clock.now()
@@ -50,23 +38,6 @@ class PostgresMessages:
                 break  # None had expired: there is no more.
         return taken
 
-    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        await self._lane.single(Connection.change, "messages.delete", list(tokens), queue)
-
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> list[int]:
-        until = self._clock.now() + lease
-        if await self._lane.single(Connection.change, "messages.extend", list(tokens), queue, until) == len(tokens):
-            return []
-        there = {
-            token for (token,) in await self._lane.read(Connection.rows, "messages.are_there", list(tokens), queue)
-        }
-        return [token for token in tokens if token not in there]
-
-    async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
-        values = (queue, *queues.request_range(beginning), beginning, part)
-        found = await self._lane.single(Connection.rows, "messages.withdraw", *values)
-        return [StoredMessage(token, body, tries) for token, body, tries in found]
-
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         return await self._lane.read(self._read, queue, after, limit, reader)
 
@@ -83,35 +54,8 @@ class PostgresMessages:
         self._gap_reader.saw(look, found[0][0], numbers, limit)
         return [message for message in there if message.token in new]
 
-    async def bury(
-        self, queue: str, letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
-    ) -> None:
-        if letters:
-            await self._lane.write(dead_letters.bury, queue, letters, told, self._clock.now())
-            if told:
-                self._notifier.ring()
-
-    async def bury_bodies(
-        self, queue: str, letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
-    ) -> None:
-        if letters:
-            await self._lane.write(dead_letters.bury_bodies, queue, letters, told, self._clock.now())
-            if told:
-                self._notifier.ring()
-
-    async def filled(self, queues: Sequence[str]) -> set[str]:
-        found = await self._lane.read(Connection.rows, "messages.filled", list(queues), self._clock.now())
-        return {queue for (queue,) in found}
-
-    async def standing(self, prefix: str, limit: int) -> list[str]:
-        values = (prefix, queues.end_of_prefix(prefix), limit)
-        return [queue for (queue,) in await self._lane.read(Connection.rows, "messages.standing", *values)]
-
     async def adopt(self, queue: str, heir: str) -> int:
         try:
-            count = await self._lane.single(Connection.change, "messages.adopt", queue, heir)
+            return await super().adopt(queue, heir)
         finally:
             self._floors.forget(heir)
-        if count:
-            self._notifier.ring()
-        return count

@@ -1,8 +1,8 @@
 -- name: put
 -- Messages at the end of a queue.
 insert into {schema}.message (queue, body, expires_at)
-select $1, v.body, v.expires_at
-from unnest($2::bytea[], $3::float8[]) with ordinality as v (body, expires_at, place) order by v.place
+select $3, v.body, v.expires_at
+from unnest($1::bytea[], $2::float8[]) with ordinality as v (body, expires_at, place) order by v.place
 
 -- name: take
 -- Messages of a queue, past those that others are taking at this moment: the first whose taker let its lease run out,

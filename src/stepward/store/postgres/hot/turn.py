@@ -10,13 +10,12 @@ import asyncpg
 
 from stepward.store.contract import Change
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import DATA, MISSED, detail
+from stepward.store.postgres.engine.faults import MISSED
 from stepward.store.postgres.engine.query_catalogue import load_book, quoted
 from stepward.store.postgres.hot.turn_parts import TurnPart, overlap, parts_of
-from stepward.store.rules.changes import Missed, why_missed
+from stepward.store.rules.changes import Missed
 from stepward.store.rules.refusals import fenced
-from stepward.store.verbs import journal
-from stepward.store.verbs.tasks import inbox
+from stepward.store.verbs.tasks import inbox, turns
 
 PLACE = re.compile(r"\$(\d+)")
 STATEMENTS_KEPT = 512
@@ -64,27 +63,7 @@ async def apply(connection: Connection, instance: str, changes: Sequence[Change]
         await _apply_in_order(connection, parts)
     elif parts:
         await apply_at_once(connection, parts)
-    await inbox.post_all(connection, posts, now)
-    await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
-    await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
-
-
-async def apply_each(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> dict[str, str]:
-    """Apply each change in a savepoint of its own; the uids of those that do not apply, with the reason."""
-    missed: dict[str, str] = {}
-    # Those that post come last: a post must not make another task of this very turn miss its release.
-    for change in sorted(changes, key=lambda change: bool(change.posts)):
-        try:
-            async with connection.savepoint():
-                await apply(connection, instance, [change], now)
-        except Missed as reason:
-            held = await inbox.lock(connection, [change.task])
-            missed[change.task] = why_missed(change, held.get(change.task), instance, str(reason))
-        except asyncpg.UniqueViolationError as error:
-            missed[change.task] = "born: the id or uid exists" if change.born else f"refused: {detail(error)}"
-        except (*DATA, TypeError) as error:
-            missed[change.task] = f"refused: {detail(error)}"
-    return missed
+    await turns.tell_others(connection, changes, now)
 
 
 async def prove(connection: Connection, instance: str, renew: float | None, now: float) -> None:

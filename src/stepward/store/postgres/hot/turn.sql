@@ -124,10 +124,10 @@ set state = v.after, locked_by = case when v.let_go then null else t.locked_by e
     finished_at = v.finished_at, recovery_count = case when v.progress then 0 else t.recovery_count end,
     events = coalesce(v.tells, t.events), complete_by = v.complete_by
 from unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::boolean[], $6::bytea[], $7::bytea[], $8::float8[],
-        $9::text[], $10::text[], $11::integer[], $12::bytea[], $13::float8[], $14::boolean[], $15::integer[],
-        $16::integer[], $17::float8[])
+        $9::text[], $10::text[], $11::integer[], $12::bytea[], $13::float8[], $14::boolean[], $15::float8[],
+        $16::integer[], $17::integer[])
     as v (uid, before, after, inbox, let_go, output, error, wake_at, waits_for, undo_to, run, input, finished_at,
-        progress, told, tells, complete_by)
+        progress, complete_by, told, tells)
 where t.uid = v.uid and case when t.locked_by = $18 then true end and t.state = v.before and (not v.let_go or t.inbox = v.inbox)
     and (v.told is null or t.events = v.told)
 returning 1

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import NamedTuple
 
-from stepward.errors import StoreUnusable
 from stepward.store.contract import Identity
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.connector import LONGEST, PREFIX
 from stepward.store.postgres.engine.query_catalogue import quoted
-
-MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
+from stepward.store.schema_versions import check_app, check_version, read_migrations
 
 MARKS = {"-- beside": True, "-- transaction": False}
 """Lines of a migration that begin another part of it: indexes that are made beside the work, or one transaction."""
@@ -101,10 +97,7 @@ async def stands_at(connection: Connection, app: str, place: str) -> SchemaState
     found = await identity(connection, place)
     if found is None:
         return NOTHING
-    if found.app != app:
-        raise StoreUnusable(
-            f"store {place}: expected the app {app!r}, found the store of {found.app!r}; name another schema or app"
-        )
+    check_app(found.app, app, place, "schema or app")
     return await standing(connection, found)
 
 
@@ -119,20 +112,13 @@ async def identity(connection: Connection, place: str) -> Identity | None:
     if await connection.row("schema.find_meta", connection.schema) is None:
         return None
     meta = dict(map(tuple, await connection.rows("schema.read_meta")))
-    app, version = meta.get("app", ""), meta.get("schema_version", "")
-    if not version.isdecimal() or int(version) > newest():
-        raise StoreUnusable(
-            f"store {place}: expected schema version {newest()} or older, found {version}; upgrade this program"
-        )
-    return Identity(app, int(version), newest(), meta.get("store_id"))
+    version = check_version(meta.get("schema_version", ""), newest(), place)
+    return Identity(meta.get("app", ""), version, newest(), meta.get("store_id"))
 
 
-@cache
 def migrations() -> list[tuple[int, str]]:
     """The numbered migrations in order."""
-    folder = files("stepward.store") / "migrations" / "postgres"
-    found = ((MIGRATION.fullmatch(file.name), file) for file in folder.iterdir())
-    return sorted((int(match[1]), file.read_text(encoding="utf-8")) for match, file in found if match)
+    return read_migrations("postgres")
 
 
 def newest() -> int:

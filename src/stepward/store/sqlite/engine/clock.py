@@ -5,11 +5,12 @@ from __future__ import annotations
 from stepward.clock import Clock
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection
+from stepward.store.verbs.connection import VerbClock
 
 Q = load_queries(__package__, "clock.sql")
 
 
-class StoreClock:
+class StoreClock(VerbClock):
     """Every process of one start of the host reads the same offset, hence the same time."""
 
     def __init__(self, clock: Clock) -> None:
@@ -19,17 +20,6 @@ class StoreClock:
     def now(self) -> float:
         """Seconds of the store's clock, near those since 1970."""
         return self._clock.boot() + self._offset
-
-    def jumped(self) -> float:
-        """A boot clock is never set."""
-        return 0.0
-
-    def read(self) -> float:
-        """Nobody asks for it: ``heard`` needs none."""
-        return 0.0
-
-    def heard(self, server: float, sent: float) -> None:
-        """Does nothing: every process reads the clock itself."""
 
     def recall(self, connection: Connection) -> bool:
         """Read this start's offset; False if no process has made it yet."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import apsw
+import msgspec
 
 Row = tuple[Any, ...]
 Values = Sequence[Any]
@@ -151,3 +152,8 @@ class Connection:
 def is_memory(path: str) -> bool:
     """Whether the path is the URI of an in-memory database shared by the stores of one process."""
     return path.startswith("file:") and "vfs=memdb" in path
+
+
+def encoded(values: Sequence[Any]) -> str:
+    """An array as json_each takes it: bytes would be read as its binary form."""
+    return msgspec.json.encode(values).decode()

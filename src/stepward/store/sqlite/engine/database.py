@@ -10,11 +10,12 @@ from typing import Concatenate, ParamSpec, TypeVar
 import apsw
 
 from stepward.clock import Environment
-from stepward.errors import CommitUnknown, StoreUnavailable
+from stepward.errors import StoreUnavailable
 from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection
-from stepward.store.sqlite.engine.faults import BUSY, DATA, detail, refused, translated
+from stepward.store.sqlite.engine.faults import BUSY, DATA, translated
 from stepward.store.sqlite.engine.schema import check_owner, use_log
 from stepward.store.sqlite.engine.writer_queue import turn_of
+from stepward.store.store_faults import closed, commit_unknown, refused
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -166,7 +167,7 @@ class Database:
 
     def _open_turn(self) -> asyncio.Lock:
         if self._turn is None:
-            raise self._closed()
+            raise closed(self.path)
         return self._turn
 
     def _too_busy(self, seconds: float) -> StoreUnavailable:
@@ -200,9 +201,7 @@ class Database:
             connection.commit()
             self.environment.failpoint("store.commit.after")
         except apsw.IOError as error:
-            raise CommitUnknown(
-                f"store {self.path}: expected a commit done, found {detail(error)}; read what became of it"
-            ) from error
+            raise commit_unknown(error, self.path) from error
 
     def _connect(self) -> Connection:
         connection = Connection(self.path)
@@ -225,11 +224,5 @@ class Database:
 
     def _open(self) -> Connection:
         if self.connection is None:
-            raise self._closed()
+            raise closed(self.path)
         return self.connection
-
-    def _closed(self) -> StoreUnavailable:
-        return StoreUnavailable(
-            f"store {self.path}: expected an open store, found a closed one; use it before its client "
-            "or app.running() ends"
-        )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from stepward.errors import Refused, StepwardError, StoreUnavailable, StoreUnusable
+from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
+from stepward.store.store_faults import detail
 
 BUSY = (apsw.BusyError, apsw.LockedError)
 DATA = (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeError, OverflowError)
@@ -44,13 +45,3 @@ def translated(error: apsw.Error, path: str) -> StepwardError:
         if isinstance(error, kind):
             return answer(f"store {path}: {advice}")
     return StoreUnavailable(f"store {path}: expected SQLite to do it, found {detail(error)}; try again")
-
-
-def refused(error: Exception, path: str) -> Refused:
-    """Data that the store does not take."""
-    return Refused(f"store {path}: expected data that its tables allow, found {detail(error)}; correct the data")
-
-
-def detail(error: Exception) -> str:
-    """What SQLite said, in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"

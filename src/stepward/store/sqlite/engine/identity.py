@@ -8,6 +8,7 @@ import apsw
 
 from stepward.errors import StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity
+from stepward.store.schema_versions import check_version
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.faults import translated
 from stepward.store.sqlite.engine.schema import APPLICATION_ID, FIND_ANY, FIND_META, READ_META, migrations, script
@@ -62,8 +63,4 @@ def _read(connection: apsw.Connection, path: str) -> Identity:
         )
     app, version, ident = (connection.execute(READ_META, (key,)).get for key in ("app", "schema_version", "store_id"))
     newest = migrations()[-1][0]
-    if version > newest:
-        raise StoreUnusable(
-            f"store {path}: expected schema version {newest} or older, found {version}; upgrade this program"
-        )
-    return Identity(app, version, newest, ident)
+    return Identity(app, check_version(version, newest, path), newest, ident)

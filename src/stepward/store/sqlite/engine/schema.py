@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 from stepward.errors import StoreUnavailable, StoreUnusable
+from stepward.store.schema_versions import check_app, check_version, read_migrations
 from stepward.store.sqlite.engine.connection import Connection, is_memory
 
 APPLICATION_ID = int.from_bytes(b"Stpd", "big")
 """Marks the file as Stepward's for tools that look."""
 FILE_MODE = 0o600
-MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 
 FIND_ANY = "select 1 from sqlite_schema limit 1"
 FIND_META = "select 1 from sqlite_schema where type = 'table' and name = 'stepward_meta'"
@@ -104,12 +101,9 @@ def migrate(connection: Connection, app: str, path: str) -> bool:
     return len(missing) > 1
 
 
-@cache
 def migrations() -> list[tuple[int, str]]:
-    """The numbered migrations in order; read once."""
-    folder = files("stepward.store") / "migrations" / "sqlite"
-    found = ((MIGRATION.fullmatch(file.name), file) for file in folder.iterdir())
-    return sorted((int(match[1]), file.read_text(encoding="utf-8")) for match, file in found if match)
+    """The numbered migrations in order."""
+    return read_migrations("sqlite")
 
 
 def script(number: int, text: str) -> str:
@@ -120,17 +114,8 @@ def script(number: int, text: str) -> str:
 def _check_identity(connection: Connection, app: str, path: str) -> int:
     if connection.row(FIND_META) is None:
         return 0
-    found = _meta(connection, "app")
-    if found != app:
-        raise StoreUnusable(
-            f"store {path}: expected the app {app!r}, found the store of {found!r}; name another file or app"
-        )
-    version, newest = _meta(connection, "schema_version"), migrations()[-1][0]
-    if not isinstance(version, int) or version > newest:
-        raise StoreUnusable(
-            f"store {path}: expected schema version {newest} or older, found {version}; upgrade this program"
-        )
-    return version
+    check_app(_meta(connection, "app"), app, path, "file or app")
+    return check_version(_meta(connection, "schema_version"), migrations()[-1][0], path)
 
 
 def _meta(connection: Connection, key: str) -> object:

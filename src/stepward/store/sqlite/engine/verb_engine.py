@@ -2,74 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
-import msgspec
-
-from stepward.model.plan import Plans
-from stepward.model.records import Task
-from stepward.store.contract import Submitted
-from stepward.store.sqlite.engine.clock import StoreClock
-from stepward.store.sqlite.engine.connection import Connection, Row
+from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.query_catalogue import load_book
-from stepward.store.sqlite.hot.submission import submit
 from stepward.store.verbs import journal
-from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.engine import VerbEngine
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from stepward.store.verbs.connection import P, T, Verb, VerbConnection
 
 
-class DrivenConnection:
-    """Implements ``VerbConnection``; whoever writes has the whole file alone, so that nothing is locked."""
+class DrivenConnection(VerbConnection):
+    """Verbs' connection to a file; a writer has the whole file alone, so that nothing is locked."""
 
     def __init__(self, connection: Connection) -> None:
+        super().__init__(load_book())
         self._connection = connection
-        self._book = load_book()
 
-    async def rows(self, query: str, *values: Any) -> list[Row]:
-        return self._connection.rows(self._book[query], _given(values))
+    async def fetched(self, sql: str, *values: Any) -> list[Row]:
+        return self._connection.rows(sql, _given(values))
 
-    async def row(self, query: str, *values: Any) -> Row | None:
-        return self._connection.row(self._book[query], _given(values))
+    def _arrays(self, many: Sequence[Sequence[Any]]) -> Sequence[Any]:
+        return (encoded(many),)
 
     async def change(self, query: str, *values: Any) -> int:
-        return self._connection.change(self._book[query], _given(values))
+        return self._connection.change(self._queries[query], _given(values))
 
     async def change_each(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:
-        return self._connection.change_many(self._book[query], [(*each, *values) for each in many]) if many else 0
+        if not many:
+            return 0
+        return self._connection.change_many(
+            self._queries[query], [(*each, *values) for each in many] if values else many
+        )
+
+    async def insert_each(self, query: str, many: Sequence[Sequence[Any]]) -> list[Row]:
+        sql = self._queries[query]
+        return [row for each in many for row in self._connection.rows(sql, each)]
 
     async def applied(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> list[int]:
-        sql = self._book[query]
+        sql = self._queries[query]
         return [place for place, each in enumerate(many) if self._connection.change(sql, (*each, *values))]
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        with self._connection.savepoint():
+            yield
 
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         await journal.link(self, acts)
 
-    async def submit(self, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
-        return submit(self._connection, tasks, plans)
-
-    async def lock_chain(self) -> None:
-        """Does nothing."""
-
 
 def _given(values: Sequence[Any]) -> Sequence[Any]:
     """Values as SQLite takes them: an array is one of JSON, for json_each."""
-    return [msgspec.json.encode(value).decode() if isinstance(value, list) else value for value in values]
+    return [encoded(value) if isinstance(value, list) else value for value in values]
 
 
-def driven(
-    connection: Connection,
-    work: Callable[Concatenate[VerbConnection, P], Awaitable[T]],
-    /,
-    *args: P.args,
-    **kwargs: P.kwargs,
-) -> T:
+def driven(connection: Connection, work: Verb[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """The result of a verb; raises RuntimeError if it waits for anything but its statements."""
-    steps = work(DrivenConnection(connection), *args, **kwargs).__await__()
+    return finished(work(DrivenConnection(connection), *args, **kwargs))
+
+
+def finished(work: Awaitable[T]) -> T:
+    """The result of a coroutine that waits for nothing; raises RuntimeError if it does."""
+    steps = work.__await__()
     try:
         next(steps)
     except StopIteration as end:
@@ -84,28 +80,17 @@ class DrivenTransactions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def read(
-        self, work: Callable[Concatenate[VerbConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def read(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.read(driven, work, *args, **kwargs)
 
-    async def read_more(
-        self, work: Callable[Concatenate[VerbConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def read_more(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.snapshot(driven, work, *args, **kwargs)
 
-    async def single(
-        self, work: Callable[Concatenate[VerbConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def single(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.single(driven, work, *args, **kwargs)
 
-    async def write(
-        self, work: Callable[Concatenate[VerbConnection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def batch(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.write(driven, work, *args, **kwargs)
 
-
-def verb_engine(database: Database, clock: StoreClock) -> VerbEngine:
-    """The engine of one store object; processes on a file send each other no word."""
-    transactions = DrivenTransactions(database)
-    return VerbEngine(leases=transactions, others=transactions, clock=clock, ring=lambda: None)
+    async def write(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.write(driven, work, *args, **kwargs)

@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nsmallest
 from itertools import chain, zip_longest
-from typing import Any
-
-import msgspec
 
 from stepward.model.complete_by import of_claim
 from stepward.model.messages.status_events import Told
@@ -20,9 +17,10 @@ from stepward.store import rows
 from stepward.store.contract import Least
 from stepward.store.queries import load_queries
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
-from stepward.store.sqlite.engine.connection import Connection, Row
+from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.verb_engine import driven
+from stepward.store.verbs.readers.scheduler import ClaimRequest
 from stepward.store.verbs.tasks import status_events
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)
@@ -31,22 +29,15 @@ Served = Sequence[tuple[str, str]]
 """Workflows by name and version."""
 
 
-def claim(
-    connection: Connection,
-    instance: str,
-    workflows: Served,
-    limit: int,
-    least: Least | None,
-    turns: Turns,
-    now: float,
-) -> tuple[list[Task], Turns]:
+def claim(connection: Connection, wanted: ClaimRequest) -> tuple[list[Task], Turns]:
     """The tasks taken, in the order of their turns, and whose turn was last."""
     claimed: list[Task] = []
-    while len(claimed) < limit:
-        picked = _round(connection, workflows, limit - len(claimed), least, turns)
+    turns = wanted.turns
+    while len(claimed) < wanted.limit:
+        picked = _round(connection, wanted.workflows, wanted.limit - len(claimed), wanted.least, turns)
         if not picked:
             break
-        taken = _take(connection, picked, instance, now)
+        taken = _take(connection, picked, wanted.instance, wanted.now)
         turns = gone_on(turns, taken)
         claimed += taken
     return claimed, turns
@@ -54,7 +45,7 @@ def claim(
 
 def _round(connection: Connection, workflows: Served, limit: int, least: Least | None, turns: Turns) -> list[Row]:
     """Rowid and uid of up to ``limit`` tasks of one priority."""
-    tops = connection.rows(Q["tops"], (_json(workflows), least.priority if least else 0))
+    tops = connection.rows(Q["tops"], (encoded(workflows), least.priority if least else 0))
     priority = max((top[2] for top in tops if top[2] is not None), default=None)
     if priority is None:
         return []
@@ -68,10 +59,10 @@ def _round(connection: Connection, workflows: Served, limit: int, least: Least |
 def _ring(connection: Connection, served: Served, priority: int, limit: int, last: str, but: set[str]) -> list[str]:
     """The keys whose turn is next: those behind the last one, then from the first on."""
     asked = limit + len(but) + 1
-    ahead = connection.rows(Q["ring"], (_json(served), priority, last, asked))
+    ahead = connection.rows(Q["ring"], (encoded(served), priority, last, asked))
     ring = [key for (key,) in ahead if key != last]
     if len(ahead) < asked:
-        ring += [key for (key,) in connection.rows(Q["ring"], (_json(served), priority, "", asked)) if key <= last]
+        ring += [key for (key,) in connection.rows(Q["ring"], (encoded(served), priority, "", asked)) if key <= last]
     return [key for key in ring if key not in but][:limit]
 
 
@@ -86,7 +77,7 @@ def _age(row: Row) -> str:
 
 
 def _take(connection: Connection, picked: list[Row], instance: str, now: float) -> list[Task]:
-    wanted = _json([rowid for rowid, _ in picked])
+    wanted = encoded([rowid for rowid, _ in picked])
     unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (wanted,))}
     found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now, of_claim(now)))}
     taken = [found[uid] for _, uid in picked]
@@ -94,8 +85,3 @@ def _take(connection: Connection, picked: list[Row], instance: str, now: float) 
         if task.uid in unstarted and task.reply_to is not None:
             driven(connection, status_events.tell, task, Told.STARTED, now)
     return taken
-
-
-def _json(values: Sequence[Any]) -> str:
-    """An array as SQLite's json_each takes it: bytes would be read as its binary form."""
-    return msgspec.json.encode(values).decode()

@@ -1,6 +1,6 @@
 -- name: put
 -- A message at the end of its queue.
-insert into stepward_message (queue, body, expires_at, taken_until) values (?1, ?2, ?3, 0.0)
+insert into stepward_message (queue, body, expires_at, taken_until) values (?3, ?1, ?2, 0.0)
 
 -- name: returned
 -- The first message whose taker let its lease run out; it comes alone, for it may be what ended that one.
@@ -20,9 +20,10 @@ update stepward_message set taken_until = ?2, tries = tries + 1 where token = ?1
 -- Taken for longer.
 update stepward_message set taken_until = ?3 where token = ?1 and queue = ?2
 
--- name: is_there
--- Whether it was not withdrawn meanwhile.
-select 1 from stepward_message where token = ?1 and queue = ?2
+-- name: are_there
+-- Those of the tokens (a JSON array) that were not withdrawn meanwhile.
+select m.token from json_each(?1) as wanted cross join stepward_message as m on m.token = wanted.value
+where m.queue = ?2
 
 -- name: withdraw
 -- The requests that begin so and name that step, found by what is asked for the task; none where several were taken,

@@ -3,16 +3,13 @@
 select 1 from stepward_instance where id = ?1 and alive = 1
 
 -- name: tasks
--- Those of the tasks (a JSON array of uids) that the instance holds.
+-- Tasks (a JSON array of uids); the caller leaves out those that the instance does not hold.
 select {t_task} from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
-where t.locked_by = ?2
 
 -- name: steps
--- The steps of tasks (a JSON array of uids): the current run, or every run of one that is undoing.
-select {s_step} from json_each(?1) as wanted
-cross join stepward_task as t on t.uid = wanted.value
-cross join stepward_step as s
-    on s.task = t.uid and s.run between (case t.state when 'undoing' then 1 else t.run end) and t.run
+-- The steps of tasks (a JSON array of uid, first and last run).
+select {s_step} from json_each(?1) as wanted cross join stepward_step as s
+    on s.task = wanted.value ->> 0 and s.run between wanted.value ->> 1 and wanted.value ->> 2
 
 -- name: inbox
 -- The inbox rows of tasks (a JSON array of uids).

@@ -5,8 +5,8 @@ select t.id, t.uid, t.workflow, case t.run when 1 then t.input end
 from json_each(?1) as wanted cross join stepward_task as t on t.id = wanted.value
 
 -- name: insert
--- A new task.
-insert into stepward_task ({task}) values ({task_places})
+-- A task whose id is new; its uid if it was inserted.
+insert into stepward_task ({task}) values ({task_places}) on conflict (id) do nothing returning uid
 
 -- name: plan
 -- The plan of a workflow, if it has declared one.

@@ -19,6 +19,10 @@ insert into stepward_task ({task}) values ({task_places}) on conflict (uid) do n
 -- A new step.
 insert into stepward_step ({step}) values ({step_places})
 
+-- name: insert_planned
+-- A planned step; one that is there already is left alone.
+insert into stepward_step ({step}) values ({step_places}) on conflict do nothing
+
 -- name: fill_step
 -- A planned step that the workflow asked for: the row becomes what an insert would have made.
 update stepward_step
@@ -64,11 +68,11 @@ where task = ?1 and run = ?2 and key = ?3 and state = ?4
 -- name: move_task
 -- The new face of a task that the instance holds; at an end or a release its inbox must be as read.
 update stepward_task
-set state = ?4, locked_by = case when ?6 then null else locked_by end,
-    output = ?7, error = ?8, wake_at = ?9, waits_for = ?10,
-    undo_to = ?11, run = coalesce(?12, run), input = coalesce(?13, input), finished_at = ?14,
-    recovery_count = case when ?15 then 0 else recovery_count end, complete_by = ?16
-where uid = ?1 and locked_by = ?2 and state = ?3 and (not ?6 or inbox = ?5)
+set state = ?3, locked_by = case when ?5 then null else locked_by end,
+    output = ?6, error = ?7, wake_at = ?8, waits_for = ?9,
+    undo_to = ?10, run = coalesce(?11, run), input = coalesce(?12, input), finished_at = ?13,
+    recovery_count = case when ?14 then 0 else recovery_count end, complete_by = ?15
+where uid = ?1 and locked_by = ?16 and state = ?2 and (not ?5 or inbox = ?4)
 
 -- name: complete_by
 -- By when what the task does now must be complete, where nothing else of its row changes.

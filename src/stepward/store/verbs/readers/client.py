@@ -21,14 +21,14 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers.completions import CompletionVerbs
-from stepward.store.verbs.tasks import directives, inbox
+from stepward.store.verbs.tasks import directives, inbox, new_tasks
 
 
 class ClientVerbs(CompletionVerbs):
-    """What applications may do; see ``ClientStore``."""
+    """Implements ``ClientStore``."""
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        submitted = await self._transactions.write(_submit, tasks, plans)
+        submitted = await self._transactions.write(new_tasks.submit, tasks, plans)
         self._ring()
         return submitted
 
@@ -63,10 +63,6 @@ class ClientVerbs(CompletionVerbs):
 
     async def workflows(self) -> list[WorkflowRecord]:
         return [rows.workflow(row) for row in await self._transactions.read(ask.rows, "client.workflows")]
-
-
-async def _submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
-    return await connection.submit(tasks, plans)
 
 
 async def _locked(connection: VerbConnection, id: str) -> Task:

@@ -12,12 +12,12 @@ from stepward.store.rules import completions
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.part import VerbPart
+from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.tasks import inbox
 
 
 class CompletionVerbs(VerbPart):
-    """What finishing steps from outside needs; see ``CompletionStore``."""
+    """Implements ``CompletionStore``."""
 
     async def completion_key(self, fresh: bytes) -> bytes:
         row = await self._transactions.read(ask.row, "completions.key")

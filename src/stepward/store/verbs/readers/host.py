@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.messages.seal import StoreIdentity
-from stepward.model.records import Alert, InboxKind, Instance, Schedule, WorkflowRecord
+from stepward.model.records import Alert, InboxKind, Instance, Role, Schedule, WorkflowRecord
 from stepward.store.contract import Post
 from stepward.store.rules import audits, supervision
 from stepward.store.verbs import agents, journal, leases, recurring
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.part import VerbPart
+from stepward.store.verbs.engine import VerbEngine, VerbPart
 from stepward.store.verbs.tasks import inbox
 
 
 class HostVerbs(VerbPart):
-    """What the host of actors needs; see ``HostStore``."""
+    """Implements ``HostStore``."""
 
     def __init__(self, engine: VerbEngine) -> None:
         super().__init__(engine)
         self._leases = engine.leases
+        self._changes = engine.changes
+
+    def changed(self) -> bool:
+        return self._changes.changed()
+
+    async def stirred(self, every: float) -> None:
+        await self._changes.stirred(every)
+
+    def break_off(self) -> bool:
+        """Does nothing: an open transaction keeps nobody out of a whole database."""
+        return False
+
+    async def check_rights(self, roles: Collection[Role]) -> None:
+        """Checks nothing: a process that may open a file may do everything."""
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         known = await self._transactions.read(_identity)

@@ -12,7 +12,7 @@ from stepward.store.rules import retention
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import pruning
 from stepward.store.verbs.connection import VerbConnection, VerbRow
-from stepward.store.verbs.part import VerbPart
+from stepward.store.verbs.engine import VerbPart
 
 PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
@@ -23,7 +23,7 @@ PARTS: dict[str, tuple[int, ...]] = {
 
 
 class RetentionVerbs(VerbPart):
-    """What is read of tasks before they are deleted; see ``RetentionStore``."""
+    """Implements ``RetentionStore``."""
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         return retention.purge_batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))

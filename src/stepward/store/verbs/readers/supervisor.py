@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged
+from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
 from stepward.store.rules import audits, supervision
 from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.verbs import connection as ask
@@ -34,7 +34,7 @@ DEAD_KEPT_SECONDS = 3600.0
 
 
 class SupervisorVerbs(retention.RetentionVerbs):
-    """What a Supervisor may do; see ``SupervisorStore``."""
+    """Implements ``SupervisorStore``."""
 
     def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:
         """``first_expired`` is a place before all steps in the engine's order of their complete-by."""
@@ -113,6 +113,10 @@ class SupervisorVerbs(retention.RetentionVerbs):
 
     async def schedulers(self) -> list[Instance]:
         return [rows.instance(row) for row in await self._transactions.read(ask.rows, "supervisor.schedulers")]
+
+    async def standbys(self) -> list[Standby] | None:
+        """A file has none."""
+        return None
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         return await self._judged(term, False, _raise_alert, alert, self._clock.now())

@@ -1,19 +1,67 @@
-"""Tasks that other verbs begin, with the plans that their workflows have declared."""
+"""New tasks: an id that exists begins nothing; each is recorded with the plan that its workflow has declared."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from stepward.model.plan import NO_PLANS, Plans, from_json
+from msgspec.structs import astuple
+
+from stepward.model.plan import NO_PLANS, Plans, from_json, planned_steps
 from stepward.model.records import Task
-from stepward.store.verbs.connection import VerbConnection
+from stepward.store.contract import Submitted
+from stepward.store.verbs.connection import VerbConnection, VerbRow
+from stepward.store.verbs.tasks import status_events
 
 
 async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> None:
     """Submit tasks of one workflow with its plan."""
-    await connection.submit(tasks, await _plans(connection, workflow, version))
+    await submit(connection, tasks, await _plans(connection, workflow, version))
 
 
 async def _plans(connection: VerbConnection, workflow: str, version: str) -> Plans:
     row = await connection.row("submission.plan", workflow, version)
     return {(workflow, version): from_json(row[0])} if row else NO_PLANS
+
+
+async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+    """Insert tasks whose ids are new, the first of each id, with their plans; what became of each."""
+    firsts: dict[str, Task] = {}
+    for task in tasks:
+        firsts.setdefault(task.id, task)
+    events = {t.uid: (t.reply_to, status_events.received(t)) for t in firsts.values() if t.reply_to is not None}
+    ordered = sorted(firsts.values(), key=lambda task: task.id)
+    created = {row[0] for row in await connection.insert_each("submission.insert", [astuple(t) for t in ordered])}
+    known = await _existing(connection, [task.id for task in firsts.values() if task.uid not in created])
+    new = [task for task in firsts.values() if task.uid in created]
+    for task in new:
+        if task.uid in events:
+            await status_events.put(connection, [events[task.uid]], task.created_at)
+    await _record_plans(connection, new, plans)
+    return [_answer(task, firsts[task.id], created, known) for task in tasks]
+
+
+async def _existing(connection: VerbConnection, ids: list[str]) -> dict[str, VerbRow]:
+    if not ids:
+        return {}
+    found = {row[0]: row for row in await connection.rows("submission.existing", ids)}
+    if found:
+        # The caller is told that these tasks exist: they must not be less durable than its own commit.
+        await connection.follow_commits()
+    return found
+
+
+async def _record_plans(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> None:
+    if plans:
+        steps = [step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
+        await connection.change_each("turn.insert_planned", [astuple(step) for step in steps])
+
+
+def _answer(task: Task, first: Task, created: set[str], known: Mapping[str, VerbRow]) -> Submitted:
+    if first.uid not in created:
+        _, uid, workflow, input = known[task.id]
+    elif task is first:
+        return Submitted(task.uid, task.id, created=True, same=True)
+    else:
+        uid, workflow, input = first.uid, first.workflow, first.input
+    same = workflow == task.workflow and input in (None, task.input)
+    return Submitted(uid, task.id, created=False, same=same)

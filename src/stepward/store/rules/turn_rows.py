@@ -1,0 +1,141 @@
+"""Rows that a turn's changes write, on every engine: the values of each query, in the order of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from msgspec.structs import astuple
+
+from stepward.model.plan import planned_steps
+from stepward.model.records import Step, Task
+from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
+from stepward.store.contract import Change, StepMove, TaskMove
+from stepward.store.rules.changes import Missed
+
+Values: TypeAlias = "tuple[Any, ...]"
+RowsOfChanges = Callable[[Sequence[Change]], list[Values]]
+
+
+def _inserts(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(step) for change in changes for step in change.inserts]
+
+
+def _fills(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(step) for change in changes for step in change.fills]
+
+
+def _step_moves(changes: Sequence[Change]) -> list[Values]:
+    return [_step_move_values(move) for change in changes for move in change.step_moves]
+
+
+def _finishes(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(finish) for change in changes for finish in change.finishes]
+
+
+def _delivers(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(deliver) for change in changes for deliver in change.delivers]
+
+
+def _dispatches(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(dispatch) for change in changes for dispatch in change.dispatches]
+
+
+def _watches(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(watch) for change in changes for watch in change.watches]
+
+
+def _taken(changes: Sequence[Change]) -> list[Values]:
+    return [(number, change.task) for change in changes for number in change.taken]
+
+
+STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
+    ("insert_step", "insert: nothing was inserted", _inserts),
+    ("fill_step", "fill: the step is not planned", _fills),
+    # A step can be given up and answered in one turn: its late result is recorded on the abandoned row.
+    ("move_step", "step move: the step is not in the state that it leaves", _step_moves),
+    ("finish", "finish: the step is not running at that attempt", _finishes),
+    ("deliver", "deliver: the step has no undelivered outcome", _delivers),
+    ("dispatch", "dispatch: the step does not wait for that attempt", _dispatches),
+    ("watch", "watch: the step is not running at that attempt", _watches),
+    ("take_inbox", "taken: an inbox row is gone", _taken),
+]
+"""Queries of a turn on steps and inbox rows, in the order in which they apply: name, the reason of a miss, and the
+rows, each of which must change one row."""
+
+
+def local_submissions(instance: str, changes: Sequence[Change]) -> list[Task]:
+    """Tasks that this commit submits and claims. Raises Missed for one that is claimed for another instance."""
+    tasks = [change.born for change in changes if change.born is not None]
+    if any(task.locked_by != instance for task in tasks):
+        raise Missed(f"born: expected a task locked by {instance}")
+    return tasks
+
+
+def held_tasks(changes: Sequence[Change]) -> set[str]:
+    """Uids of tasks that must be held by the instance that commits these changes."""
+    return {change.task for change in changes if change.born is None and is_owners(change)}
+
+
+def is_owners(change: Change) -> bool:
+    """Whether the change is one that only the task's owner may make; anybody may post."""
+    return bool(
+        change.inserts
+        or change.fills
+        or change.finishes
+        or change.move
+        or change.dispatches
+        or change.watches
+        or change.delivers
+        or change.step_moves
+        or change.taken
+        or change.children
+        or change.telling
+        or change.complete_by
+    )
+
+
+def planned_rows(change: Change) -> list[Step]:
+    """Planned steps with which the change's new tasks are recorded."""
+    plans = change.plans
+    return [step for task in change.begun for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
+
+
+def trim_rows(changes: Sequence[Change]) -> list[Values]:
+    """Task, first and last run, and whether effects are kept, of each change that deletes rows of former runs."""
+    return [(change.task, *astuple(change.trim)) for change in changes if change.trim is not None]
+
+
+def move_values(task: str, move: TaskMove) -> Values:
+    """Values of ``move_task``, the uid first. Raises Missed for a move that no task makes."""
+    check_move(move)
+    ends = move.after in TASK_ENDS
+    return (
+        task,
+        move.before,
+        move.after,
+        move.inbox,
+        ends or move.release,
+        move.output,
+        move.error,
+        move.wake_at,
+        move.waits_for,
+        move.undo_to,
+        move.run,
+        move.input,
+        move.at if ends else None,
+        move.progress,
+        move.complete_by,
+    )
+
+
+def check_move(move: TaskMove) -> None:
+    """Raises Missed for a move that no task makes."""
+    if move.after is not move.before and move.after not in TASK_MOVES[move.before]:
+        raise Missed(f"move: no task goes from {move.before} to {move.after}")
+
+
+def _step_move_values(move: StepMove) -> Values:
+    if move.after not in STEP_MOVES[move.before]:
+        raise Missed(f"step move: no step goes from {move.before} to {move.after}")
+    return astuple(move)

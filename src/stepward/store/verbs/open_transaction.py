@@ -1,0 +1,59 @@
+"""An open transaction in which application rows, submissions and a step's outcome commit together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
+
+from msgspec.structs import astuple, replace
+
+from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.records import Task
+from stepward.store.contract import Finish, Submitted
+from stepward.store.transaction_scopes import Scope
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.tasks import new_tasks
+
+T = TypeVar("T")
+
+ROLLED_BACK = "transaction: expected it open, found it rolled back by an earlier statement; leave it"
+ENDED_BY_STATEMENT = "transaction: expected statements within it, found one that ends it; leave that to Stepward"
+
+
+class OpenTransaction(ABC):
+    """Implements ``Transaction`` but for the application's own statements and savepoints."""
+
+    def __init__(self, connection: VerbConnection, scope: Scope) -> None:
+        self._verbs = connection
+        self._scope = scope
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        self._check_open()
+        return await self._translated(new_tasks.submit(self._verbs, tasks, plans))
+
+    async def known(self, ids: Sequence[str]) -> set[str]:
+        self._check_open()
+        return {row[0] for row in await self._translated(self._verbs.rows("submission.existing", list(ids)))}
+
+    async def finish(self, instance: str, finish: Finish) -> bool:
+        """Commits; raises InstanceFenced if the instance is dead."""
+        self._check_open()
+        return await self._translated(self._finish(instance, finish))
+
+    async def _finish(self, instance: str, finish: Finish) -> bool:
+        await self._prove(instance)
+        if not await self._verbs.rows("turn.held_forward", finish.task, instance):
+            return False
+        return await self._verbs.change_each("turn.finish", [astuple(replace(finish, ordinal=None))]) == 1
+
+    def _check_open(self) -> None:
+        self._scope.check()
+
+    async def _translated(self, work: Awaitable[T]) -> T:
+        """The result of work on the store's own rows; what the driver raises is raised in Stepward's words."""
+        return await work
+
+    @abstractmethod
+    async def _prove(self, instance: str) -> None:
+        """Raise InstanceFenced unless the instance lives, and goes on living until the transaction ends."""

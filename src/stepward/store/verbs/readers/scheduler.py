@@ -1,0 +1,98 @@
+"""The Scheduler's verbs: claim, load, commit. Claims and commits themselves are written for each engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from stepward.errors import Refused
+from stepward.model.messages.requests import Reply
+from stepward.model.records import History
+from stepward.store.contract import Change, Committed, Least, UnownedSteps, WatchedPlace
+from stepward.store.rules.changes import Missed
+from stepward.store.rules.fairness import NO_TURNS, Turns
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs.engine import VerbEngine, VerbPart
+from stepward.store.verbs.tasks import histories, misrouted_replies, unowned_steps
+
+WAKE_LIMIT = 1_000
+"""Fewest tasks that are due and made claimable by one claim."""
+INBOX_LIMIT = 10_000
+"""Most inbox rows that one read returns."""
+NOTHING_MISSED = Committed({})
+
+
+class ClaimRequest(NamedTuple):
+    """What a claim asks for."""
+
+    instance: str
+    workflows: Sequence[tuple[str, str]]
+    """By name and version."""
+    limit: int
+    least: Least | None
+    turns: Turns
+    now: float
+
+
+class TurnCommit(NamedTuple):
+    """What a commit applies."""
+
+    instance: str
+    changes: Sequence[Change]
+    renew: float | None
+    """Seconds by which the instance's lease is extended in passing."""
+
+
+class SchedulerVerbs(VerbPart, ABC):
+    """Implements ``SchedulerStore`` as far as it is the same on every engine."""
+
+    def __init__(self, engine: VerbEngine) -> None:
+        super().__init__(engine)
+        self._turns = engine.turns
+        self._fairness: Turns = NO_TURNS
+
+    async def claim(
+        self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
+    ) -> list[History]:
+        if not workflows or limit <= 0:
+            return []
+        wanted = ClaimRequest(instance, workflows, limit, least, self._fairness, self._clock.now())
+        claimed, self._fairness = await self._claim(wanted)
+        return claimed
+
+    async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
+        return await self._turns.read_more(histories.load, instance, tasks)
+
+    async def next_wake(self) -> float | None:
+        row = await self._turns.read(ask.row, "scheduler.next_wake")
+        wake: float | None = row[0] if row else None
+        return wake
+
+    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        turn = TurnCommit(instance, changes, renew)
+        try:
+            await self._commit_together(turn)
+        except (Missed, Refused, TypeError):
+            # Nothing was changed; now each change alone, to leave out those that are to blame.
+            return Committed(await self._commit_each(turn))
+        return NOTHING_MISSED
+
+    async def settle_misrouted(self, replies: Sequence[Reply]) -> None:
+        await self._turns.write(misrouted_replies.settle, replies, self._clock.now())
+        self._ring()
+
+    async def unowned_steps(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> UnownedSteps:
+        return await self._transactions.read_more(unowned_steps.look, after, agents, limit)
+
+    @abstractmethod
+    async def _claim(self, wanted: ClaimRequest) -> tuple[list[History], Turns]:
+        """The histories of the tasks claimed, and whose turn was last in each priority."""
+
+    @abstractmethod
+    async def _commit_together(self, turn: TurnCommit) -> None:
+        """Apply all changes or none. Raises Missed or Refused where one does not apply."""
+
+    @abstractmethod
+    async def _commit_each(self, turn: TurnCommit) -> dict[str, str]:
+        """Apply each change that applies, in one transaction; the uids of the others, with the reason."""

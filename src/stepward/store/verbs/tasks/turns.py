@@ -1,0 +1,44 @@
+"""What of a Scheduler's turn is the same on every engine: changes applied one by one, and what others are told."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from stepward.store.contract import Change
+from stepward.store.rules.changes import Missed, why_missed
+from stepward.store.store_faults import detail
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.tasks import inbox
+
+
+async def apply_each(
+    connection: VerbConnection,
+    instance: str,
+    changes: Sequence[Change],
+    apply: Callable[[Change], Awaitable[None]],
+    data_errors: tuple[type[Exception], ...],
+) -> dict[str, str]:
+    """Apply each change in a savepoint of its own; the uids of those that do not apply, with the reason.
+
+    ``data_errors`` are what the driver raises for values that the tables do not take.
+    """
+    missed: dict[str, str] = {}
+    # Those that post come last: a post must not make another task of this very turn miss its release.
+    for change in sorted(changes, key=lambda change: bool(change.posts)):
+        try:
+            async with connection.savepoint():
+                await apply(change)
+        except Missed as reason:
+            held = await inbox.lock(connection, [change.task])
+            missed[change.task] = why_missed(change, held.get(change.task), instance, str(reason))
+        except data_errors as error:
+            missed[change.task] = f"refused: {detail(error)}"
+    return missed
+
+
+async def tell_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
+    """Write what changes post to other tasks, which alerts they settle, and their acts of the audit."""
+    await inbox.post_all(connection, [post for change in changes for post in change.posts], now)
+    await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
+    await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
