@@ -221,7 +221,7 @@ class SyncClient:
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
         submissions = self._submissions
-        submitted = submissions.write_blocking(submissions.borrowed(transaction), prepared, self._thread.call)
+        submitted = submissions.write_blocking(submissions.external(transaction), prepared, self._thread.call)
         handles = session_of(self._client).handles(submitted, prepared)
         return [SyncTaskHandle(self._thread, handle) for handle in handles]
 

@@ -97,7 +97,7 @@ class SubmissionWriter:
         self._uncommitted.add(submitted, borrowed.ring)
         return submitted
 
-    def borrowed(self, transaction: object) -> ExternalTransaction:
+    def external(self, transaction: object) -> ExternalTransaction:
         """The application's own transaction. Raises Refused for what is none."""
         return self._store.external(transaction)
 

@@ -11,12 +11,12 @@ from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
-from stepward.store.sqlite.host import SqliteHost
 from stepward.store.sqlite.hot import transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from stepward.store.sqlite.listing import LISTING
 from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.readers.host import HostVerbs
 from stepward.store.verbs.readers.operators import OperatorVerbs
 from stepward.store.verbs.readers.supervisor import SupervisorVerbs
 
@@ -50,7 +50,7 @@ class SqliteStore:
         self.supervisor = SupervisorVerbs(engine, FIRST_EXPIRED)
         self.client = SqliteClient(engine)
         self.operators = OperatorVerbs(engine, LISTING)
-        self.host = SqliteHost(engine, self._database)
+        self.host = HostVerbs(engine)
         self.messages = SqliteMessages(engine, self._database)
 
     async def open(self) -> None:
@@ -89,5 +89,6 @@ class SqliteStore:
             clock=self._clock,
             ring=lambda: None,
             changes=self._database,
+            break_off=self._database.break_off,
             open_transaction=partial(transaction.opened, self._database),
         )

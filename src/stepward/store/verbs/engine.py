@@ -35,6 +35,8 @@ class VerbEngine(NamedTuple):
     ring: Callable[[], None]
     """Tells the other processes of the store that something was changed."""
     changes: ChangeSource
+    break_off: Callable[[], bool]
+    """As ``HostStore.break_off``."""
     open_transaction: Callable[[], AbstractAsyncContextManager[Transaction]]
     """Opens a transaction that stays open across awaits, for applications; leaving it commits."""
 

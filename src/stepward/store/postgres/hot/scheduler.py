@@ -21,7 +21,14 @@ from stepward.store.rules.changes import Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.scheduler import INBOX_LIMIT, ClaimRequest, SchedulerVerbs, TurnCommit
+from stepward.store.verbs.readers.scheduler import (
+    INBOX_LIMIT,
+    NOTHING_MISSED,
+    UNFIT,
+    ClaimRequest,
+    SchedulerVerbs,
+    TurnCommit,
+)
 from stepward.store.verbs.tasks import turns
 from stepward.store.verbs.tasks.progress import progress_rows
 
@@ -49,7 +56,7 @@ class PostgresScheduler(SchedulerVerbs):
         return {(task, run, key) for task, run, key in noted}
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
-        committed = await super().commit(instance, changes, renew)
+        committed = await self._committed(TurnCommit(instance, changes, renew))
         if any(_concerns_others(change) for change in changes):
             self._ring()
         return committed
@@ -57,14 +64,15 @@ class PostgresScheduler(SchedulerVerbs):
     async def _claim(self, wanted: ClaimRequest) -> tuple[list[History], Turns]:
         return await self._lane.write(claiming.claim, wanted)
 
-    async def _commit_together(self, commit: TurnCommit) -> None:
-        if turn.is_one_statement(commit.changes):
-            await self._lane.single(self._commit_at_once, commit)
-        else:
-            await self._lane.write(_commit_in_order, commit, self._clock.now())
-
-    async def _commit_each(self, commit: TurnCommit) -> dict[str, str]:
-        return await self._lane.write(_commit_one_by_one, commit, self._clock.now())
+    async def _committed(self, commit: TurnCommit) -> Committed:
+        try:
+            if turn.is_one_statement(commit.changes):
+                await self._lane.single(self._commit_at_once, commit)
+            else:
+                await self._lane.write(_commit_in_order, commit, self._clock.now())
+        except UNFIT:
+            return Committed(await self._lane.write(_commit_one_by_one, commit, self._clock.now()))
+        return NOTHING_MISSED
 
     async def _read_inbox(self, connection: Connection, instance: str, after: int) -> list[InboxRow]:
         look = self._gap_reader.look(instance, after, self._lane.pool.made)

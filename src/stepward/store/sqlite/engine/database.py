@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate
 
 import apsw
 
@@ -16,9 +16,7 @@ from stepward.store.sqlite.engine.faults import BUSY, DATA, translated
 from stepward.store.sqlite.engine.schema import check_owner, use_log
 from stepward.store.sqlite.engine.writer_queue import turn_of
 from stepward.store.store_faults import closed, commit_unknown, refused
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from stepward.store.verbs.connection import P, T
 
 FIRST_PAUSE = 0.0004
 TURN_WAITS = 6

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
 from stepward.store import rows
-from stepward.store.contract import Change
+from stepward.store.contract import Change, Committed
 from stepward.store.queries import load_queries
 from stepward.store.rules import refusals
 from stepward.store.rules.fairness import Turns
@@ -24,6 +24,8 @@ from stepward.store.verbs.connection import VerbClock
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers.scheduler import (
     INBOX_LIMIT,
+    NOTHING_MISSED,
+    UNFIT,
     WAKE_LIMIT,
     ClaimRequest,
     SchedulerVerbs,
@@ -62,11 +64,13 @@ class SqliteScheduler(SchedulerVerbs):
     async def _claim(self, wanted: ClaimRequest) -> tuple[list[History], Turns]:
         return await self._database.write(_claim, wanted)
 
-    async def _commit_together(self, turn: TurnCommit) -> None:
-        await self._database.write(_commit_together, turn, self._clock)
-
-    async def _commit_each(self, turn: TurnCommit) -> dict[str, str]:
-        return await self._database.write(_commit_each, turn, self._clock)
+    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        turn = TurnCommit(instance, changes, renew)
+        try:
+            await self._database.write(_commit_together, turn, self._clock)
+        except UNFIT:
+            return Committed(await self._database.write(_commit_each, turn, self._clock))
+        return NOTHING_MISSED
 
 
 def check_alive(connection: Connection, instance: str) -> None:

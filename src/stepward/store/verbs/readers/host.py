@@ -22,18 +22,16 @@ class HostVerbs(VerbPart):
 
     def __init__(self, engine: VerbEngine) -> None:
         super().__init__(engine)
-        self._leases = engine.leases
-        self._changes = engine.changes
+        self._engine = engine
 
     def changed(self) -> bool:
-        return self._changes.changed()
+        return self._engine.changes.changed()
 
     async def stirred(self, every: float) -> None:
-        await self._changes.stirred(every)
+        await self._engine.changes.stirred(every)
 
     def break_off(self) -> bool:
-        """Does nothing: an open transaction keeps nobody out of a whole database."""
-        return False
+        return self._engine.break_off()
 
     async def check_rights(self, roles: Collection[Role]) -> None:
         """Checks nothing: a process that may open a file may do everything."""
@@ -60,11 +58,11 @@ class HostVerbs(VerbPart):
         ahead: float | None = None,
     ) -> set[str]:
         jumped = self._clock.jumped()
-        alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, ahead)
+        alive = await self._engine.leases.single(leases.renew, instances, lease, reports, self._clock, ahead)
         if self._clock.jumped() != jumped:
             # By the clock as it is now these leases have ended already, or would go on for much longer than a lease.
             # What was told of the host's clock was told by the store's as it was.
-            alive = await self._leases.single(leases.renew, instances, lease, reports, self._clock, None)
+            alive = await self._engine.leases.single(leases.renew, instances, lease, reports, self._clock, None)
         return alive
 
     async def retire(self, instance: str, *, in_order: bool = True) -> None:

@@ -21,6 +21,8 @@ WAKE_LIMIT = 1_000
 INBOX_LIMIT = 10_000
 """Most inbox rows that one read returns."""
 NOTHING_MISSED = Committed({})
+UNFIT = (Missed, Refused, TypeError)
+"""Raised by a commit of which some change does not apply; nothing is changed then, and each change is tried alone."""
 
 
 class ClaimRequest(NamedTuple):
@@ -69,15 +71,6 @@ class SchedulerVerbs(VerbPart, ABC):
         wake: float | None = row[0] if row else None
         return wake
 
-    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
-        turn = TurnCommit(instance, changes, renew)
-        try:
-            await self._commit_together(turn)
-        except (Missed, Refused, TypeError):
-            # Nothing was changed; now each change alone, to leave out those that are to blame.
-            return Committed(await self._commit_each(turn))
-        return NOTHING_MISSED
-
     async def settle_misrouted(self, replies: Sequence[Reply]) -> None:
         await self._turns.write(misrouted_replies.settle, replies, self._clock.now())
         self._ring()
@@ -88,11 +81,3 @@ class SchedulerVerbs(VerbPart, ABC):
     @abstractmethod
     async def _claim(self, wanted: ClaimRequest) -> tuple[list[History], Turns]:
         """The histories of the tasks claimed, and whose turn was last in each priority."""
-
-    @abstractmethod
-    async def _commit_together(self, turn: TurnCommit) -> None:
-        """Apply all changes or none. Raises Missed or Refused where one does not apply."""
-
-    @abstractmethod
-    async def _commit_each(self, turn: TurnCommit) -> dict[str, str]:
-        """Apply each change that applies, in one transaction; the uids of the others, with the reason."""

@@ -17,7 +17,7 @@ from stepward.store.verbs.tasks import inbox
 
 
 async def settle(connection: VerbConnection, replies: Sequence[Reply], now: float) -> None:
-    """Implements ``SchedulerStore.stray``."""
+    """Hand replies on to the owners of their tasks, or record them where a task has none."""
     tasks = await inbox.lock(connection, (reply.task for reply in replies))
     handed = inbox.PostRound(connection, tasks, now)
     audits: list[Audit] = []
