@@ -1,1 +1,2 @@
-"""Real servers for tests, the worked example and the benchmarks: begun on loopback, gone with whoever began them."""
+"""Real servers for tests, the worked example and the benchmarks: started on loopback, ended with the process that
+started them."""

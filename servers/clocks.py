@@ -22,7 +22,7 @@ class MovedClock:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """For a process whose clock this is to be. The boot clock stays right: nobody sets that of a host."""
+        """The environment of a process with this clock. The boot clock stays right: it cannot be set on a host."""
         return {
             "LD_PRELOAD": str(LIBRARIES[0]),
             "FAKETIME_TIMESTAMP_FILE": str(self._file),

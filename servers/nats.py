@@ -37,7 +37,7 @@ CLUSTER = """
 cluster {{ name: stepward, listen: 127.0.0.1:{route_port}, routes: [{routes}] }}
 """
 PAYLOAD = 1024 * 1024
-"""What a server takes that nobody has told otherwise."""
+"""Most bytes of a message at a server with default settings."""
 
 
 class NatsNode:

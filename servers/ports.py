@@ -1,4 +1,4 @@
-"""Ports for servers that have to be told theirs."""
+"""Ports for servers that are given theirs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ atexit.register(_kept.close)
 
 
 def free_port() -> int:
-    """A port of loopback on which nobody listens, and which no other process is given while this one lives.
+    """A free port of loopback, which no other process is given while this one lives.
 
-    Not one that the system may give to a client meanwhile: a server that is away for a while would not get it back.
+    It is outside the range from which the system serves clients: a server that is stopped for a while would not get it
+    back.
     """
     last = int(GIVEN_BY_THE_SYSTEM.read_text().split()[0]) - 1 if GIVEN_BY_THE_SYSTEM.exists() else 32_767
     for _ in range(TRIES):
         port = random.randint(FIRST, last)
-        # Nothing here speaks UDP: whoever has that port of it keeps the one of TCP for a server.
+        # Nothing here uses UDP: a reserved UDP port reserves the TCP port of that number for a server.
         if (keeper := _bound(port, socket.SOCK_DGRAM)) is None:
             continue
         if (listener := _bound(port, socket.SOCK_STREAM)) is not None:

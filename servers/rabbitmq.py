@@ -82,7 +82,7 @@ class RabbitServer:
         (self._folder / "advanced.config").write_text(TRACED if self._is_traced else UNTRACED)
         (self._folder / "plugins").write_text(f"[{','.join(self._plugins)}].")
         if self._mapper is None:
-            # Left to itself the server begins one that outlives it, and is everybody's.
+            # By default the server starts one that outlives it and is shared by all servers.
             self._mapper = self._launch(["epmd", "-port", str(self._mapper_port)])
         self._process = self._launch([str(PROGRAM)])
         self._await_ready(self._process)

@@ -1,4 +1,4 @@
-"""How a process of the example is told to end: by a signal, or because whoever started it is gone."""
+"""The end of a process of the example: by a signal, or because the process that started it is gone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def listen(*, is_tethered: bool = False) -> asyncio.Event:
-    """Hear from now on when this process is told to end; the event is set then.
+    """An event that is set when this process is asked to end.
 
-    A tethered process is also told when its standard input is closed.
+    A tethered process is also asked to end when its standard input is closed.
     """
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
@@ -28,7 +28,7 @@ def listen(*, is_tethered: bool = False) -> asyncio.Event:
 
 
 async def until(told: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do this work until told to end, and raise what ends it before that."""
+    """Do this work until asked to end, and raise the exception that ends it before that."""
     waiting, working = asyncio.create_task(told.wait()), asyncio.create_task(work)
     await asyncio.wait([waiting, working], return_when=asyncio.FIRST_COMPLETED)
     working.cancel()

@@ -17,7 +17,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 class KeptServer(uvicorn.Server):
     """Prints a line once it listens; a tethered one also ends when its standard input is closed.
 
-    That is when whoever started it is gone.
+    That happens when the process that started it is gone.
     """
 
     def __init__(self, config: uvicorn.Config, name: str, *, is_tethered: bool) -> None:

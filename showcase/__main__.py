@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _plot(given: argparse.Namespace) -> Plot:
-    """What is to be played; what cannot be is told in a line."""
+    """The play of the command line; an impossible one is one error line."""
     try:
         stage = stage_of(given.store, given.transport)
         check_programs(stage.transport)

@@ -1,4 +1,4 @@
-"""The storefront as a browser sees it: order forms go in, and the order's own page tells what was heard of it."""
+"""The storefront as a browser uses it: order forms are posted, and the order's own page shows the received events."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class FrontDoor:
             raise FormRefused(f"form of {order.id}: expected an answer, found {error!r}") from error
 
     async def heard(self, order_id: str) -> list[HeardOrder]:
-        """The events that the storefront has heard of the order."""
+        """The events of the order that the storefront has received."""
         page = await self._browser.get(f"/orders/{order_id}.json")
         page.raise_for_status()
         return msgspec.json.decode(page.content, type=_Page).events

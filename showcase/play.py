@@ -63,7 +63,7 @@ class Play:
         return [*self._kills.takeovers, *(self.crash.takeovers if self.crash else [])]
 
     async def run(self) -> None:
-        """Everything, until each order has ended and word of it has come."""
+        """The whole play, until each order has ended and its last event has come."""
         await self._place()
         async with asyncio.TaskGroup() as group:
             for order, story in self._cast:
@@ -167,7 +167,7 @@ class Play:
             return not await database.read_open(transaction, PAGE)
 
     async def _hear_all(self) -> None:
-        """Wait for the last word of each order; what does not come in time is for the proof to find."""
+        """Wait for the last event of each order; missing ones are for the proof to find."""
         try:
             async with asyncio.timeout(HEARD_SECONDS):
                 for order, story in self._cast:

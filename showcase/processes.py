@@ -59,7 +59,7 @@ class Processes:
         return self._workers[name]
 
     async def watch(self) -> None:
-        """Raise ProcessDied when one ends that nobody killed; never returns."""
+        """Raise ProcessDied when a process ends that the play did not kill; never returns."""
         await self._premises.group.watch()
 
     async def stop(self) -> None:

@@ -137,7 +137,7 @@ def orders() -> Iterator[tuple[OrderRecord, DemoStory]]:
 
 
 def faults_of(service: str, lingering: Collection[str] = ()) -> list[StoryFault]:
-    """The faults that a service is told to have; orders that are to linger are held up by the first they meet."""
+    """The faults that are set at a service; orders that are to last long are held up by the first they meet."""
     faults = [
         {**trouble.fault, "order_id": order.id}
         for order, story in orders()

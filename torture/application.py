@@ -73,7 +73,7 @@ async def refuse() -> None:
 
 @refuse.undo
 async def forget(result: None) -> None:
-    """A refusal that nobody heard may have been anything: its step is undone like every other in doubt."""
+    """A refusal whose answer was lost is in doubt: its step is undone like every other in doubt."""
 
 
 visits = HttpAgent(

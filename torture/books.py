@@ -1,6 +1,6 @@
-"""Everything that is left of a run: what was acknowledged, what the store holds, what the service did, what was heard.
+"""The records of a run: acknowledged requests, the store's rows, the service's effects, the received events.
 
-Plain data, so that a book may be kept, changed and judged again.
+Plain data, so that they can be kept, changed and judged again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RecordedTask(Struct):
     events: int
     parent: str | None
     unread: list[str]
-    """What nobody has read of its inbox."""
+    """Rows of its inbox that were not read."""
 
 
 class RecordedStep(Struct):
@@ -101,7 +101,7 @@ class Records(Struct, kw_only=True):
     placed: list[str]
     """Messages for which a row was written in the transaction of their task."""
     queued: dict[str, int]
-    """Messages that are left, by queue; expired ones are nobody's."""
+    """Messages that are left, by queue, without the expired ones."""
     letters: list[str]
     alive: list[str]
     """Instances that pass for alive."""

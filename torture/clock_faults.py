@@ -46,7 +46,7 @@ class ClockFaults:
         }
 
     async def _step_host(self) -> bool:
-        """Delivered if the process worked, and told of the step with its lease."""
+        """Delivered if the process worked, and reported the step with its lease."""
         victim, works = await self._faults.victim(self._chance.choice(ROLES))
         if victim is None:
             return False
@@ -76,7 +76,7 @@ class ClockFaults:
         return works
 
     async def _step_server(self) -> bool:
-        """Delivered if work was done, and the server itself told of the step."""
+        """Delivered if steps were committed, and the server itself reported the step."""
         step = self._chance.choice(STEPS)
         async with self._faults.alone:
             works = await self._faults.are_committing()

@@ -113,7 +113,7 @@ class PostgresPair:
         return len(found)
 
     def hold(self) -> None:
-        """Stop the standby: whoever commits waits for it."""
+        """Stop the standby: commits wait for it."""
         self._tell_standby(signal.SIGSTOP)
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""The faults, drawn from a seed, and how many of each hit somebody at work."""
+"""The faults, drawn from a seed, and how many of each hit a working process."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Chaos(NamedTuple):
 
     weight: int
     strike: Strike
-    """Brings it about; whether it hit somebody at work."""
+    """Brings it about; whether it hit a working process."""
     lasts: bool = False
     """Whether others strike meanwhile; one of the kind at a time."""
 
 
 class TortureFaults:
-    """Strikes, one or two at a time, until told to stop."""
+    """Strikes, one or two at a time, until the time is over."""
 
     def __init__(
         self, cluster: PostgresPair, actors: Sequence[ActorProcess], witness: Witness, chance: random.Random

@@ -47,7 +47,7 @@ REQUEST: WireEventFields = {
     "priority": 5,
     "data": ["v"],
 }
-"""What makes a request that can be read, and that nobody asked for."""
+"""The parts of a readable request that no Scheduler sent."""
 NO_PROOF, WRONG_PROOF = None, "0" * 32
 BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, *BROKEN)
 

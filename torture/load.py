@@ -53,7 +53,7 @@ class Load:
             await asyncio.sleep(self._chance.expovariate(self._pace))
 
     async def settled(self) -> None:
-        """Wait until everybody has had an answer."""
+        """Wait until every request was answered."""
         while self._doing:
             await asyncio.gather(*self._doing)
 
@@ -89,7 +89,7 @@ class Load:
         await self._until_answered(lambda: self._directed(id, self._client.task(id).undo, TaskState.UNDONE))
 
     async def _directed(self, id: str, act: Callable[[], Awaitable[Any]], end: TaskState) -> None:
-        """A directive that is refused was heard before, if the task came to that end."""
+        """A refused directive was carried out before, if the task came to that end."""
         try:
             await act()
         except Refused:

@@ -125,7 +125,7 @@ class Migrations:
         return is_killed and is_done and ended > 0
 
     async def _kill(self) -> bool:
-        """Whether a process was killed in the middle: somebody who reads steps keeps it from its end until then."""
+        """Whether a process was killed in the middle: a transaction that reads steps delays its end until then."""
         running: asyncio.Task[bool] | None = None
         try:
             reader = await asyncpg.connect(self._cluster.pair.primary.address(), command_timeout=30)
@@ -192,7 +192,7 @@ class Migrations:
         return last - first, longest
 
     async def _ended(self) -> int:
-        """How many steps have ended; as before while nobody answers."""
+        """How many steps have ended; as before while the store is unavailable."""
         with suppress(*BLIND):
             self._count = int((await self._cluster.rows(ENDED))[0][0])
         return self._count

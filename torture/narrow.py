@@ -48,7 +48,7 @@ class Narrow(Protocol):
         ...
 
     async def trespass(self, event: WireEventFields) -> None:
-        """Write where the broker lets nobody write with that login."""
+        """Write to a place that the broker forbids to that login."""
         ...
 
 
@@ -95,7 +95,7 @@ class RabbitNarrow:
         async def take(message: AbstractIncomingMessage) -> None:
             found.extend(_events(message.body))
 
-        # Consumers share a queue in turns; whoever asks for single messages comes after them all.
+        # Consumers share a queue in turns; requests for single messages come after them all.
         consumer = await queue.consume(take)
         end = time.monotonic() + TAKE_SECONDS
         while len(found) < count and time.monotonic() < end:  # noqa: ASYNC110

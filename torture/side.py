@@ -80,7 +80,7 @@ class Side:
         self._watching: list[asyncio.Task[None]] = []
 
     async def start(self, stack: AsyncExitStack) -> Load:
-        """Start its processes, and whoever asks something of it."""
+        """Start its processes and its load."""
         stack.push_async_callback(self._close)
         place = self.place
         await self.keeper.start()

@@ -1,4 +1,4 @@
-"""Says whether a fault hit somebody at work: one that struck an idle process proves nothing."""
+"""Decides whether a fault hit a working process: a fault at an idle one proves nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BLIND = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, h
 
 
 class Witness:
-    """Looks into the store and the ledger, beside everybody."""
+    """Reads the store and the ledger, apart from the application."""
 
     def __init__(self, cluster: PostgresPair, ledger_url: str) -> None:
         self._cluster = cluster

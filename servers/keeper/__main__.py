@@ -1,6 +1,6 @@
-"""`python -m servers.keeper KIND --ports PORT…`: keep servers of one kind until told to stop.
+"""`python -m servers.keeper KIND --ports PORT…`: keep servers of one kind until asked to end.
 
-A line of JSON says how they stand, once all are there and whenever that changes. All their data go with them.
+A line of JSON gives their state, once all run and at every change. Their data are deleted at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
 
 async def _work(kind: str, keep: Keep, *, is_tethered: bool) -> None:
     told = listen(is_tethered=is_tethered)
-    # Before anything is begun: whoever reads this may end it in good order from now on.
+    # Before any server starts: from now on the parent process may end this one in good order.
     print(f"{kind} ready", flush=True)
     await until(told, keep())
 

@@ -19,10 +19,9 @@ SIZES = {TransportKind.NATS: 3, TransportKind.RABBITMQ: 1}
 
 
 class BrokerProcess(TellingProcess[BrokerStanding]):
-    """Three NATS servers or one of RabbitMQ, on free ports; `on_change` is told how they stand whenever that changes.
+    """Three NATS servers or one of RabbitMQ, on free ports; `on_change` is called with their state at every change.
 
-    A server that ends is started again when it was `away` for so many seconds. Its process is not: another would begin
-    with empty queues.
+    A server that ends is started again after `away` seconds. Its process is not: another would begin with empty queues.
     """
 
     whole_seconds = 90.0

@@ -12,9 +12,9 @@ from servers.postgres import Pair, Server
 
 
 async def keep(pair: Pair) -> None:
-    """Begin both servers, and mend what dies, one at a time; raises RuntimeError when that fails.
+    """Start both servers, and repair what dies, one at a time; raises RuntimeError when that fails.
 
-    While there is one server alone its commits wait for nobody: if it dies then, all is lost.
+    While only one server runs its commits wait for no standby: if it dies then, all is lost.
     """
     await asyncio.to_thread(pair.start)
     await pair.primary.execute(f"create database {DATABASE}")

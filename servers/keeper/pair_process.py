@@ -13,7 +13,7 @@ USER = "postgres"
 
 
 class PairProcess(TellingProcess[Standing]):
-    """A primary and its synchronous standby, on free ports; `on_change` is told how they stand whenever that changes.
+    """A primary and its synchronous standby, on free ports; `on_change` is called with their state at every change.
 
     Its process is never started again: another would begin with an empty database.
     """
@@ -27,7 +27,7 @@ class PairProcess(TellingProcess[Standing]):
 
     @property
     def address(self) -> str:
-        """The address of the shop's database: both hosts, of which the primary is whoever it is just then."""
+        """The address of the shop's database: both hosts, of which one is the primary."""
         hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         return f"postgresql://{USER}@{hosts}/{DATABASE}"
 

@@ -20,7 +20,7 @@ LAST_LINES = 3
 
 
 class ProcessDied(Exception):
-    """A process ended that nobody had ended, and will not come back."""
+    """A process ended unasked, and will not be started again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""A process that keeps servers and tells how they stand: a line of JSON, whenever that changes."""
+"""A process that keeps servers and reports their state: a line of JSON at every change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class TellingProcess(Process, Generic[S]):
-    """Give it the `kind` of what it tells, and `on_change`, which is told it, too."""
+    """Parses states of the given `kind`, and calls `on_change` with each."""
 
     whole_seconds: ClassVar[float] = 30.0
     """How long its servers may take to stand for the first time."""
@@ -36,7 +36,7 @@ class TellingProcess(Process, Generic[S]):
         return self._standing
 
     async def start(self) -> None:
-        """See Process; ready once all servers are."""
+        """Start the process; ready once all its servers are. Raises ProcessDied."""
         await super().start()
         beginning, ending = asyncio.create_task(self.whole()), asyncio.create_task(self.exited())
         try:

@@ -64,14 +64,14 @@ class Pair:
         self.take_over()
 
     def crash(self) -> None:
-        """End the primary at once; nobody serves until ``take_over``."""
+        """Kill the primary; no server is primary until ``take_over``."""
         self.primary.stop(immediate=True)
 
     def take_over(self) -> None:
         """Make a primary of the standby after a ``crash``."""
         self.standby.promote()
         self.primary, self.standby = self.standby, self.primary
-        # Nobody is left to wait for.
+        # No standby is left to wait for.
         self.expect_standby(False)
 
 
@@ -83,7 +83,7 @@ def paired(
     synchronous: bool = True,
     prepare: Callable[[Server], None] | None = None,
 ) -> Iterator[Pair]:
-    """A new pair, begun and gone with the block; of the newest version at hand unless told.
+    """A new pair for the length of the block; of the newest installed version by default.
 
     ``prepare`` is called with each server before it starts.
     """

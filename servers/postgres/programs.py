@@ -30,7 +30,7 @@ def newest() -> Path:
 
 
 def user() -> str | None:
-    """As whom a server's programs run; None: as whoever runs us."""
+    """The user of a server's programs; None: the present user."""
     return UNPRIVILEGED if os.geteuid() == 0 else None
 
 

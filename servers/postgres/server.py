@@ -71,7 +71,7 @@ class Server:
             await connection.close()
 
     def initialize(self) -> None:
-        """Make a new, empty cluster in which everybody on loopback is trusted."""
+        """Make a new, empty cluster that trusts every connection on loopback."""
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         run(self.programs / "initdb", "-D", str(self.folder), *options, cwd=self.folder)
 
@@ -121,7 +121,7 @@ class Server:
 
 @contextmanager
 def running(programs: Path | None = None, settings: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """A new server, begun and gone with the block; of the newest version at hand unless told."""
+    """A new server for the length of the block; of the newest installed version by default."""
     with home() as folder:
         server = Server(reachable(programs or newest(), folder), cluster(folder, "data"), settings or {})
         server.initialize()

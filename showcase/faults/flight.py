@@ -1,4 +1,4 @@
-"""Orders in flight: so many that whoever is hit then is missed."""
+"""Orders in flight: so many that a process that is hit then leaves work behind."""
 
 from __future__ import annotations
 

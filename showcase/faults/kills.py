@@ -32,7 +32,7 @@ class Chosen(NamedTuple):
     """Who is killed together."""
 
     leader: Sequence[Process]
-    """One, or nobody."""
+    """One process, or none."""
     schedulers: Found
 
 

@@ -17,7 +17,7 @@ STREAM = "STEPWARD_orders"
 ALL = "stepward.orders.>"
 AGAIN_SECONDS = 0.05
 ANSWER_SECONDS = 0.5
-"""Nobody answers while nobody leads."""
+"""No server answers while there is no leader."""
 
 
 @asynccontextmanager
@@ -41,7 +41,7 @@ async def looking(ports: Sequence[int], traffic: Traffic) -> AsyncIterator[Clien
 
 
 async def leader(client: Client) -> str:
-    """The server that leads the stream; empty while nobody does."""
+    """The server that leads the stream; empty while there is none."""
     try:
         found = await client.jetstream(timeout=ANSWER_SECONDS).stream_info(STREAM)
     except (NatsError, TimeoutError):

@@ -1,6 +1,6 @@
-"""The broker is hurt while orders are on the way: a NATS server dies, or RabbitMQ is restarted.
+"""The broker is hurt while orders are running: a NATS server dies, or RabbitMQ is restarted.
 
-Whoever looks on at the broker sees what it carries: that the play's messages go over it is part of the proof.
+An observer at the broker counts its messages: that the play's messages go over it is part of the proof.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ ENOUGH_ORDERS = 5
 
 
 class Hurt(Protocol):
-    """What is done to a broker; `lost` is told what was hit."""
+    """The fault of a broker; `lost` is called with the name of the server that was hit."""
 
     lost: str
 
     async def strike(self) -> str:
-        """Strike, and say so."""
+        """Bring the fault about; a line that says so."""
         ...
 
     async def recover(self) -> str:
-        """Wait until orders can go on, and say how."""
+        """Wait until orders can continue; a line that says how."""
         ...
 
     async def heal(self) -> str:
-        """Wait until all is as it was, and say so; nothing if it is by the time that orders can go on."""
+        """Wait until all is as before; a line that says so, empty if it was when orders could continue."""
         ...
 
 
@@ -106,7 +106,6 @@ class NodeDies:
         self._dead: BrokerServer | None = None
 
     async def strike(self) -> str:
-        """See Hurt."""
         name = await nats.leader_after(self._client, "")
         self._dead = next(server for server in self._broker.standing.servers if server.name == name)
         self.lost = f"NATS’s {name}"
@@ -114,13 +113,11 @@ class NodeDies:
         return f"kill -9 {self.lost} (pid {self._dead.pid}), which leads the stream"
 
     async def recover(self) -> str:
-        """See Hurt."""
         assert self._dead is not None, "struck before"
         name = await nats.leader_after(self._client, self._dead.name)
         return f"{name} leads it now; two servers have every message, and all go on with them"
 
     async def heal(self) -> str:
-        """See Hurt."""
         standing = await self._broker.whole()
         assert self._dead is not None, "struck before"
         again = next(server for server in standing.servers if server.name == self._dead.name)
@@ -135,17 +132,14 @@ class Restart:
         self._broker = broker
 
     async def strike(self) -> str:
-        """See Hurt."""
         [server] = self._broker.standing.servers
         os.kill(server.pid, signal.SIGTERM)
         await self._broker.until(lambda standing: not standing.servers)
         return f"{self.lost} (pid {server.pid}) is stopped"
 
     async def recover(self) -> str:
-        """See Hurt."""
         [server] = (await self._broker.whole()).servers
         return f"{server} is started again: all go on where they were"
 
     async def heal(self) -> str:
-        """See Hurt."""
         return ""

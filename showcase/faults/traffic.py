@@ -1,4 +1,4 @@
-"""What a broker carries, by kind, as somebody sees it who looks on. Pure."""
+"""The messages at a broker, by kind, as an observer beside the application sees them. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     SUBMISSION = "submission"  # an application wants something done
     REQUEST = "request"  # a Scheduler asks an Agent
     REPLY = "reply"  # an Agent answers a Scheduler
-    EVENT = "event"  # an application is told what becomes of it
+    EVENT = "event"  # An application receives status events.
 
 
 EXACT = {SUBMISSION: Kind.SUBMISSION, REQUEST: Kind.REQUEST, REPLY: Kind.REPLY}

@@ -1,4 +1,5 @@
-"""What the storefront heard through its private response queue: all of it, in order, and how each order ended."""
+"""The events that the storefront received through its private response queue: complete, in order, and each order's
+end."""
 
 from __future__ import annotations
 

@@ -55,10 +55,10 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transit:
-    """What went over the broker, as somebody saw it who looked on there.
+    """The messages at the broker, as an observer saw them.
 
-    `submitted` are the orders that were posted, `seen` says how many messages of each kind there were, those that came
-    again not counted: `submission`, `request`, `reply` and `event`.
+    `submitted` are the orders that were posted, `seen` the number of messages of each kind, without redelivered ones:
+    `submission`, `request`, `reply` and `event`.
     """
 
     broker: str
@@ -76,11 +76,11 @@ class HeardOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is there to be judged.
+    """The evidence to judge.
 
     `forms` says how often a form of each order was accepted by the storefront, `states` is from the orders database,
-    `tasks` has the id of each task, `heard` the events of each order in the order in which the storefront has them,
-    and `dead_letters` the reason of each message that nobody could use.
+    `tasks` has the id of each task, `heard` the events of each order in the order in which the storefront has them, and
+    `dead_letters` the reason of each dead letter.
     """
 
     books: OrderBooks

@@ -7,7 +7,7 @@ from showcase.proof.words import count
 
 
 def prove_failover(evidence: Evidence) -> list[Finding]:
-    """Nothing that a customer was told is gone, and there is again a server that could take over."""
+    """No event that a customer saw is lost, and there is a standby again."""
     if evidence.failover is None:
         return []
     return [_none_lost(evidence.failover, evidence), _standby_has_all(evidence.failover, evidence)]

@@ -1,4 +1,4 @@
-"""What somebody saw who looked on at the broker: the shop's messages went over it, and its outage cost no order."""
+"""The observer's findings at the broker: the shop's messages went over it, and its outage cost no order."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ StepwardError
 ├── StoreError
 │   ├── StoreUnavailable     cannot be reached, is busy, read-only or full: exit code 3
 │   ├── StoreUnusable        no Stepward store, another app's, or newer than this program
-│   └── CommitUnknown        a commit whose outcome nobody knows: the instance fences itself
+│   └── CommitUnknown        a commit whose outcome is unknown: the instance fences itself
 ├── InstanceFenced           this instance was declared dead: it forgets its tasks and starts over
 ├── TransportError           a queue cannot be reached
 │   └── QueueRefused         the broker answers, and refuses what this queue was asked

@@ -1,4 +1,5 @@
-"""Interrupts of a process: a user's Ctrl-C, told from a KeyboardInterrupt that code raises, and an immediate end."""
+"""Interrupts of a process: a user's Ctrl-C, distinguished from a KeyboardInterrupt that code raises, and an
+immediate end."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _show_transport(transport: str) -> str:
 
 
 def _show_url(url: str | None) -> str:
-    # Receivers are often told apart by a token in the path, so the path is a secret too.
+    # A token in the path often identifies the receiver, so the path is a secret too.
     return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
 
 

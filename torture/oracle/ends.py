@@ -13,11 +13,12 @@ from torture.kinds import KINDS
 
 MINUTE = 60.0
 TAKEN_BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
-"""Where word of an effect may come so late that only a person can tell whether its undo came before."""
+"""Kinds of tasks in which the report of an effect may come so late that only a person can decide whether its undo
+came before."""
 
 REFUSED = frozenset({"old_wire", "unproven_message", "foreign_store"})
-"""What is said of messages that somebody made up. That a broker refuses what our own processes ask is never among it:
-the narrow login fills no queue."""
+"""Reasons of rejected forged messages. A refusal of our own processes' requests is never among them: the narrow
+login fills no queue."""
 
 
 def ends(books: Records) -> Iterator[str]:

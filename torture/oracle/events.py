@@ -1,4 +1,4 @@
-"""What was heard of each posted task: all of it, in order, as the store tells it."""
+"""The events received about each posted task: complete and in order, as the store has them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST = ["stepward.request.received", "stepward.task.started"]
 LAST = {TaskState.PROCESSED: "completed", TaskState.UNDONE: "undone", TaskState.ERROR: "failed"}
 OUTCOMES = ("stepward.step.completed", "stepward.step.failed")
 AWAITED = frozenset({"operation", "local", "transaction", "child"})
-"""Kinds of steps whose outcomes are told."""
+"""Kinds of steps whose outcomes are events."""
 
 
 def events(books: Records) -> Iterator[str]:

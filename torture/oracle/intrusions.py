@@ -8,7 +8,7 @@ from torture.books import Records
 
 
 def intrusions(books: Records) -> Iterator[str]:
-    """Its replies are nobody's outcome, and the steps of others end meanwhile."""
+    """Its replies are no step's outcome, and the steps of other Agents end meanwhile."""
     for step in books.stolen:
         yield f"{step}: was finished by a reply that the narrow login made up"
     for number, intrusion in enumerate(books.intrusions, 1):

@@ -11,7 +11,7 @@ MOST_SECONDS = 30.0
 
 
 def migrations(books: Records) -> Iterator[str]:
-    """Nobody waits for it, and nothing of it is left half done."""
+    """No step waits for it, and nothing of it is half done."""
     for migration in books.migrations:
         what = f"migration to version {migration.version}"
         if migration.ended == 0:

@@ -1,4 +1,4 @@
-"""What is left over: nothing that waits, nobody who passes for alive."""
+"""The rest after a run: no waiting message, and no instance that counts as alive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torture.books import Records
 
 BINDING = frozenset({"undo", "cancel", "suspend", "fail"})
-"""What a task may not end over; word of what is past does no harm."""
+"""Ends that a task must not have; reports of what is past do no harm."""
 
 
 def rest(books: Records) -> Iterator[str]:

@@ -163,7 +163,7 @@ class Role(StrEnum):
 
 
 class Digest(Struct, frozen=True, array_like=True):
-    """Digests by which two definitions of a workflow with one name and version are told apart."""
+    """Digests that distinguish two definitions of a workflow with one name and version."""
 
     code: str
     """Of the workflow function or the plan; empty if the source cannot be read."""

@@ -112,7 +112,7 @@ class Relay:
                 await self._refuse(batch, row, error)
 
     async def _refuse(self, batch: OutboxBatch, row: OutboxRow, error: Exception) -> None:
-        """Set a row aside; its response queue is told first, as the two are in different databases."""
+        """Set a row aside after its response queue got the event, as the two are in different databases."""
         store, reason = self._session.store, _reason(error)
         event = refused_event(asked_by(row), self._session.app, reason, store.now())
         if event is not None:

@@ -1,4 +1,4 @@
-"""What failed attempts told, in words: the author's first."""
+"""The errors of failed attempts in words, the author's first."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ NOTES = 64
 class ProcessSignals:
     """Handles SIGTERM and SIGINT from now on; ``stop`` is set when the process is to drain.
 
-    ``told`` is called at the first signal, from a signal handler or a thread, even if the loop hangs; ``begun`` in the
-    loop, when the drain begins; ``at_once`` at the second signal. While the loop hangs, a second signal is noticed by
-    Python's own handler in the main thread, or by a thread that reads the interpreter's wakeup descriptor, because a
-    blocking call may delay handlers.
+    The first argument is called at the first signal, from a signal handler or a thread, even if the loop hangs;
+    ``begun`` in the loop, when the drain begins; ``at_once`` at the second signal. While the loop hangs, a second
+    signal is noticed by Python's own handler in the main thread, or by a thread that reads the interpreter's wakeup
+    descriptor, because a blocking call may delay handlers.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ INDENT = 2
 
 
 def print_attempts(console: Console, steps: Sequence[StepRecord]) -> None:
-    """Print what the failed attempts of steps told, if any did."""
+    """Print the errors of failed attempts of steps, if there are any."""
     failed = [step for step in steps if step.state not in ENDED_WELL and told(step.error)]
     if not failed:
         return

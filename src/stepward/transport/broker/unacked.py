@@ -34,7 +34,7 @@ class BrokerMessage(Generic[Handle]):
     is_open: bool = False
     """Whether a message in it was taken."""
     is_lapsed: bool = False
-    """Whether its lease ran out and the broker was told."""
+    """Whether its lease ran out and the broker was notified."""
     is_over: bool = False
     """Whether it no longer counts: it is settled, or the broker has delivered it again."""
 
