@@ -65,7 +65,7 @@ def inbox_read_from_its_end(stack: ExitStack) -> None:
             self._cursor = max(self._cursor, row.number)
             active = self._active_tasks.tasks.get(row.task)
             if active is not None:
-                self._inbox.hear(active, row, now)
+                self._inbox.receive(active, row, now)
 
     put(stack, Intake, "_read_inbox", read)
 

@@ -1,4 +1,4 @@
-"""Replies while no commit comes through: each is heard once, and no more are held than there is room for."""
+"""Replies while no commit comes through: each is processed once, and no more are held than there is room for."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Desk:
         with suppress(asyncio.CancelledError):
             await self._pump
 
-    def heard(self) -> list[str]:
+    def uids(self) -> list[str]:
         return [reply.task for reply, _ in self.replies.take()]
 
 
@@ -70,10 +70,10 @@ async def test_a_reply_repeated_before_its_commit_is_processed_once(tmp_path: Pa
     async with Desk(tmp_path) as desk:
         await desk.transport.publish(QUEUE, [replied(1)])
         await asyncio.sleep(20 * LEASE)
-        assert desk.heard() == ["uid-1"]
-        await desk.receiver.settle(desk.receiver.heard())
+        assert desk.uids() == ["uid-1"]
+        await desk.receiver.settle(desk.receiver.received())
         await asyncio.sleep(20 * LEASE)
-        assert desk.heard() == []
+        assert desk.uids() == []
 
 
 async def test_a_reply_repeated_after_its_commit_is_processed_again(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ async def test_a_reply_repeated_after_its_commit_is_processed_again(tmp_path: Pa
         for _ in range(2):
             await desk.transport.publish(QUEUE, [replied(1)])
             await asyncio.sleep(1)
-            assert desk.heard() == ["uid-1"]
-            await desk.receiver.settle(desk.receiver.heard())
+            assert desk.uids() == ["uid-1"]
+            await desk.receiver.settle(desk.receiver.received())
 
 
 async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp_path: Path) -> None:
@@ -90,10 +90,10 @@ async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp
         await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + 2 * TAKE)])
         await asyncio.sleep(1)
         assert len(desk.replies) == MOST_UNSETTLED
-        heard = desk.receiver.heard()
+        received = desk.receiver.received()
         await asyncio.sleep(1)
         assert len(desk.replies) == 2 * MOST_UNSETTLED
-        await desk.receiver.settle(heard)
+        await desk.receiver.settle(received)
 
 
 @pytest.mark.parametrize("other", [{"attempt": 2}, {"run": 2}, {"key": "svc.do/2"}, {"outcome": Outcome.GAVE_UP}])
@@ -102,4 +102,4 @@ async def test_another_answer_is_another(other: dict[str, Any], tmp_path: Path) 
     async with Desk(tmp_path) as desk:
         await desk.transport.publish(QUEUE, [Reply(**said), Reply(**{**said, **other})])
         await asyncio.sleep(1)
-        assert desk.heard() == ["uid-1"] * 2
+        assert desk.uids() == ["uid-1"] * 2

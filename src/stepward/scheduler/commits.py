@@ -151,8 +151,8 @@ class Conclusions:
     def _conclude(self, active: ActiveTask) -> None:
         if active.change is not None:
             self._note(active.change, active.task)
-        if active.unheard:
-            self._replies.again(active.unheard)
+        if active.held_back:
+            self._replies.again(active.held_back)
         if active.overflow and not active.leaving:
             self._active_tasks.touched[active.task.uid] = active
         self._closing.committed(active)
@@ -180,7 +180,7 @@ class Conclusions:
             self._misses.count(active.task.uid, reason)
         self._observers.tell("task.missed", task=active.task.id, reason=reason)
         active.enter(Phase.RELOADING)
-        self._replies.again((*active.replies, *active.unheard))
+        self._replies.again((*active.replies, *active.held_back))
 
     def _tell_end(self, task: Task) -> None:
         self._listeners.ended(task)

@@ -114,7 +114,7 @@ class Intake:
             self._cursor = max(self._cursor, row.number)
             active = self._active_tasks.tasks.get(row.task)
             if active is not None:
-                self._inbox.hear(active, row, now)
+                self._inbox.receive(active, row, now)
 
 
 class LocalSubmissions:

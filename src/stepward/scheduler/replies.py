@@ -34,7 +34,7 @@ ERROR_BYTES = 64 * 1024
 
 
 class ReceivedReplies(NamedTuple):
-    """What a turn has heard: the deliveries, to be settled after its commit, and the replies in them."""
+    """What a turn has received: the deliveries, to be settled after its commit, and the replies in them."""
 
     deliveries: list[Delivery]
     replies: list[ReplyId]
@@ -60,7 +60,7 @@ class Replies:
         self._replies.append((reply, None))
 
     def again(self, replies: Iterable[Reply]) -> None:
-        """Replies to be heard once more, in the next turn."""
+        """Add replies to be processed once more, in the next turn."""
         self._replies.extend((reply, None) for reply in replies)
 
     def take(self) -> Iterator[tuple[Reply, float | None]]:
@@ -101,25 +101,25 @@ class ReplyReceiver:
         self._ahead = ahead
         self._progress = progress
         self._deliveries: list[Delivery] = []
-        self._heard: list[ReplyId] = []
+        self._received: list[ReplyId] = []
         self._unsettled: set[ReplyId] = set()
         self._has_room = asyncio.Event()
         self._has_room.set()
 
-    def heard(self) -> ReceivedReplies:
+    def received(self) -> ReceivedReplies:
         """What was taken, to be settled after the commit."""
-        heard, self._deliveries, self._heard = ReceivedReplies(self._deliveries, self._heard), [], []
+        received, self._deliveries, self._received = ReceivedReplies(self._deliveries, self._received), [], []
         self._has_room.set()
-        return heard
+        return received
 
-    async def settle(self, heard: ReceivedReplies) -> None:
-        """The turn that heard this is committed."""
-        if not heard.deliveries:
+    async def settle(self, received: ReceivedReplies) -> None:
+        """Settle what a turn received, once it is committed."""
+        if not received.deliveries:
             return
-        self._unsettled.difference_update(heard.replies)
+        self._unsettled.difference_update(received.replies)
         self._environment.failpoint("replies.settle.before")
         try:
-            await self._transport.settle(self._queue, heard.deliveries)
+            await self._transport.settle(self._queue, received.deliveries)
         except TransportError as error:
             # They come again, and change nothing.
             self._observers.tell("scheduler.settle_failed", error=str(error))
@@ -136,7 +136,7 @@ class ReplyReceiver:
                 continue
             for delivery in deliveries:
                 if isinstance(delivery.message, Reply):
-                    self._hear(delivery.message)
+                    self._accept(delivery.message)
                 elif isinstance(delivery.message, Progress):
                     self._progress(delivery.message)
             self._deliveries += deliveries
@@ -145,12 +145,12 @@ class ReplyReceiver:
             self._ahead()
             self._stir()
 
-    def _hear(self, reply: Reply) -> None:
+    def _accept(self, reply: Reply) -> None:
         """Take a reply from the queue; one that is repeated while its turn waits for its commit is ignored."""
         ident = (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
         if ident not in self._unsettled:
             self._unsettled.add(ident)
-            self._heard.append(ident)
+            self._received.append(ident)
             self._replies.append(checked(reply, self._settings.payload_bytes, self._operations))
 
 

@@ -113,7 +113,7 @@ class Turn:
 
     async def _commit(self, revoked: Sequence[Step]) -> None:
         touched = self._active_tasks.take_touched()
-        received = self._receiver.heard()
+        received = self._receiver.received()
         with self._starts.committing() as started, self._ahead.beside(touched):
             missed = await self._commits.commit(touched)
         self._conclusions.draw(touched, missed)

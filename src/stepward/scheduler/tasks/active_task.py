@@ -34,6 +34,7 @@ class ActiveTask:
         "defers",
         "execution",
         "fresh",
+        "held_back",
         "inbox",
         "is_bound",
         "leaving",
@@ -55,7 +56,6 @@ class ActiveTask:
         "task",
         "trims",
         "undo_order",
-        "unheard",
         "waiting_since",
     )
 
@@ -105,8 +105,8 @@ class ActiveTask:
         # Steps abandoned by this turn's change, whose Agents are to be told.
         self.revoked: list[Step] = []
         self.replies: list[Reply] = []
-        """What this turn's change answers, to be heard again if the change misses."""
-        self.unheard: list[Reply] = []
+        """Replies whose outcomes this turn's change records, to be processed again if it misses."""
+        self.held_back: list[Reply] = []
         """Replies that came when the task was leaving already: for its next owner."""
 
     def enter(self, phase: Phase) -> None:
@@ -210,7 +210,7 @@ class ActiveTask:
             or self.overflow
             or self.change is not None
             or self.replies
-            or self.unheard
+            or self.held_back
         )
         running = (s for s in self.open.values() if s.state is StepState.RUNNING and s.kind is not StepKind.CHILD)
         return not busy and bool(self.open) and next(running, None) is None

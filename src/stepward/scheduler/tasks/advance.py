@@ -90,7 +90,7 @@ class Advance:
         delivered = decisions.take_delivery(step.key)
         active.changed().finishes.append(rows.finish(step, reply, delivered, now))
         if active.task.reply_to is not None:
-            self._hear_outcome(active, step, error, now, delivered=delivered is not None)
+            self._note_outcome(active, step, error, now, delivered=delivered is not None)
         self._apply(active, decisions, now)
 
     def deliver_recorded(self, active: ActiveTask, step: Step, reply: Reply, committed_at: float, now: float) -> None:
@@ -102,7 +102,7 @@ class Advance:
         active.withdraw(step)
         self._windows.free(step)
         execution.resolve(step.key, output=reply.output, error=reply.error, at=committed_at)
-        self._hear_outcome(active, step, reply.error, now, delivered=False)
+        self._note_outcome(active, step, reply.error, now, delivered=False)
         self._apply(active, execution.take(), now)
 
     def signal(self, active: ActiveTask, number: int, name: str, body: bytes, now: float) -> None:
@@ -190,7 +190,7 @@ class Advance:
             if known is not None:
                 self._tell_outcome(active, *known, now)
 
-    def _hear_outcome(
+    def _note_outcome(
         self, active: ActiveTask, step: Step, error: bytes | None, now: float, *, delivered: bool
     ) -> None:
         """Send the status event of an outcome once it is delivered: the workflow may not have asked for it yet."""

@@ -56,7 +56,7 @@ class Inbox:
         self._ends = ends
         self._incoming = incoming
 
-    def hear(self, active: ActiveTask, row: InboxRow, now: float) -> None:
+    def receive(self, active: ActiveTask, row: InboxRow, now: float) -> None:
         """Hand a new row to a task in memory."""
         if row.number <= active.seen or active.leaving:
             return

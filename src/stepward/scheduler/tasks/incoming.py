@@ -54,7 +54,7 @@ class Incoming:
         step = active.open.get((reply.run, reply.key))
         if active.leaving:
             if committed_at is None:
-                active.unheard.append(reply)
+                active.held_back.append(reply)
         elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
             if committed_at is None:
                 active.replies.append(reply)
