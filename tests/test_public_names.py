@@ -1,4 +1,4 @@
-"""What documentation and examples import is importable from ``stepward`` itself."""
+"""What documentation and examples import is importable from ``stepward`` itself, or from ``stepward.testing``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import re
 from pathlib import Path
 
 import stepward
+import stepward.testing
 
 ROOT = Path(__file__).parents[1]
+PUBLIC = {*stepward.__all__, *stepward.testing.__all__}
+"""The package itself, and the kit for tests of applications."""
 DEEP = re.compile(r"^\s*from stepward\.[\w.]+ import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
 
@@ -18,7 +21,7 @@ def _imported_from_inside(text: str) -> set[str]:
 
 
 def _missing(texts: dict[str, str]) -> dict[str, set[str]]:
-    missing = {place: _imported_from_inside(text) - set(stepward.__all__) for place, text in texts.items()}
+    missing = {place: _imported_from_inside(text) - PUBLIC for place, text in texts.items()}
     return {place: names for place, names in missing.items() if names}
 
 

@@ -31,6 +31,7 @@ StepwardError
 ├── NonDeterministic         a replay asked for something else than the record holds
 ├── ServiceUnavailable       a remote service did not do its work this time; its Agent calls again
 ├── LeaseLapsed              the code that beats works on a step that another instance has by now
+├── NothingDue               a test in virtual time waits for what never comes
 ├── StepFailed               a step failed for good; workflow code may catch it
 ├── Unrecoverable            raised by an operation: no retry, an error reply
 └── TaskEnded                what ``result()`` raises for a task that did not end ``processed``
@@ -188,6 +189,10 @@ class NonDeterministic(StepwardError):
 
 class LeaseLapsed(StepwardError):
     """A heartbeat came too late: another instance has the step, and this code must stop before it acts."""
+
+
+class NothingDue(StepwardError):
+    """A test in virtual time waits for what never comes."""
 
 
 class StepFailed(StepwardError):

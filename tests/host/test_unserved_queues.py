@@ -39,7 +39,7 @@ async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
     monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.05)
     monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.1)
     store = f"sqlite:///{tmp_path}/shop.db"
-    app = App("shop", workflows=[fulfil], store=store)
+    app = App("shop", workflows=[fulfil], store=store, poll=0.05)
     serving = App("shop", workflows=[fulfil], store=store)
     serving.submission("orders", accept=accept)
     async with app.running(), app.client() as client, Queues(store, app="shop") as queues:
@@ -59,7 +59,7 @@ async def test_the_alert_of_a_process_that_is_gone_is_ended_by_the_next(
     serving = App("shop", workflows=[fulfil], store=store)
     serving.submission("orders", accept=accept)
     async with serving.client() as client, Queues(store, app="shop") as queues:
-        async with App("shop", workflows=[fulfil], store=store).running():
+        async with App("shop", workflows=[fulfil], store=store, poll=0.05).running():
             await queues.post("orders", "tea", id="o1")
             await alerts(client, 1)
         async with serving.running():

@@ -62,6 +62,7 @@ class ClientSession:
         endings: Endings | None = None,
         submit_locally: SubmitLocally | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
+        poll: float = POLL,
     ) -> None:
         environment = environment or Environment()
         self._owns_store = isinstance(store, str)
@@ -83,7 +84,7 @@ class ClientSession:
         if self._owns_queues:
             self.hints.listen(self._queues.wake)
         self.readers = Readers(self._queues)
-        self._lookout = Lookout(opened.client, endings or Endings(), self.hints, POLL)
+        self._lookout = Lookout(opened.client, endings or Endings(), self.hints, poll)
         self._watcher = ChangeWatcher(opened.host, self.hints) if self._owns_store else None
 
     def acting_as(self, actor: str) -> ClientSession:

@@ -19,6 +19,7 @@ from stepward.model.records import Alert, Instance, Role
 
 KIND = "queue_unserved"
 LOOK_SECONDS = 15.0
+"""Seconds between two looks, unless the process polls more rarely."""
 UNSERVED_SECONDS = 30.0
 """Seconds without a consumer after which a submission queue is an alert."""
 UNREAD_SECONDS = 300.0
@@ -60,7 +61,7 @@ class UnservedQueues:
     async def keep(self) -> None:
         """Check until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, self._parts.settings.poll))
             try:
                 await self._look()
             except StoreError as error:

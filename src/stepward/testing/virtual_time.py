@@ -1,0 +1,125 @@
+"""Virtual time for a running event loop: it stands still while there is work, and leaps to what is due next."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from stepward.errors import SettingsError
+
+START = datetime(2030, 1, 1, tzinfo=UTC).timestamp()
+"""What the wall clock of every environment says when it begins, so that runs of one seed are alike."""
+HORIZON = 3 * 366 * 86_400.0
+"""Virtual seconds without anything due after which a test is held to wait for what never comes."""
+ROUNDING = 1e-6
+"""Seconds added to a leap, so that rounding never leaves a timer in the future."""
+
+Idle = Callable[[], float | None]
+"""Asked when nothing is ready: the virtual instant of what is due next; 0 when it has just made something ready; None
+when nothing is due."""
+
+
+class Selector(Protocol):
+    """What an event loop waits with."""
+
+    def select(self, timeout: float | None = None) -> Any:
+        """The events that came within ``timeout`` seconds."""
+        ...
+
+
+class VirtualTime:
+    """Virtual time for one event loop; ``stuck`` is called once when nothing has been due for HORIZON.
+
+    Raises SettingsError for a loop that waits without a selector of Python's.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, stuck: Callable[[], None]) -> None:
+        self._loop: Any = loop
+        self._selector = _selector_of(loop)
+        self._began = self._now = loop.time()
+        self._idle: Idle = _nothing
+        self._stuck = stuck
+        self._due_last = self._now
+        self._is_stuck = False
+        self._select = self._selector.select
+
+    @contextmanager
+    def leaping(self, idle: Idle) -> Iterator[None]:
+        """Replace the time and the waiting of the loop within the block; ``idle`` is asked before each leap."""
+        self._idle = idle
+        resolution = self._loop._clock_resolution
+        # After months a float of seconds no longer tells nanoseconds apart, and a timer would never be due.
+        self._loop._clock_resolution = ROUNDING
+        self._loop.time = self.now
+        self._selector.select = self._leap  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            del self._loop.time
+            self._loop._clock_resolution = resolution
+            self._selector.select = self._select  # type: ignore[method-assign]
+
+    def now(self) -> float:
+        """The loop's time, in seconds."""
+        return self._now
+
+    def elapsed(self) -> float:
+        """Virtual seconds since the beginning."""
+        return self._now - self._began
+
+    def _leap(self, timeout: float | None = None) -> Any:
+        events = self._select(0)
+        if events or timeout == 0:
+            return events
+        due = self._idle()
+        if due == 0:
+            return events
+        timer = None if timeout is None else self._now + timeout
+        instants = [each for each in (due, timer) if each is not None]
+        if not instants or self._now - self._due_last > HORIZON:
+            return self._give_up(timeout)
+        if due is not None:
+            self._due_last = max(self._due_last, due)
+        self._now = max(self._now, min(instants)) + ROUNDING
+        return self._select(0)
+
+    def _give_up(self, timeout: float | None) -> Any:
+        if self._is_stuck:
+            return self._select(timeout)
+        self._is_stuck = True
+        self._stuck()
+        return self._select(0)
+
+
+class VirtualClock:
+    """The clock of every process in an environment; see ``Clock``."""
+
+    def __init__(self, elapsed: Callable[[], float]) -> None:
+        self._elapsed = elapsed
+
+    def wall(self) -> float:
+        return START + self._elapsed()
+
+    def boot(self) -> float:
+        return 1.0 + self._elapsed()
+
+    def boot_id(self) -> str:
+        return "virtual"
+
+
+def _nothing() -> None:
+    """Nothing is due."""
+
+
+def _selector_of(loop: asyncio.AbstractEventLoop) -> Selector:
+    found = getattr(loop, "_selector", None)
+    if not isinstance(loop, asyncio.BaseEventLoop) or not isinstance(found, selectors.BaseSelector):
+        raise SettingsError(
+            f"environment: expected asyncio's own event loop with a selector, found {type(loop).__name__}; run the "
+            "test on asyncio.SelectorEventLoop"
+        )
+    return found
