@@ -10,6 +10,7 @@ from asyncpg.connect_utils import SessionAttribute
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.address import PostgresPlace, hosts_of, rotated
+from stepward.store.postgres.engine.cancelled_connects import retrieve_errors
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import BROKEN, translated
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
@@ -145,6 +146,7 @@ class Connector:
         return raw
 
     async def _driven(self, dsn: str, settings: dict[str, str], *, any_server: bool = False) -> Raw:
+        retrieve_errors()
         is_any = any_server or TARGET in self.place.dsn
         raw: Raw = await asyncpg.connect(
             dsn,
