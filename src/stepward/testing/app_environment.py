@@ -218,7 +218,7 @@ class AppEnvironment:
         raise Died(f"the process died at {name}")
 
     def _taken_over(self, task: asyncio.Task[None]) -> None:
-        """Tell whoever waits for the crash that it is over, or why no process could be started."""
+        """End the wait of ``crash``, or raise there why no process could be started."""
         self._restarting.discard(task)
         error = None if task.cancelled() else task.exception()
         if self._crashed is None or self._crashed.done():

@@ -60,7 +60,7 @@ class PlannedFaults:
         self._errors.setdefault(name, deque()).extend([error] * times)
 
     def lose_reply(self, name: OperationName, times: int) -> None:
-        """Let the next calls act, and nobody hear of it."""
+        """Let the next calls act, and lose their replies."""
         self._replies[name] = self._replies.get(name, 0) + times
 
     def before_call(self, name: OperationName) -> None:

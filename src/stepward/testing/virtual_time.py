@@ -96,7 +96,7 @@ class VirtualTime:
 
 
 class VirtualClock:
-    """The clock of every process in an environment; see ``Clock``."""
+    """The wall and boot clock of every process in an environment."""
 
     def __init__(self, elapsed: Callable[[], float]) -> None:
         self._elapsed = elapsed
