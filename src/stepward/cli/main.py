@@ -13,6 +13,7 @@ from stepward.cli.commands.system.agents import agents
 from stepward.cli.commands.system.alerts import alerts
 from stepward.cli.commands.system.check import check
 from stepward.cli.commands.system.dead_letters import dead_letters
+from stepward.cli.commands.system.grant import grant
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.reports import audit, instances
 from stepward.cli.commands.system.schedules import schedules
@@ -33,7 +34,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
-    "Keep": (check, token, purge, migrate, version),
+    "Keep": (check, token, grant, purge, migrate, version),
 }
 
 

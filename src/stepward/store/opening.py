@@ -48,6 +48,21 @@ def inspect(address: str) -> Server | None:
     return read_server(postgres_place(address))
 
 
+def granted(address: str, kind: str, login: str, *, apply: bool) -> list[str]:
+    """The SQL that makes a login of PostgreSQL fit for that kind of process, carried out if wished.
+
+    Raises SettingsError for a store in a file, Refused for a name that is no login's.
+    """
+    if not is_postgres(address):
+        raise SettingsError(
+            "store: expected one on PostgreSQL, found a file, which knows no logins; protect it by its mode"
+        )
+    _check_driver()
+    from stepward.store.postgres.schema import grants  # noqa: PLC0415  an extra's
+
+    return grants.script(postgres_place(address), grants.LoginKind(kind), login, apply=apply)
+
+
 def missing(address: str) -> list[str]:
     """The SQL that brings that store to this program's schema, in parts that are done one after the other.
 

@@ -37,6 +37,15 @@ def read_missing(place: PostgresPlace) -> list[str]:
     return _run(_read_missing(place))
 
 
+def on_only_schema(place: PostgresPlace, ask: Callable[[Connection], Awaitable[T]]) -> T:
+    """What a question of that store's connection answers. Raises as ``read_identity`` does."""
+
+    async def asking() -> T:
+        return await _asked(place, place.schema or await _only_schema(place), ask)
+
+    return _run(asking())
+
+
 def _run(asking: Coroutine[Any, Any, T]) -> T:
     # A loop of its own, in a thread of its own: whoever asks may have a loop already.
     with ThreadPoolExecutor(max_workers=1) as thread:

@@ -1,0 +1,28 @@
+"""``grant``: logins of PostgreSQL that can do no more than their kind of process needs."""
+
+from __future__ import annotations
+
+import click
+
+from stepward.cli.input.operator_store import settings_for, store_option
+from stepward.store.opening import granted
+
+KINDS = ("scheduler", "agent", "submission", "supervisor", "client", "operator", "read-only")
+
+
+@click.command("grant")
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("login")
+@click.option("--apply", is_flag=True, help="Carry it out, as the store's owner; else the SQL is printed.")
+@store_option
+def grant(kind: str, login: str, apply: bool, store: str | None) -> None:
+    """Print the SQL that makes LOGIN fit for a kind of process, with no more rights than it needs.
+
+    It may run again, and has to after a migration that made a table.
+    """
+    statements = granted(settings_for(store).store, kind, login, apply=apply)
+    if apply:
+        click.echo(f"{login}: granted what a login for {kind} needs; give it a password with \\password in psql")
+        return
+    for statement in statements:
+        click.echo(f"{statement};")
