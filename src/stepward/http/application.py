@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from litestar import Litestar, Request, Router, get
+from litestar import Litestar, Request, Router
 from litestar.datastructures import State
 from litestar.di import Provide
-from litestar.openapi import OpenAPIConfig
 from litestar.routes import HTTPRoute
 from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 
@@ -21,6 +20,7 @@ from stepward.http.access.principals import Principal
 from stepward.http.access.rules import AccessRules
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.addresses import API
+from stepward.http.api.description import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.streams import Streams
 from stepward.http.client_source import ClientSource
@@ -61,6 +61,7 @@ class HttpApplication:
             "provider": provider,
         }
         self.litestar = _litestar(state, pages)
+        describe_problems(self.litestar)
         self.routes = declared_routes(self.litestar)
         self._choke_point = ChokePoint(
             self.litestar,
@@ -103,7 +104,7 @@ def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
 
 
 def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -> Litestar:
-    api = Router(API, route_handlers=[openapi, *API_ROUTES], before_request=check_media_type)
+    api = Router(API, route_handlers=API_ROUTES, before_request=check_media_type)
     return Litestar(
         [health.livez, health.readyz, api, *SIGN_IN_ROUTES, *pages],
         guards=[authorize],
@@ -112,7 +113,7 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
             "principal": Provide(_principal, sync_to_thread=False),
         },
         exception_handlers=EXCEPTION_HANDLERS,
-        openapi_config=_openapi(),
+        openapi_config=openapi(),
         request_max_body_size=PAYLOAD_BYTES + BODY_BYTES,
         state=State(state),
         on_shutdown=[state["source"].close],
@@ -121,24 +122,12 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
     )
 
 
-@get("/openapi.json", permission=Permission.SIGNED_IN, include_in_schema=False, media_type="application/json")
-async def openapi(request: Request[Any, Any, Any]) -> dict[str, Any]:
-    """The description of this API."""
-    return request.app.openapi_schema.to_schema()
-
-
 def check_media_type(request: Request[Any, Any, Any]) -> None:
     """Raises HttpRefusal (415) for a body that is no JSON by its own account."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     given = request.headers.get("content-type", "")
     if has_body and given.partition(";")[0].strip().lower() != "application/json":
         raise HttpRefusal(415, f"Content-Type: expected application/json, found {given[:60]!r}", field="Content-Type")
-
-
-def _openapi() -> OpenAPIConfig:
-    # Litestar's own routes, among them a page for paths that it does not know, stand aside.
-    aside = Router(f"{API}/openapi", route_handlers=[], opt={"permission": Permission.SIGNED_IN})
-    return OpenAPIConfig(title="Stepward", version="1", openapi_router=aside, render_plugins=[])
 
 
 async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:

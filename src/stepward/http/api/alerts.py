@@ -17,13 +17,15 @@ from stepward.http.injected import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter
 
-Number = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+NUMBERS = 2**31
+"""Below it are the numbers of alerts and dead letters."""
+Number = Annotated[int, Meta(ge=1, lt=NUMBERS)]
 
 
 class LettersRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which dead letters."""
 
-    numbers: Annotated[list[Number], Meta(min_length=1, max_length=MOST)]
+    numbers: Annotated[list[int], Meta(min_length=1, max_length=MOST)]
 
 
 class LettersResult(Struct, frozen=True):
@@ -64,13 +66,20 @@ async def list_letters(client: RequestClient, limit: Limit = LIMIT) -> list[Dead
 @post("/dead-letters/put-back", permission=Permission.OPERATE, status_code=200)
 async def put_back_letters(client: RequestClient, data: Annotated[LettersRequest, Body()]) -> LettersResult:
     """Put dead letters back into their queues, as new messages."""
-    return LettersResult(await client.unscoped.put_back(*data.numbers))
+    return LettersResult(await client.unscoped.put_back(*_numbers(data)))
 
 
 @post("/dead-letters/discard", permission=Permission.ADMINISTER, status_code=200)
 async def discard_letters(client: RequestClient, data: Annotated[LettersRequest, Body()]) -> LettersResult:
     """Delete dead letters for good."""
-    return LettersResult(await client.unscoped.discard(*data.numbers))
+    return LettersResult(await client.unscoped.discard(*_numbers(data)))
+
+
+def _numbers(data: LettersRequest) -> list[int]:
+    for number in data.numbers:
+        if not 1 <= number < NUMBERS:
+            raise HttpRefusal(422, f"numbers: expected 1 to {NUMBERS - 1:,}, found {number}", field="numbers")
+    return data.numbers
 
 
 def _letter(client: ScopedClient, letter: DeadLetter) -> DeadLetterResource:

@@ -1,0 +1,74 @@
+"""The OpenAPI document: made by Litestar of the routes' types; what it does not know of, problems, is added."""
+
+from __future__ import annotations
+
+from litestar import Litestar, Router
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import OpenAPIMediaType, OpenAPIResponse, OpenAPIType, Operation, Reference, Schema
+from litestar.routes import BaseRoute
+from litestar.types import ControllerRouterHandler
+
+from stepward.http.access.permissions import Permission
+from stepward.http.api.addresses import API
+from stepward.http.problems import PROBLEM_JSON
+
+DOCUMENT = "/openapi.json"
+TEXT = Schema(type=OpenAPIType.STRING)
+FIELD = Schema(
+    type=OpenAPIType.OBJECT,
+    required=["field", "message"],
+    properties={"field": TEXT, "message": TEXT},
+)
+PROBLEM = Schema(
+    type=OpenAPIType.OBJECT,
+    title="Problem",
+    description="A problem document as RFC 9457 has it.",
+    required=["title", "status", "detail"],
+    properties={
+        "type": TEXT,
+        "title": TEXT,
+        "status": Schema(type=OpenAPIType.INTEGER),
+        "detail": TEXT,
+        "errors": Schema(type=OpenAPIType.ARRAY, items=FIELD),
+    },
+)
+METHODS = ("get", "post", "delete")
+
+
+class DocumentRouter(Router):
+    """Takes the route of the document, and none of Litestar's pages for people."""
+
+    def register(self, value: ControllerRouterHandler) -> list[BaseRoute]:
+        """Register the route, if it is the document's."""
+        is_document = isinstance(value, HTTPRouteHandler) and DOCUMENT in value.paths
+        return super().register(value) if is_document else []
+
+
+def openapi() -> OpenAPIConfig:
+    """How the document is made and where it is found."""
+    router = DocumentRouter(API, route_handlers=[], opt={"permission": Permission.SIGNED_IN}, include_in_schema=False)
+    return OpenAPIConfig(
+        title="Stepward",
+        version="1",
+        description="Durable tasks: submit them, look at them, act on them.",
+        openapi_router=router,
+        render_plugins=[JsonRenderPlugin(path=DOCUMENT)],
+    )
+
+
+def describe_problems(app: Litestar) -> None:
+    """Say of every route that what goes wrong comes as a problem document."""
+    document = app.openapi_schema
+    document.components.schemas["Problem"] = PROBLEM
+    problem = OpenAPIResponse(
+        description="What was expected, what was found, what to do.",
+        content={PROBLEM_JSON: OpenAPIMediaType(schema=Reference(ref="#/components/schemas/Problem"))},
+    )
+    for path in (document.paths or {}).values():
+        for method in METHODS:
+            operation: Operation | None = getattr(path, method)
+            if operation is not None:
+                known = {status: each for status, each in (operation.responses or {}).items() if status != "400"}
+                operation.responses = {**known, "default": problem}
