@@ -79,3 +79,11 @@ def test_a_task_that_is_to_be_read_anew_is_not_evicted_in_the_same_turn() -> Non
     assert list(idle.to_let_go(3.0)) == [active]
     active.enter(Phase.RELOADING)
     assert list(idle.to_let_go(3.0)) == []
+
+
+def test_a_task_that_goes_on_in_a_turn_is_not_evicted_in_it() -> None:
+    idle = IdleTasks(Settings(evict_after=1.0))
+    active = in_phase(Phase.ADVANCING)
+    idle.enter(active, 1.0)
+    active.changed()
+    assert list(idle.to_let_go(3.0)) == []
