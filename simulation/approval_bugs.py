@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from simulation.planting import bug, put, reword
 from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.store.rules import completions as rulings
-from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.verbs.readers import completions
 
 
@@ -18,7 +18,7 @@ from stepward.store.verbs.readers import completions
 def token_good_twice(stack: ExitStack) -> None:
     """Whoever finishes a step from outside does so whatever became of it."""
     put(stack, rulings, "_found", lambda completion, task, step, now: None)
-    reword(stack, load_book(), "completions.complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+    reword(stack, load_catalogue(), "completions.complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 
 
 @bug

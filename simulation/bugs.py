@@ -29,7 +29,7 @@ from stepward.scheduler.tasks.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
 from stepward.store.sqlite.engine.connection import BEGIN_WRITE
-from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.hot import claiming as store_claiming
 from stepward.store.sqlite.hot import scheduler as store_scheduler
 from stepward.store.sqlite.hot import status_events, turn
@@ -109,7 +109,7 @@ def undone_oldest_first(stack: ExitStack) -> None:
 @bug
 def decision_without_compare(stack: ExitStack) -> None:
     """The Supervisor decides on a step whatever became of it since it looked."""
-    reword(stack, load_book(), "supervisor.decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
+    reword(stack, load_catalogue(), "supervisor.decide", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 
 
 @bug
@@ -226,7 +226,7 @@ def signals_lost_on_takeover(stack: ExitStack) -> None:
 @bug
 def freed_from_the_living(stack: ExitStack) -> None:
     """Tasks are taken from instances that live."""
-    reword(stack, load_book(), "supervisor.free", "i.alive = 0", "i.alive >= 0")
+    reword(stack, load_catalogue(), "supervisor.free", "i.alive = 0", "i.alive >= 0")
 
 
 @bug

@@ -13,8 +13,8 @@ from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.connector import PINNED, Connector
-from stepward.store.postgres.engine.query_catalogue import load_book
-from stepward.store.postgres.hot.compact_rows import USUAL
+from stepward.store.postgres.engine.query_catalogue import load_catalogue
+from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 from stepward.store.postgres.schema.versions import schema_of
 
 PLACE = re.compile(r"\$(\d+)")
@@ -63,16 +63,16 @@ def _columns(rows: FloorRows) -> tuple[str, list[Any]]:
     """The query that fits the rows, and its arrays: hand-written, so no row is made that is like the others."""
     row, count = rows.row_of(UID), len(rows.uids)
     columns: list[Any] = [rows.uids if value is UID else [value] * count for value in row]
-    usual = USUAL.get(rows.query)
+    usual = COMPACT_FORMS.get(rows.query)
     if usual is not None and usual.fits([row]):
-        return f"turn.{rows.query}_usual", list(usual.sent(columns))
+        return f"turn.{rows.query}_compact", list(usual.sent(columns))
     return f"turn.{rows.query}", [*columns, INSTANCE] if rows.query == "move_task" else columns
 
 
 @lru_cache
 def _statement(schema: str, queries: tuple[str, ...]) -> str:
     """All queries as one, so that a batch is one trip to the server and commits by itself."""
-    book, bodies, used = load_book(schema), list[str](), 0
+    book, bodies, used = load_catalogue(schema), list[str](), 0
     for number, query in enumerate(queries):
         body = book[query]
         bodies.append(f"rows_{number} as ({_shifted(body, used)})")

@@ -17,7 +17,7 @@ from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Insta
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change, TaskFilter
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
-from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.engine.schema import migrations
 from stepward.store.sqlite.listing import LISTING
 from stepward.store.verbs.task_listing import LIVE, listing
@@ -25,7 +25,7 @@ from tests.store.conformance.world import World
 from tests.store.conformance.world import scheduler as registered
 from tests.store.places import execute, opened, sqlite
 
-QUERIES = load_book()
+QUERIES = load_catalogue()
 
 MAY_WALK = {
     "agents.standings",

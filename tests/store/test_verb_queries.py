@@ -26,7 +26,7 @@ def named() -> set[str]:
 
 @pytest.mark.parametrize(
     ("book", "without"),
-    [(sqlite.load_book(), AFTER_JUMPS), (postgres.load_book("stepward_shop"), set[str]())],
+    [(sqlite.load_catalogue(), AFTER_JUMPS), (postgres.load_catalogue("stepward_shop"), set[str]())],
     ids=["sqlite", "postgres"],
 )
 def test_every_query_that_a_verb_names_is_there(book: Mapping[str, str], without: set[str]) -> None:

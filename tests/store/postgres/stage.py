@@ -71,7 +71,7 @@ async def staged(database: Database) -> AsyncIterator[Stage]:
 @contextmanager
 def without(query: str, guard: str, instead: str = "") -> Iterator[None]:
     """Stores that are opened within lack that part of a query."""
-    kept = query_catalogue.load_book
+    kept = query_catalogue.load_catalogue
 
     def unguarded(schema: str) -> query_catalogue.Queries:
         texts = dict(kept(schema))
@@ -80,8 +80,8 @@ def without(query: str, guard: str, instead: str = "") -> Iterator[None]:
         return MappingProxyType(texts)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection, "load_book", unguarded)
-        patch.setattr(turn, "load_book", unguarded)
+        patch.setattr(connection, "load_catalogue", unguarded)
+        patch.setattr(turn, "load_catalogue", unguarded)
         turn._composed.cache_clear()
         yield
     turn._composed.cache_clear()

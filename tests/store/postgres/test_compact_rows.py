@@ -7,7 +7,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.postgres.hot import compact_rows
-from stepward.store.postgres.hot.compact_rows import USUAL
+from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 
 STEP = Step(task="t", run=1, key="pay/1", number=1, name="pay", kind=StepKind.OPERATION, state=StepState.RUNNING)
 
@@ -20,7 +20,7 @@ def test_the_usual_values_are_those_that_a_new_record_has(record: type, values: 
 
 def test_rows_that_are_as_usual_are_sent_without_what_is_usual() -> None:
     rows = [astuple(STEP), astuple(STEP)]
-    split = USUAL["insert_step"]
+    split = COMPACT_FORMS["insert_step"]
     assert split.fits(rows)
     sent = dict(zip(split.others, split.sent(columns_of(rows)), strict=True))
     assert sent["key"] == ("pay/1", "pay/1")
@@ -29,4 +29,4 @@ def test_rows_that_are_as_usual_are_sent_without_what_is_usual() -> None:
 
 def test_one_row_that_is_not_has_all_columns_sent() -> None:
     done = astuple(Step(**{name: getattr(STEP, name) for name in STEP.__struct_fields__} | {"ordinal": 3}))
-    assert not USUAL["insert_step"].fits([astuple(STEP), done])
+    assert not COMPACT_FORMS["insert_step"].fits([astuple(STEP), done])

@@ -20,7 +20,7 @@ async def test_a_connection_that_the_server_is_ending_is_told_as_such(database: 
     store = await database.opened()
     await store.operators.tasks(TaskFilter(limit=1))
     lane = store._database.others
-    async with lane.pool.lent() as connection:
+    async with lane.pool.acquired() as connection:
         cast(Any, connection.raw)._protocol.data_received(MESSAGE)
     with pytest.raises(StoreUnavailable, match="expected an open connection, found that the server ends it; try again"):
         await store.operators.tasks(TaskFilter(limit=1))

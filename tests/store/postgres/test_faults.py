@@ -332,7 +332,7 @@ async def test_a_lease_is_renewed_though_all_other_connections_are_in_use(databa
     await scheduler(store, "s1", 60)
     async with AsyncExitStack() as stack:
         for _ in range(OTHERS):
-            await stack.enter_async_context(store._database.others.pool.lent())
+            await stack.enter_async_context(store._database.others.pool.acquired())
         async with asyncio.timeout(2):
             assert await store.host.renew(["s1"], 60) == {"s1"}
 
@@ -348,7 +348,7 @@ async def test_who_finds_all_connections_in_use_is_told(database: Database, monk
     store = await database.opened()
     async with AsyncExitStack() as stack:
         for _ in range(OTHERS):
-            await stack.enter_async_context(store._database.others.pool.lent())
+            await stack.enter_async_context(store._database.others.pool.acquired())
         with pytest.raises(StoreUnavailable, match=f"expected one of {OTHERS} connections within 0.05 s"):
             await store.operators.tasks(TaskFilter())
     assert await store.operators.tasks(TaskFilter()) == []

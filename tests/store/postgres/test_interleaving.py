@@ -43,7 +43,12 @@ GUARDS = [
     (Completion, "client.lock_task", "for update", ""),
     (Deadline, "turn.move_task", INBOX, ""),
     (Deadline, "supervisor.clear_deadline", "and finished_at is null", ""),
-    (Expiry, "turn.finish_usual", "and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))", ""),
+    (
+        Expiry,
+        "turn.finish_compact",
+        "and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))",
+        "",
+    ),
     (Expiry, "supervisor.decide", "and s.state = 'running'", ""),
     (Release, "turn.move_task", INBOX, ""),
     (Release, "inbox.count", "least(t.wake_at, $4)", "coalesce(t.wake_at, $4 + 9)"),

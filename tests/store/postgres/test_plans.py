@@ -12,7 +12,7 @@ import pytest
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskFilter
 from stepward.store.postgres.engine.connector import PINNED
-from stepward.store.postgres.engine.query_catalogue import load_book
+from stepward.store.postgres.engine.query_catalogue import load_catalogue
 from stepward.store.postgres.listing import LISTING
 from stepward.store.verbs.task_listing import LIVE, listing
 from tests.store.postgres.worlds import Database
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.servers
 
 Nodes = list[dict[str, Any]]
 PARAMETERS = "select cardinality(parameter_types) from pg_prepared_statements where name = 'it'"
-BOOK = load_book("stepward_shop")
+BOOK = load_catalogue("stepward_shop")
 SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert", "agent"}
 """Tables of a few rows."""
 CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
@@ -41,7 +41,7 @@ EXPECTED = {
     "turn.held": {"task_pkey"},
     "inbox.lock": {"task_pkey"},
     "turn.finish": {"step_pkey"},
-    "turn.finish_usual": {"step_pkey"},
+    "turn.finish_compact": {"step_pkey"},
     "turn.dispatch": {"step_pkey"},
     "turn.watch": {"step_pkey"},
     "turn.move_step": {"step_pkey"},

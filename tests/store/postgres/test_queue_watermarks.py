@@ -21,13 +21,13 @@ PUT = "insert into stepward_shop.message (queue, body) select 'q', 'x' from gene
 
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every look at a queue raises its floor, if it can."""
+    """Every look at a queue raises its watermark, if it can."""
     monkeypatch.setattr(queue_watermarks, "SLOW_SECONDS", 0.0)
     monkeypatch.setattr(queue_watermarks, "EVERY_SECONDS", 0.0)
 
 
 async def _drained(database: Database, count: int = 3) -> PostgresStore:
-    """A store whose queue was drained, with a floor above what stood there."""
+    """A store whose queue was drained, with a watermark above what stood there."""
     store = await database.opened()
     await database.rows(PUT.format(count=count))
     while taken := await store.messages.take("q", 10_000, LEASE):
@@ -38,7 +38,7 @@ async def _drained(database: Database, count: int = 3) -> PostgresStore:
 
 
 def _floor(store: PostgresStore) -> int:
-    return store.messages._floors._of("q").floor.token
+    return store.messages._watermarks._of("q").watermark.token
 
 
 async def _taken(store: PostgresStore) -> list[bytes]:
@@ -99,9 +99,9 @@ async def test_a_message_whose_lease_ran_out_is_found(database: Database) -> Non
 
 async def test_a_new_connection_may_be_to_another_server(database: Database) -> None:
     store = await _drained(database)
-    assert store.messages._floors._of("q").floor != BOTTOM
+    assert store.messages._watermarks._of("q").watermark != BOTTOM
     store._database.others.pool.made += 1
-    assert store.messages._floors._of("q").floor == BOTTOM
+    assert store.messages._watermarks._of("q").watermark == BOTTOM
 
 
 @pytest.mark.faults

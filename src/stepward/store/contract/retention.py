@@ -18,7 +18,7 @@ BATCH_BYTES = 64 * 1024 * 1024
 
 
 class Outlived(Struct, frozen=True):
-    """A task that ended long ago, as it was read: whoever deletes it compares both."""
+    """A task that ended long ago, as it was read; its deletion compares both."""
 
     uid: str
     finished_at: float
@@ -41,7 +41,7 @@ class Purged(Struct, frozen=True):
 
 
 class RetentionStore(Protocol):
-    """What whoever deletes old tasks may read of them. Pages begin after a place, and an empty one is the end."""
+    """Reads of old tasks before they are deleted. Pages begin after a place, and an empty one is the end."""
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         """Tasks that ended (other than in error) before ``before``, oldest first, and about as many as one transaction

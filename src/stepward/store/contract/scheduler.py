@@ -73,7 +73,7 @@ class SchedulerStore(Protocol):
         ...
 
     async def note_progress(self, updates: Sequence[Progress]) -> set[tuple[str, int, str]]:
-        """Keep what Agents told of running attempts, whoever holds the tasks; older words than what is kept, and those
+        """Keep what Agents reported of running attempts, whichever instance holds the tasks; older reports, and those
         of other attempts, change nothing.
 
         The steps that were looked at, by task, run and key; one that somebody is changing now is passed over.

@@ -58,7 +58,7 @@ class SqliteStore:
         schema.prepare_file(self._database.path)
         await self._database.open()
         try:
-            # Whoever only looks waits for no writer.
+            # A process that only reads waits for no writer.
             if await self._database.snapshot(self._is_ready):
                 return
             while await self._database.write(schema.migrate, self._app, self._database.path):

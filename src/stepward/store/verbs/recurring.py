@@ -1,4 +1,4 @@
-"""Recurring tasks on the rows: each nominal time is fired once, because whoever fires moves the row on."""
+"""Recurring tasks on the rows: each nominal time fires once, because firing moves the row on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the database server behind a store says of itself, for whoever checks a deployment."""
+"""What the database server behind a store says of itself, for the check of a deployment."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from stepward.clock import Clock
 JUMP_SECONDS = 0.5
 """A clock that drifts is never found so far off between two answers; one that was set is."""
 OLD_SECONDS = 10.0
-"""Whoever has heard nothing for so long asks: a process with instances hears at each third of its lease."""
+"""Seconds without an answer after which a process asks; one with instances hears at each third of its lease."""
 SLEW = 0.5
 """Seconds of a small difference that are made up for in a second: the clock shown goes faster or slower, never back."""
 

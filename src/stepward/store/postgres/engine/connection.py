@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL: named queries of the book, counted; whoever has it has it alone."""
+"""One connection to PostgreSQL: named queries of the catalogue, counted; one verb at a time uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import asyncpg
 
 from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
-from stepward.store.postgres.engine.query_catalogue import load_book
+from stepward.store.postgres.engine.query_catalogue import load_catalogue
 from stepward.store.postgres.engine.session import Use, cleaning
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
 from stepward.store.verbs import journal
@@ -35,7 +35,7 @@ class Connection(VerbConnection):
     def __init__(
         self, raw: asyncpg.Connection[asyncpg.Record], schema: str, seconds: float, *, is_bound: bool = False
     ) -> None:
-        super().__init__(load_book(schema))
+        super().__init__(load_catalogue(schema))
         self.raw = raw
         self.schema = schema
         self.statements = 0
@@ -104,8 +104,8 @@ class Connection(VerbConnection):
     async def commits(self, work: Awaitable[T]) -> T:
         """The result of work that commits.
 
-        Nobody breaks it off at the server, whoever ends here or will wait no longer: a commit that waits for a standby
-        would count as done there without it. The connection is dropped instead, and the server waits on. Raises
+        A caller that is cancelled or stops waiting does not break it off at the server: a commit that waits for a
+        standby would count as done there without it. The connection is dropped instead, and the server waits on. Raises
         NotReplicated when somebody else has cut the wait short.
         """
         doing = asyncio.ensure_future(work)

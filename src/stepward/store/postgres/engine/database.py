@@ -19,7 +19,7 @@ from stepward.store.postgres.engine.connector import (
 from stepward.store.postgres.engine.faults import BROKEN, translated
 from stepward.store.postgres.engine.pool import Pool
 from stepward.store.postgres.engine.transactions import Transactions
-from stepward.store.postgres.engine.unconfirmed_commits import Doubts
+from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 
 OTHERS = 4
 TRANSACTIONS = 8
@@ -36,7 +36,7 @@ class Database:
         self.schema = schema
         self.clock = clock
         self.connector = Connector(place, schema)
-        self._doubts = Doubts(place.shown)
+        self._unconfirmed = UnconfirmedCommits(place.shown)
         self.turns = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
         self.leases = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
         self.others = self._lane(self.connect, OTHERS, environment, STATEMENT_SECONDS)
@@ -52,7 +52,7 @@ class Database:
         return self.turns, self.leases, self.others, self.shared
 
     def open(self) -> None:
-        """Lend connections from now on."""
+        """Let verbs acquire connections from now on."""
         for lane in self._lanes:
             lane.pool.open()
 
@@ -94,4 +94,6 @@ class Database:
     def _lane(
         self, connect: Callable[[], Awaitable[Connection]], size: int, environment: Environment, seconds: float
     ) -> Transactions:
-        return Transactions(Pool(connect, size, self.place.shown), environment, self.place.shown, seconds, self._doubts)
+        return Transactions(
+            Pool(connect, size, self.place.shown), environment, self.place.shown, seconds, self._unconfirmed
+        )

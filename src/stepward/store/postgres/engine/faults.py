@@ -83,7 +83,7 @@ BY_CLASS: dict[str, FaultAdvice] = {
 
 
 def translated(error: BaseException, place: str) -> StepwardError:
-    """The error of Stepward's tree that says what ``error`` means for whoever uses the store."""
+    """The error of Stepward's tree that says what ``error`` means for users of the store."""
     state = getattr(error, "sqlstate", None) or ""
     if state == UNKNOWN_PARAMETER:
         return StoreUnusable(

@@ -84,7 +84,7 @@ class Notifier:
             self._heard.set()
 
     def _lost(self, connection: Any) -> None:
-        # Whoever keeps the bell finds out when it rings next, which is now.
+        # The loop that notifies finds out with its next notification, which is now.
         self._wanted.set()
 
     async def _keep(self) -> None:

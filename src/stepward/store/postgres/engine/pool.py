@@ -1,4 +1,4 @@
-"""A few connections of one purpose: each is lent to one verb at a time, and made when it is first needed."""
+"""A few connections of one purpose: one verb at a time acquires each, and it is made when it is first needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pool:
         self._size = size
         self._idle: list[Connection] = []
         self._free = asyncio.Semaphore(size)
-        self._lent: set[Connection] = set()
+        self._in_use: set[Connection] = set()
         self._statements = 0
         self._closed = True
         self.made = 0
@@ -31,32 +31,32 @@ class Pool:
     @property
     def statements(self) -> int:
         """How many statements its connections have executed."""
-        return self._statements + sum(connection.statements for connection in (*self._idle, *self._lent))
+        return self._statements + sum(connection.statements for connection in (*self._idle, *self._in_use))
 
     def open(self) -> None:
-        """Lend connections from now on."""
+        """Let verbs acquire connections from now on."""
         self._closed = False
 
     @asynccontextmanager
-    async def lent(self) -> AsyncIterator[Connection]:
+    async def acquired(self) -> AsyncIterator[Connection]:
         """A connection for as long as the block runs; one left in a transaction is not used again."""
         await self._wait()
         try:
             connection = await self._ready()
-            self._lent.add(connection)
+            self._in_use.add(connection)
             try:
                 yield connection
             finally:
-                self._lent.discard(connection)
+                self._in_use.discard(connection)
                 self._take_back(connection)
         finally:
             self._free.release()
 
     async def close(self) -> None:
-        """Let go of every connection, also of those that are lent."""
+        """Let go of every connection, also of those in use."""
         self._closed = True
         idle, self._idle = self._idle, []
-        for connection in self._lent:
+        for connection in self._in_use:
             self._drop(connection)
         for connection in idle:
             self._statements += connection.statements

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from stepward.model.records import Instance, Step, Task
-from stepward.store.postgres.hot.compact_rows import USUAL, Usual
+from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
 from stepward.store.queries import read_catalogue
 from stepward.store.rows import FRAGMENTS, columns
 
@@ -17,7 +17,7 @@ Queries = Mapping[str, str]
 
 FOLDERS = ("", "hot", "schema", "server")
 """Where its ``.sql`` files stand; those of ``external`` are for connections of applications."""
-BOOKS_KEPT = 16
+CATALOGUES_KEPT = 16
 TYPES = {"str": "text", "int": "integer", "float": "float8", "bool": "boolean", "bytes": "bytea"}
 """Column types by the types of the records' fields; everything else there is a name, hence a text."""
 
@@ -49,8 +49,8 @@ SUPERVISION = {
 """What several of the Supervisor's queries share, those of retention among them."""
 
 
-@lru_cache(maxsize=BOOKS_KEPT)
-def load_book(schema: str) -> Queries:
+@lru_cache(maxsize=CATALOGUES_KEPT)
+def load_catalogue(schema: str) -> Queries:
     """The queries for tables in the schema of that name."""
     own = {**FRAGMENTS, **OWN, "schema": quoted(schema)}
     fragments = own | {name: condition.format_map(own) for name, condition in SUPERVISION.items()}
@@ -79,13 +79,13 @@ def filled(record: type[msgspec.Struct], key: int) -> str:
     return ", ".join(f"{name} = v.{name}" for name in record.__struct_fields__[key:])
 
 
-def usual(word: str, record: type[msgspec.Struct], split: Usual) -> dict[str, str]:
+def usual(word: str, record: type[msgspec.Struct], split: CompactForm) -> dict[str, str]:
     """How the columns of a record divide into those that are sent and those that stand in the SQL."""
     names = [name for name in record.__struct_fields__ if name not in split.others]
     return {
         f"{word}_others": ", ".join(split.others),
         f"{word}_other_arrays": arrays(record, split.others),
-        f"{word}_usual": ", ".join(names),
+        f"{word}_compact": ", ".join(names),
         f"{word}_values": ", ".join("null" if value is None else str(value).lower() for value in split.values),
     }
 
@@ -93,8 +93,8 @@ def usual(word: str, record: type[msgspec.Struct], split: Usual) -> dict[str, st
 OWN = {
     # Word for word as in the index of claimable tasks.
     "key": """(coalesce(fairness_key, '') collate "C")""",
-    **usual("task", Task, USUAL["insert_task"]),
-    **usual("step", Step, USUAL["insert_step"]),
+    **usual("task", Task, COMPACT_FORMS["insert_task"]),
+    **usual("step", Step, COMPACT_FORMS["insert_step"]),
     "task_arrays": arrays(Task),
     "step_arrays": arrays(Step),
     "step_filled": filled(Step, 3),

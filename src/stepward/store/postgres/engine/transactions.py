@@ -12,7 +12,7 @@ from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, UNKNOWN, translated
 from stepward.store.postgres.engine.pool import Pool
-from stepward.store.postgres.engine.unconfirmed_commits import Doubts
+from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 from stepward.store.store_faults import commit_unknown, detail, refused
 
 P = ParamSpec("P")
@@ -28,9 +28,11 @@ SHARE_OF_LEASE = 0.4
 class Transactions:
     """Connections of one purpose, and how work is done on them."""
 
-    def __init__(self, pool: Pool, environment: Environment, place: str, seconds: float, doubts: Doubts) -> None:
+    def __init__(
+        self, pool: Pool, environment: Environment, place: str, seconds: float, unconfirmed: UnconfirmedCommits
+    ) -> None:
         self.pool = pool
-        self._doubts = doubts
+        self._unconfirmed = unconfirmed
         self._environment = environment
         self._place = place
         self.seconds = seconds
@@ -46,7 +48,7 @@ class Transactions:
         """Run work that only reads, each statement for itself."""
 
         async def attempt() -> T:
-            async with self._lent() as connection:
+            async with self._acquired() as connection:
                 return await work(connection, *args, **kwargs)
 
         return await self._told(attempt)
@@ -63,8 +65,8 @@ class Transactions:
         """Run work that writes with one statement, which commits by itself."""
 
         async def attempt() -> T:
-            async with self._lent() as connection:
-                await self._doubts.settle(connection)
+            async with self._acquired() as connection:
+                await self._unconfirmed.settle(connection)
                 with self._commits():
                     return await connection.commits(work(connection, *args, **kwargs))
 
@@ -82,7 +84,7 @@ class Transactions:
         """Run work in one transaction that commits when it returns; it may run again from its beginning."""
 
         async def attempt() -> T:
-            async with self._lent() as connection:
+            async with self._acquired() as connection:
                 await self._begin(connection)
                 try:
                     result = await work(connection, *args, **kwargs)
@@ -101,7 +103,7 @@ class Transactions:
 
         What an application leaves in the session is taken out of it.
         """
-        async with self._lent() as connection:
+        async with self._acquired() as connection:
             await self._told(lambda: self._begin(connection))
             try:
                 try:
@@ -134,17 +136,17 @@ class Transactions:
         ) from last
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[Connection]:
-        async with self.pool.lent() as connection:
+    async def _acquired(self) -> AsyncIterator[Connection]:
+        async with self.pool.acquired() as connection:
             await connection.bind(self.seconds)
             yield connection
 
     async def _begin(self, connection: Connection) -> None:
-        await self._doubts.settle(connection)
+        await self._unconfirmed.settle(connection)
         try:
             await connection.run("begin")
         except asyncio.CancelledError:
-            # It may open after all, under whoever would be lent the connection next.
+            # It may open after all, under the next verb that acquires the connection.
             connection.raw.terminate()
             raise
 
@@ -164,10 +166,10 @@ class Transactions:
         try:
             yield
         except asyncio.CancelledError:
-            self._doubts.commit_lost()
+            self._unconfirmed.commit_lost()
             raise
         except UNKNOWN as error:
-            self._doubts.commit_lost()
+            self._unconfirmed.commit_lost()
             raise commit_unknown(error, self._place) from error
         self._environment.failpoint("store.commit.after")
 

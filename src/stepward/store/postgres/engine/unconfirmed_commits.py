@@ -6,7 +6,7 @@ from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connection import Connection
 
 
-class Doubts:
+class UnconfirmedCommits:
     """Whether commits of this store object may hang at the server for want of a standby.
 
     Each that hangs keeps a connection of the server's: no more are begun before those are through.
@@ -23,7 +23,7 @@ class Doubts:
     async def settle(self, connection: Connection) -> None:
         """Before another commit: raises StoreUnavailable while the server has some that wait for a standby.
 
-        Its standby may have taken over: the connection is dropped, and whoever makes the next one looks round.
+        Its standby may have taken over: the connection is dropped, and the next one asks the hosts again.
         """
         if not self._hangs:
             return

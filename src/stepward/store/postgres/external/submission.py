@@ -16,7 +16,7 @@ from stepward.model.plan import Plans, planned_steps
 from stepward.model.records import Step, Task
 from stepward.store.contract import Submitted
 from stepward.store.drivers import Ask, Dialogue
-from stepward.store.postgres.engine.query_catalogue import BOOKS_KEPT, TYPES, quoted
+from stepward.store.postgres.engine.query_catalogue import CATALOGUES_KEPT, TYPES, quoted
 from stepward.store.queries import load_queries
 from stepward.store.rows import FRAGMENTS
 from stepward.store.verbs.tasks.status_events import received
@@ -58,7 +58,7 @@ def submission(
     return [answers[task.uid] for task in tasks]
 
 
-@lru_cache(maxsize=BOOKS_KEPT)
+@lru_cache(maxsize=CATALOGUES_KEPT)
 def queries_of(schema: str) -> Mapping[str, str]:
     """The statements, with the schema's name in them: what a caller's connection searches is its own affair."""
     fragments = {

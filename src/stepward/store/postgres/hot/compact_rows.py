@@ -54,19 +54,19 @@ TASK = {
 FINISH = {"state": StepState.COMPLETED, "error": None, "in_doubt": False}
 
 
-class Usual:
+class CompactForm:
     """The columns of a record that usually hold one value, and the others."""
 
     def __init__(self, record: type[msgspec.Struct], values: Mapping[str, Any]) -> None:
         names = record.__struct_fields__
         self.values = tuple(values[name] for name in names if name in values)
         self.others = [name for name in names if name not in values]
-        self._usual = itemgetter(*[place for place, name in enumerate(names) if name in values])
+        self._compact = itemgetter(*[place for place, name in enumerate(names) if name in values])
         self._sent = [place for place, name in enumerate(names) if name not in values]
 
     def fits(self, rows: Sequence[Sequence[Any]]) -> bool:
         """Whether all rows hold the usual values."""
-        usual, values = self._usual, self.values
+        usual, values = self._compact, self.values
         return all(usual(row) == values for row in rows)
 
     def sent(self, columns: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
@@ -74,9 +74,9 @@ class Usual:
         return [columns[place] for place in self._sent]
 
 
-USUAL = {
-    "insert_step": Usual(Step, STEP),
-    "insert_task": Usual(Task, TASK),
-    "finish": Usual(Finish, FINISH),
+COMPACT_FORMS = {
+    "insert_step": CompactForm(Step, STEP),
+    "insert_task": CompactForm(Task, TASK),
+    "finish": CompactForm(Finish, FINISH),
 }
-"""By the query, which has a second form for them: ``insert_step_usual``."""
+"""By the query, which has a second form for them: ``insert_step_compact``."""

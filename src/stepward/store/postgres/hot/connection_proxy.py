@@ -26,7 +26,7 @@ KEPT_BY_THE_DRIVER = frozenset(
 """Methods of the driver's connection that change what it keeps for later statements on its own side."""
 
 
-class Lending:
+class ProxyHolder:
     """A connection that is lent as asyncpg's pools lend theirs: taken back, it and what it made can do nothing more."""
 
     def __init__(self, connection: Connection) -> None:
@@ -38,7 +38,7 @@ class Lending:
         """The connection as it is lent."""
         if self._proxy is None:
             self._connection.use = max(self._connection.use, Use.CONNECTION)
-            self._proxy = cast("Any", LentConnection)(self._connection)
+            self._proxy = cast("Any", ConnectionProxy)(self._connection)
         return cast("asyncpg.Connection[asyncpg.Record]", self._proxy)
 
     def take_back(self) -> None:
@@ -50,7 +50,7 @@ class Lending:
             raw._pool_release_ctr += 1
 
 
-class LentConnection(cast("Any", PoolConnectionProxy)):  # type: ignore[misc]  # its stubs hide the arguments
+class ConnectionProxy(cast("Any", PoolConnectionProxy)):  # type: ignore[misc]  # its stubs hide the arguments
     """What is lent; it notes a use that no statement undoes."""
 
     __slots__ = ("_stepwards",)
@@ -66,9 +66,9 @@ class LentConnection(cast("Any", PoolConnectionProxy)):  # type: ignore[misc]  #
 
 
 @contextmanager
-def lending(connection: Connection) -> Iterator[Lending]:
+def proxied(connection: Connection) -> Iterator[ProxyHolder]:
     """Lend it until the block ends."""
-    lent = Lending(connection)
+    lent = ProxyHolder(connection)
     try:
         yield lent
     finally:

@@ -8,7 +8,7 @@ from stepward.store.contract import StoredMessage
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.hot.gap_reader import GapReader
-from stepward.store.postgres.hot.queue_watermarks import Floors
+from stepward.store.postgres.hot.queue_watermarks import QueueWatermarks
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers.messages import MessageVerbs
 
@@ -20,19 +20,19 @@ class PostgresMessages(MessageVerbs):
         super().__init__(engine)
         self._lane = database.others
         self._gap_reader = GapReader()
-        self._floors = Floors(database)
+        self._watermarks = QueueWatermarks(database)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
         now = self._clock.now()
         until = now + lease
         taken: list[StoredMessage] = []
         while len(taken) < limit:
-            floor = await self._floors.of(queue)
+            watermark = await self._watermarks.of(queue)
             began = asyncio.get_running_loop().time()
-            values = (queue, now, limit - len(taken), until, *floor)
+            values = (queue, now, limit - len(taken), until, *watermark)
             found = await self._lane.single(Connection.rows, "messages.take", *values)
             took = asyncio.get_running_loop().time() - began
-            self._floors.looked(queue, took, max((row[0] for row in found), default=0))
+            self._watermarks.looked(queue, took, max((row[0] for row in found), default=0))
             taken += [StoredMessage(token, body, tries, until) for token, body, tries in found if tries is not None]
             if all(row[-1] is not None for row in found):
                 break  # None had expired: there is no more.
@@ -58,4 +58,4 @@ class PostgresMessages(MessageVerbs):
         try:
             return await super().adopt(queue, heir)
         finally:
-            self._floors.forget(heir)
+            self._watermarks.forget(heir)

@@ -7,7 +7,7 @@ from unnest($1::bytea[], $2::float8[]) with ordinality as v (body, expires_at, p
 -- name: take
 -- Messages of a queue, past those that others are taking at this moment: the first whose taker let its lease run out,
 -- alone, for it may be what ended that one; else those that nobody has taken yet. Expired ones are deleted, and told
--- apart by tries null. The range of one value has the index of queues give the order, and no other. Below the floor ($5,
+-- apart by tries null. The range of one value has the index of queues give the order, and no other. Below the watermark ($5,
 -- $6) nothing stands.
 with returned as materialized (
     select token, taken_until from {schema}.message
@@ -42,7 +42,7 @@ where l.locktype = 'relation' and l.granted and l.mode = 'RowExclusiveLock' and 
         where n.nspname = $1 and c.relname = 'message')
 
 -- name: lowest
--- The first message above the floor that nobody has taken, and the first time above it until which one is taken.
+-- The first message above the watermark that nobody has taken, and the first time above it until which one is taken.
 select (select token from {schema}.message
         where queue = $1 and (taken_until, token) > (0.0, $2) and taken_until <= 0.0
         order by taken_until, token limit 1),
@@ -152,7 +152,7 @@ select {dead_letter} from {schema}.dead_letter order by number desc limit $1
 delete from {schema}.dead_letter where number = any($1::bigint[]) returning number, queue, body
 
 -- name: adopt
--- What stands in one queue stands in another, free to be taken; it may be below the floor of its reader, who adopts it.
+-- What stands in one queue stands in another, free to be taken; it may be below the watermark of its reader, who adopts it.
 update {schema}.message as m set queue = $2, taken_until = 0.0, xid = pg_current_xact_id()
 from (select token from {schema}.message where queue = $1 order by token + 0 for update) as v
 where m.token = v.token

@@ -1,8 +1,8 @@
-"""How far each queue is surely empty, so that a look does not walk over what was deleted.
+"""Low watermarks of queues: how far each queue is surely empty, so that a look does not read what was deleted.
 
 While somebody keeps an old snapshot open, deleted messages stay in the table and in its index, and every look at a
-queue would pass them all. Messages get ascending tokens, and are taken until ascending times: below a floor nothing
-stands any more, and nothing comes, once all transactions have ended that wrote messages when the floor was chosen.
+queue would pass them all. Messages get ascending tokens, and are taken until ascending times: below a watermark nothing
+stands any more, and nothing comes, once all transactions have ended that wrote messages when the watermark was chosen.
 What begins to write later draws higher tokens.
 """
 
@@ -19,16 +19,16 @@ from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
 
 SLOW_SECONDS = 0.002
-"""A look at a queue that takes longer is worth a floor."""
+"""A look at a queue that takes longer is worth a watermark."""
 EVERY_SECONDS = 0.5
-"""Between two tries to raise the floor of a queue."""
+"""Between two tries to raise the watermark of a queue."""
 LASTS_SECONDS = 600.0
-"""After that a floor is chosen again, from the bottom."""
+"""After that a watermark is chosen again, from the bottom."""
 CLOCKS_SECONDS = 10.0
 """More than the clocks of two processes ever differ."""
 
 
-class Floor(NamedTuple):
+class Watermark(NamedTuple):
     """No message of the queue that nobody has taken has this token or a lower one, and none is taken until this time or
     an earlier one."""
 
@@ -36,34 +36,34 @@ class Floor(NamedTuple):
     taken_until: float
 
 
-BOTTOM = Floor(0, 0.0)
+BOTTOM = Watermark(0, 0.0)
 
 
 @dataclass(slots=True)
-class QueueFloor:
-    """What is known of one queue: its floor, the next one, and whose end that one waits for."""
+class QueueWatermark:
+    """What is known of one queue: its watermark, the next one, and whose end that one waits for."""
 
     since: float
-    floor: Floor = BOTTOM
+    watermark: Watermark = BOTTOM
     is_slow: bool = False
     """Whether the last look took long."""
     next_try: float = 0.0
-    wanted: Floor | None = None
+    wanted: Watermark | None = None
     writers: frozenset[str] = field(default_factory=frozenset)
 
 
-class Floors:
-    """The floors of one store object; they are forgotten with each new connection, which may be to another server, and
-    when the clock jumps."""
+class QueueWatermarks:
+    """The watermarks of one store object: forgotten with each new connection, which may be to another server, and when
+    the clock jumps."""
 
     def __init__(self, database: Database) -> None:
         self._lane = database.others
         self._clock = database.clock
-        self._known: dict[str, QueueFloor] = {}
+        self._known: dict[str, QueueWatermark] = {}
         self._epoch: object = None
         self._highest = 0
 
-    async def of(self, queue: str) -> Floor:
+    async def of(self, queue: str) -> Watermark:
         """Where a look at the queue may begin; raised before, if the last look was slow."""
         known = self._of(queue)
         now = asyncio.get_running_loop().time()
@@ -71,7 +71,7 @@ class Floors:
             known.next_try = now + EVERY_SECONDS
             with contextlib.suppress(StoreError):  # The look itself tells of what is wrong.
                 await self._lane.read(self._raise, queue, known)
-        return known.floor
+        return known.watermark
 
     def looked(self, queue: str, seconds: float, token: int) -> None:
         """A look took so long, and gave out that token as the highest."""
@@ -82,7 +82,7 @@ class Floors:
         """Messages with lower tokens may have come into the queue."""
         self._known.pop(queue, None)
 
-    def _of(self, queue: str) -> QueueFloor:
+    def _of(self, queue: str) -> QueueWatermark:
         epoch = (self._lane.pool.made, self._clock.jumped())
         if epoch != self._epoch:
             self._epoch, self._highest = epoch, 0
@@ -90,28 +90,28 @@ class Floors:
         now = asyncio.get_running_loop().time()
         known = self._known.get(queue)
         if known is None or now - known.since > LASTS_SECONDS:
-            known = self._known[queue] = QueueFloor(now)
+            known = self._known[queue] = QueueWatermark(now)
         return known
 
-    async def _raise(self, connection: Connection, queue: str, known: QueueFloor) -> None:
+    async def _raise(self, connection: Connection, queue: str, known: QueueWatermark) -> None:
         epoch = self._epoch
         if known.wanted is None:
             ((last,),) = await connection.rows("messages.last_token", connection.schema)
-            known.wanted = Floor(last or self._highest, max(self._clock.now() - CLOCKS_SECONDS, 0.0))
+            known.wanted = Watermark(last or self._highest, max(self._clock.now() - CLOCKS_SECONDS, 0.0))
             known.writers = await _writers(connection)
         elif known.writers:
             known.writers &= await _writers(connection)
         if known.writers:
             return
         wanted, known.wanted = known.wanted, None
-        ((token, taken_until),) = await connection.rows("messages.lowest", queue, *known.floor)
+        ((token, taken_until),) = await connection.rows("messages.lowest", queue, *known.watermark)
         # What stands there is not passed over, also what somebody is taking at this moment, who may roll back.
         if epoch == self._epoch:
-            known.floor = Floor(
-                max(known.floor.token, wanted.token if token is None else min(wanted.token, token - 1)),
-                max(known.floor.taken_until, wanted.taken_until)
+            known.watermark = Watermark(
+                max(known.watermark.token, wanted.token if token is None else min(wanted.token, token - 1)),
+                max(known.watermark.taken_until, wanted.taken_until)
                 if taken_until is None
-                else max(known.floor.taken_until, min(wanted.taken_until, math.nextafter(taken_until, 0.0))),
+                else max(known.watermark.taken_until, min(wanted.taken_until, math.nextafter(taken_until, 0.0))),
             )
 
 

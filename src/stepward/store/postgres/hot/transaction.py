@@ -16,7 +16,7 @@ from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.faults import BROKEN, DATA, translated
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.engine.session import Use
-from stepward.store.postgres.hot.connection_proxy import Lending, lending
+from stepward.store.postgres.hot.connection_proxy import ProxyHolder, proxied
 from stepward.store.postgres.hot.turn import prove
 from stepward.store.store_faults import refused
 from stepward.store.verbs.open_transaction import ENDED_BY_STATEMENT, ROLLED_BACK, OpenTransaction
@@ -36,7 +36,7 @@ class PostgresTransaction(OpenTransaction):
     """
 
     def __init__(
-        self, connection: Connection, database: Database, scope: transaction_scopes.Scope, lent: Lending
+        self, connection: Connection, database: Database, scope: transaction_scopes.Scope, lent: ProxyHolder
     ) -> None:
         super().__init__(connection, scope)
         self._connection = connection
@@ -79,7 +79,7 @@ class PostgresTransaction(OpenTransaction):
     async def _prove(self, instance: str) -> None:
         if not self._connection.raw.is_in_transaction():
             raise Refused("transaction: expected it open until the step ends, found it ended; leave that to Stepward")
-        # From here on whoever would fence the instance waits for this transaction.
+        # From here on a Supervisor that would fence the instance waits for this transaction.
         await self._connection.bind_transaction(self._database.turns.seconds)
         await prove(self._connection, instance, None, 0.0)
 
@@ -101,7 +101,7 @@ async def opened(database: Database, notifier: Notifier) -> AsyncIterator[Postgr
     """A transaction of its own: commits when left, rolls back on an exception."""
     transaction_scopes.refuse_nested(database)
     async with database.shared.transaction() as connection:
-        with transaction_scopes.entered(database) as scope, lending(connection) as lent:
+        with transaction_scopes.entered(database) as scope, proxied(connection) as lent:
             yield PostgresTransaction(connection, database, scope, lent)
     notifier.ring()
 

@@ -11,7 +11,7 @@ import asyncpg
 from stepward.store.contract import Change
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import MISSED
-from stepward.store.postgres.engine.query_catalogue import load_book, quoted
+from stepward.store.postgres.engine.query_catalogue import load_catalogue, quoted
 from stepward.store.postgres.hot.turn_parts import TurnPart, overlap, parts_of
 from stepward.store.rules.changes import Missed
 from stepward.store.rules.refusals import fenced
@@ -90,7 +90,7 @@ def _composed(schema: str, parts: tuple[tuple[str, bool], ...]) -> str:
 
     CASE looks at its conditions one after the other, and each has its part done: locks are taken in the parts' order.
     """
-    book = load_book(schema)
+    book = load_catalogue(schema)
     bodies, conditions, used = list[str](), list[str](), 0
     for number, (query, is_counted) in enumerate(parts):
         body = book[query]

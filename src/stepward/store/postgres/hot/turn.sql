@@ -15,9 +15,9 @@ select 1 from {schema}.task where uid = $1 and locked_by = $2 and undo_to is nul
 -- New tasks, with ids in order: two who insert the same ones cannot wait for each other.
 insert into {schema}.task ({task}) select * from unnest({task_arrays}) returning 1
 
--- name: insert_task_usual
+-- name: insert_task_compact
 -- New tasks, of which nothing is known yet but what was submitted.
-insert into {schema}.task ({task_others}, {task_usual})
+insert into {schema}.task ({task_others}, {task_compact})
 select v.*, {task_values} from unnest({task_other_arrays}) as v returning 1
 
 -- name: insert_child
@@ -28,9 +28,9 @@ insert into {schema}.task ({task}) select * from unnest({task_arrays}) on confli
 -- New steps.
 insert into {schema}.step ({step}) select * from unnest({step_arrays}) returning 1
 
--- name: insert_step_usual
+-- name: insert_step_compact
 -- New steps, of which nothing is known yet but what is asked.
-insert into {schema}.step ({step_others}, {step_usual})
+insert into {schema}.step ({step_others}, {step_compact})
 select v.*, {step_values} from unnest({step_other_arrays}) as v returning 1
 
 -- name: insert_planned
@@ -59,7 +59,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.atte
     and (s.state = 'running' or (s.state = 'abandoned' and s.finished_at is null))
 returning 1
 
--- name: finish_usual
+-- name: finish_compact
 -- The same for outcomes that are results.
 update {schema}.step as s
 set state = case s.state when 'running' then 'completed' else s.state end,

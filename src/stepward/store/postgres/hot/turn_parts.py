@@ -11,7 +11,7 @@ from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import TRIM_ROWS, Change, TaskMove, Telling
 from stepward.store.postgres.engine.columns import columns_of, event_columns
-from stepward.store.postgres.hot.compact_rows import USUAL
+from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 from stepward.store.rules.changes import NOT_AS_READ, TOLD_BY_OTHERS, Missed
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
@@ -79,9 +79,9 @@ def _touched(change: Change) -> list[RunStepKey]:
 def _part(query: str, rows: Sequence[ColumnValues], reason: str) -> list[TurnPart]:
     if not rows:
         return []
-    columns, usual = columns_of(rows), USUAL.get(query)
+    columns, usual = columns_of(rows), COMPACT_FORMS.get(query)
     if usual is not None and usual.fits(rows):
-        return [TurnPart(f"turn.{query}_usual", usual.sent(columns), len(rows), reason)]
+        return [TurnPart(f"turn.{query}_compact", usual.sent(columns), len(rows), reason)]
     return [TurnPart(f"turn.{query}", columns, len(rows), reason)]
 
 
@@ -93,7 +93,7 @@ def _held(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
 
 
 def _tasks(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
-    """Tasks are written before their steps, as whoever decides on steps locks the tasks first."""
+    """Tasks are written before their steps, as the verbs that decide on steps lock the tasks first."""
     known = [change for change in changes if change.born is None]
     moves = sorted((*move_values(c.task, c.move), *_counts(c.telling)) for c in known if c.move)
     touched = sorted((c for c in known if c.move is None and (c.telling or c.complete_by)), key=lambda c: c.task)

@@ -47,7 +47,7 @@ def on_only_schema(place: PostgresPlace, ask: Callable[[Connection], Awaitable[T
 
 
 def _run(asking: Coroutine[Any, Any, T]) -> T:
-    # A loop of its own, in a thread of its own: whoever asks may have a loop already.
+    # A loop of its own, in a thread of its own: the caller may have a loop already.
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, asking).result()
 

@@ -226,7 +226,7 @@ class RepairWork:
             self.repair.posts.append(inbox_rules.mended_child_post(child, step))
 
     def _put_back(self, step: Step) -> None:
-        """A signal that was taken is given again to whoever waits for it."""
+        """A signal that was taken is given again to what waits for it."""
         name = step.name.removeprefix(SIGNAL_KEY)
         post = Post(task=self._task.uid, kind=InboxKind.SIGNAL, name=name, body=step.output or b"null")
         self.repair.posts.append(post)

@@ -14,7 +14,7 @@ from stepward.errors import StoreUnavailable
 from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection
 from stepward.store.sqlite.engine.faults import BUSY, DATA, translated
 from stepward.store.sqlite.engine.schema import check_owner, use_log
-from stepward.store.sqlite.engine.writer_queue import turn_of
+from stepward.store.sqlite.engine.writer_queue import writer_lock
 from stepward.store.store_faults import closed, commit_unknown, refused
 from stepward.store.verbs.connection import P, T
 
@@ -49,7 +49,7 @@ class Database:
     async def open(self) -> None:
         """Connect to a file that is there; refuses what is no database or another program's."""
         self.close()
-        self._turn = turn_of(self.path)
+        self._turn = writer_lock(self.path)
         self.connection = await self._retried(self._connect)
         self._version = self.connection.version()
 

@@ -40,7 +40,7 @@ ADVICE: dict[type[apsw.Error], tuple[type[StepwardError], str]] = {
 
 
 def translated(error: apsw.Error, path: str) -> StepwardError:
-    """The error of Stepward's tree that says what ``error`` means for whoever uses the store."""
+    """The error of Stepward's tree that says what ``error`` means for users of a file."""
     for kind, (answer, advice) in ADVICE.items():
         if isinstance(error, kind):
             return answer(f"store {path}: {advice}")

@@ -52,7 +52,7 @@ def _exists(path: str) -> bool:
 def _read(connection: apsw.Connection, path: str) -> Identity:
     mark = connection.pragma("application_id")
     if mark == 0 and connection.execute(FIND_ANY).fetchone() is None:
-        # Whoever makes a store makes the file first, and fills it in one transaction.
+        # A new store is a file first, and is filled in one transaction.
         raise StoreUnavailable(
             f"store {path}: expected a Stepward store, found an empty one; wait until its application has made it, "
             "or name another store"

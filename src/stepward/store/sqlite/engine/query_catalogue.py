@@ -40,6 +40,6 @@ SUPERVISION = {
 
 
 @cache
-def load_book() -> dict[str, str]:
+def load_catalogue() -> dict[str, str]:
     """The queries of all ``.sql`` files of this store."""
     return read_catalogue("stepward.store.sqlite", FOLDERS, FRAGMENTS | SUPERVISION)

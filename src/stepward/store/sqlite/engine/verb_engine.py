@@ -8,7 +8,7 @@ from typing import Any
 
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import P, T, Verb, VerbConnection
 
@@ -17,7 +17,7 @@ class DrivenConnection(VerbConnection):
     """Verbs' connection to a file; a writer has the whole file alone, so that nothing is locked."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(load_book())
+        super().__init__(load_catalogue())
         self._connection = connection
 
     async def fetched(self, sql: str, *values: Any) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Writers of one process take turns at a file: the first to come is the first to write, whoever holds it how often.
+"""Writers of one process take turns at a file, in the order in which they asked.
 
 SQLite lets one connection write at a time and tells the others nothing; who only tried again now and then would never
 meet the gap between two transactions of a busy neighbour.
@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = WeakKeyDictionary()
 
 
-def turn_of(path: str) -> asyncio.Lock:
+def writer_lock(path: str) -> asyncio.Lock:
     """The lock of all who write to that file on the running event loop; it is gone with the last of them."""
     turns = _turns.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
     place = path if path.startswith("file:") else os.path.realpath(path)

@@ -15,7 +15,7 @@ from stepward.store.sqlite.engine.connection import Connection, encoded
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.faults import DATA
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
-from stepward.store.sqlite.engine.query_catalogue import load_book
+from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.engine.verb_engine import driven
 from stepward.store.sqlite.hot import claiming
 from stepward.store.sqlite.hot.turn import apply
@@ -108,5 +108,5 @@ def _prove(connection: Connection, turn: TurnCommit, now: float) -> None:
         check_alive(connection, turn.instance)
         return
     values = (encoded([turn.instance]), now, turn.renew, *NOTHING_SAID)
-    if not connection.rows(load_book()["leases.renew"], values):
+    if not connection.rows(load_catalogue()["leases.renew"], values):
         raise refusals.fenced(turn.instance)
