@@ -20,7 +20,18 @@ from stepward.store.contract import Completion
 PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"
 TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues"}
 RUNNING = {"run", "scheduler", "agent", "submission", "supervisor", "console", "check", "migrate", "version"}
-READING = {"events", "tasks", "show", "steps", "alerts", "dead-letters", "instances", "agents", "schedules", "audit"}
+READING = {
+    "events",
+    "tasks",
+    "show",
+    "steps",
+    "alerts",
+    "dead-letters",
+    "instances",
+    "agents",
+    "schedules",
+    "audit",
+} | {"token", "token list"}
 NOT_ACTS = RUNNING | READING
 """Commands that run actors, read, or see to the program itself."""
 bank = Agent("bank")

@@ -8,11 +8,10 @@ import signal
 
 import uvicorn
 
+from stepward.http.access.requests import HEADER_BYTES
 from stepward.http.asgi import AsgiApplication
 from stepward.http.start_rules import StartPlan
 
-HEADER_BYTES = 16 * 1024
-"""Most bytes of a request's line and headers."""
 CONNECTIONS = 2_000
 """Connections beyond which requests are answered 503."""
 KEEP_ALIVE_SECONDS = 5

@@ -76,7 +76,7 @@ async def test_each_change_is_audited_and_tells_no_hash(world: World, store: Sto
     acts = await store.operators.audits(None, 10)
     assert [(act.actor, act.act) for act in acts] == [
         ("token:ci", "refused"),
-        ("bob", "revoke_token"),
-        ("ada", "create_token"),
+        ("bob", "revoke"),
+        ("ada", "create"),
     ]
     assert b"hash" not in acts[-1].details

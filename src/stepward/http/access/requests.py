@@ -12,6 +12,7 @@ from stepward.http.problems import HttpRefusal
 PATH_BYTES = 2048
 QUERY_BYTES = 8192
 HEADER_COUNT = 100
+HEADER_BYTES = 16 * 1024
 SAME_SITE = frozenset({"same-origin", "none"})
 """What browsers say in Sec-Fetch-Site of a request of this site's own pages, or one that a person typed."""
 ODD = re.compile(r"//|/\.{1,2}(/|$)|.+/$|[\x00-\x20\x7f\\]")
@@ -77,8 +78,9 @@ class IncomingRequest:
             raise HttpRefusal(
                 414, f"address: expected at most {PATH_BYTES:,} bytes of path and {QUERY_BYTES:,} of query"
             )
-        if len(self._headers) > HEADER_COUNT:
-            raise HttpRefusal(431, f"headers: expected at most {HEADER_COUNT}, found {len(self._headers)}")
+        size = sum(len(name) + len(value) for name, value in self._headers.items())
+        if len(self._headers) > HEADER_COUNT or size > HEADER_BYTES:
+            raise HttpRefusal(431, f"headers: expected at most {HEADER_COUNT} of {HEADER_BYTES:,} bytes, found more")
         if ODD.search(self.path) or b"%2f" in self._raw_path.lower():
             raise HttpRefusal(
                 404, "path: expected one of this API's, found an odd one; write ~ for the / of a task's id"

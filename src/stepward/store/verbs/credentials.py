@@ -23,7 +23,7 @@ async def add(connection: VerbConnection, credential: Credential, actor: str, no
     values = rows.credential_values(credential, now)
     if not await connection.change("credentials.add", *values, now):
         return False
-    verb = "create_token" if credential.kind is CredentialKind.TOKEN else "sign_in"
+    verb = "create" if credential.kind is CredentialKind.TOKEN else "sign_in"
     await journal.write_audits(connection, [credential_audit(actor, verb, credential)], now)
     return True
 
@@ -44,7 +44,7 @@ async def revoke(connection: VerbConnection, id: str, actor: str, now: float) ->
     found = await one(connection, id)
     if found is None or not await connection.change("credentials.revoke", id, now):
         return False
-    verb = "revoke_token" if found.kind is CredentialKind.TOKEN else "sign_out"
+    verb = "revoke" if found.kind is CredentialKind.TOKEN else "sign_out"
     await journal.write_audits(connection, [credential_audit(actor, verb, found)], now)
     return True
 

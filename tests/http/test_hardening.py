@@ -1,0 +1,131 @@
+"""Requirements on what is sent and shown that no resource is about; ``docs/security.md`` names them by number."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from stepward import App, Client
+from stepward.cli.main import cli
+from stepward.client import session_of
+from stepward.http.access.permissions import Permission
+from stepward.http.access.rate_limits import MOST_KEYS, AccessLimit
+from stepward.http.access.tokens import fresh_secret, read_secret
+from stepward.http.sign_in.pages import sign_in_page
+from stepward.http.static_files import static_routes
+
+from .conftest import Minted, greet
+
+NASTY = (
+    "'; drop table stepward_task; --",
+    '" or 1=1 --',
+    "x%' union select * from stepward_credential --",
+    "<script>alert(1)</script>",
+    "{{7*7}}${7*7}",
+    "__import__('os').system('id')",
+)
+
+
+@pytest.mark.parametrize("text", NASTY)
+async def test_what_is_sent_as_text_stays_text(client: Client, local: httpx.AsyncClient, text: str) -> None:
+    await (await client.submit(greet, "Ada", id="order-1", labels={"a": text})).result()
+    assert (await local.get("/api/v1/tasks", params={"workflow": text})).json()["tasks"] == []
+    found = (await local.get("/api/v1/tasks", params={"label": f"a={text}"})).json()["tasks"]
+    assert [task["labels"] for task in found] == [{"a": text}]
+    assert (await local.get("/api/v1/tasks", params={"cursor": text})).status_code == 422
+
+
+def test_no_route_that_changes_anything_is_a_get(app: App) -> None:
+    asgi: Any = app.asgi()
+    acts = {Permission.SUBMIT, Permission.ACT, Permission.OPERATE, Permission.ADMINISTER}
+    assert [path for path, method, permission in asgi.routes if method == "GET" and permission in acts] == []
+
+
+def test_what_is_shown_on_a_page_is_escaped() -> None:
+    page = sign_in_page('"><script>', has_provider=True, problem="<script>alert(1)</script>")
+    assert "<script" not in page
+
+
+def test_a_secret_does_not_show_itself() -> None:
+    secret = fresh_secret()
+    assert secret.text.rpartition("_")[2] not in repr(secret)
+    assert len({fresh_secret().text for _ in range(100)}) == 100
+    for other in ("", secret.text[:-1], secret.text + "A", secret.text.upper(), "stepward_" + "é" * 60):
+        assert read_secret(other) is None
+
+
+async def test_a_token_is_shown_once_and_kept_by_its_hash(app: App, client: Client) -> None:
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(cli, ["token", *words, "--store", app.settings.store])
+        assert done.exit_code == 0, done.output
+        return done.stdout.strip()
+
+    text = await asyncio.to_thread(run, "create", "--role", "viewer", "--expires", "30d", "ci")
+    secret = read_secret(text)
+    assert secret is not None
+    (kept,) = await session_of(client).store.operators.credentials()
+    assert secret.opens(kept)
+    bare = text.rpartition("_")[2]
+    path = Path(app.settings.store.removeprefix("sqlite:///"))
+    assert all(bare.encode() not in each.read_bytes() for each in path.parent.iterdir())
+    assert bare not in await asyncio.to_thread(run, "list", "--json")
+    assert "ci" in await asyncio.to_thread(run, "list")
+    assert await asyncio.to_thread(run, "revoke", "ci") == "token ci: revoked"
+    assert "ci" not in await asyncio.to_thread(run, "list")
+
+
+async def test_a_token_of_a_bad_name_or_a_taken_one_is_refused(app: App, client: Client) -> None:
+    def run(name: str) -> int:
+        words = ["token", "create", "--role", "viewer", name, "--store", app.settings.store]
+        return CliRunner().invoke(cli, words).exit_code
+
+    codes = [await asyncio.to_thread(run, name) for name in ("ci", "ci", "a b", "\x1b[2J")]
+    assert codes == [0, 1, 2, 2]
+
+
+async def test_control_characters_in_a_request_reach_no_log_and_no_header(
+    remote: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "stepward"):
+        answer = await remote.get("/api/v1/tasks/%1b%5b2J%0d%0aSet-Cookie:%20a=b", headers={"X-Request": "a"})
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+    assert "\x1b" not in caplog.text
+
+
+def test_static_files_are_exact_paths(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "page.css").write_text("body {}")
+    (tmp_path / "secret.txt").write_text("secret")
+    with TestClient(Litestar(static_routes(tmp_path / "files"), openapi_config=None)) as client:
+        assert client.get("/static/page.css").text == "body {}"
+        for path in ("/static/../secret.txt", "/static/%2e%2e/secret.txt", "/static/..%2fsecret.txt", "/static/"):
+            assert client.get(path).status_code in (400, 404)
+
+
+async def test_a_principal_that_asks_too_often_has_to_wait(
+    remote: httpx.AsyncClient, minted: Minted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    limit = AccessLimit(lambda: clock[0], rate=2.0, burst=4)
+    assert [limit.take("ada") for _ in range(5)] == [0, 0, 0, 0, 0.5]
+    assert limit.take("bob") == 0
+    clock[0] = 0.5
+    assert [limit.take("ada") for _ in range(2)] == [0, 0.5]
+    for number in range(MOST_KEYS + 10):
+        limit.take(f"{number}")
+    assert limit.wait_seconds("ada") == 0
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "-1", "1e9"])
+async def test_a_page_has_a_bound(local: httpx.AsyncClient, limit: str) -> None:
+    for path in ("tasks", "alerts", "audit", "dead-letters"):
+        assert (await local.get(f"/api/v1/{path}?limit={limit}")).status_code == 422

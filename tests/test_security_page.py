@@ -1,0 +1,29 @@
+"""docs/security.md names tests: each of them exists, and each row has one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+PAGE = TESTS.parent / "docs" / "security.md"
+IN_REACH = {"1", "2", "3", "4", "5", "9", "13", "14", "15", "18", "19", "20", "22", "23", "24", "25"}
+
+
+def rows() -> dict[str, list[str]]:
+    found = re.findall(r"^\| (\d+) \|.*\| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {number: re.findall(r"`(test_\w+)`", tests) for number, tests in found}
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    defined = {
+        name
+        for path in TESTS.rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)\(", path.read_text(encoding="utf-8"))
+    }
+    named = {name for tests in rows().values() for name in tests}
+    assert named - defined == set()
+
+
+def test_every_requirement_in_reach_has_a_test() -> None:
+    assert {number for number, tests in rows().items() if tests} == IN_REACH
