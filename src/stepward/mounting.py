@@ -14,7 +14,7 @@ from stepward.http.asgi import AsgiApplication
 if TYPE_CHECKING:
     from stepward.http.sign_in.openid import OpenIdProvider
 
-NEEDED = ("litestar", "uvicorn", "jinja2", "authlib", "httpx")
+NEEDED = ("litestar", "uvicorn", "jinja2", "authlib", "httpx", "prometheus_client")
 """The packages of the extra."""
 
 

@@ -25,6 +25,7 @@ from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.streams import Streams
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
+from stepward.http.metrics import Scrapes, metrics
 from stepward.http.problems import EXCEPTION_HANDLERS, HttpRefusal
 from stepward.http.sign_in.openid import OpenIdProvider
 from stepward.http.sign_in.routes import SIGN_IN_ROUTES
@@ -59,6 +60,7 @@ class HttpApplication:
             "credentials": credentials,
             "streams": Streams(),
             "provider": provider,
+            "scrapes": Scrapes(),
         }
         self.litestar = _litestar(state, pages)
         describe_problems(self.litestar)
@@ -106,7 +108,7 @@ def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
 def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -> Litestar:
     api = Router(API, route_handlers=API_ROUTES, before_request=check_media_type)
     return Litestar(
-        [health.livez, health.readyz, api, *SIGN_IN_ROUTES, *pages],
+        [health.livez, health.readyz, metrics, api, *SIGN_IN_ROUTES, *pages],
         guards=[authorize],
         dependencies={
             "client": Provide(_client),

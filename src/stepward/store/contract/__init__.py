@@ -43,6 +43,7 @@ from stepward.store.contract.values.change_rows import (
 )
 from stepward.store.contract.values.completion import Completion, Refusal, RefusalReason
 from stepward.store.contract.values.directives import Directive, Doubt, Later
+from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "StepMove",
     "StepTransaction",
     "Store",
+    "StoreGauges",
     "StoredMessage",
     "Submitted",
     "SupervisorStore",

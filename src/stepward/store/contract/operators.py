@@ -12,6 +12,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.model.states import TaskState
 from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.retention import AuditedAct, OldRecords, Outlived, PruningStore, Purged, RetentionStore
+from stepward.store.contract.values.gauges import StoreGauges
 
 
 class TaskFilter(Struct, frozen=True, kw_only=True):
@@ -38,6 +39,10 @@ class OperatorStore(RetentionStore, PruningStore, CredentialStore, Protocol):
 
     async def instances(self) -> list[Instance]:
         """Instances alive, and those dead for less than an hour."""
+        ...
+
+    async def gauges(self) -> StoreGauges:
+        """The numbers that metrics show, by one short read."""
         ...
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:

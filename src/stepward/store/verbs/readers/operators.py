@@ -13,10 +13,11 @@ from stepward.store.contract import (
     OldRecords,
     Outlived,
     Purged,
+    StoreGauges,
     TaskFilter,
 )
 from stepward.store.rules import audits
-from stepward.store.verbs import agents, credentials, dead_letters, journal, pruning, recurring
+from stepward.store.verbs import agents, credentials, dead_letters, gauges, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine
@@ -57,6 +58,10 @@ class OperatorVerbs(retention.RetentionVerbs):
     async def instances(self) -> list[Instance]:
         since = self._clock.now() - DEAD_SHOWN_SECONDS
         return [rows.instance(row) for row in await self._transactions.read(ask.rows, "client.instances", since)]
+
+    async def gauges(self) -> StoreGauges:
+        now = self._clock.now()
+        return await self._transactions.read_more(gauges.read, now, now - DEAD_SHOWN_SECONDS)
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
         query = "client.open_alerts" if open_only else "client.alerts"
