@@ -67,6 +67,11 @@ async def test_a_bad_submission_is_refused_and_its_field_named(
     assert (await local.get("/api/v1/tasks")).json()["tasks"] == []
 
 
+async def test_a_problem_names_a_parameter_as_it_was_sent(local: httpx.AsyncClient) -> None:
+    answer = await local.get("/api/v1/tasks?state=lost")
+    assert [each["field"] for each in answer.json()["errors"]] == ["state"]
+
+
 async def test_what_is_no_json_is_400_and_another_type_415(local: httpx.AsyncClient) -> None:
     send = {"content": b"{", "headers": {"Content-Type": "application/json"}}
     assert (await local.post("/api/v1/tasks", **send)).status_code == 400  # type: ignore[arg-type]

@@ -93,5 +93,16 @@ async def test_who_lacks_a_permission_is_told_in_the_audit_and_cannot_flood_it(
     assert {act.actor for act in refused} == {"token:bob"}
 
 
+async def test_a_try_at_a_task_out_of_scope_is_told_in_the_audit(
+    client: Client, remote: httpx.AsyncClient, minted: Minted
+) -> None:
+    await client.submit(approval, id="order-1")
+    headers = await minted("viewer", "bob", workflows=["other"])
+    assert (await remote.get("/api/v1/tasks/order-1", headers=headers)).status_code == 404
+    assert (await remote.get("/api/v1/tasks/order-9", headers=headers)).status_code == 404
+    refused = [(act.actor, act.task_id) for act in await client.audits() if act.act == "refused"]
+    assert refused == [("token:bob", "order-1")]
+
+
 def test_the_task_of_the_matrix_is_the_one_of_these_paths() -> None:
     assert VALUES["{task_id:str}"] == "order-1"

@@ -14,7 +14,8 @@ from stepward.http.client_source import ClientSource
 
 READY_SECONDS = 2.0
 """How long the store may take to answer."""
-NO_TASK: list[str] = []
+NOBODY = ""
+"""What is looked up to see whether the store answers; nothing has that id."""
 
 
 @get("/livez", permission=Permission.PUBLIC, include_in_schema=False, media_type="text/plain")
@@ -30,7 +31,7 @@ async def readyz(state: State) -> Response[str]:
     try:
         async with asyncio.timeout(READY_SECONDS):
             client = await source.client()
-            await session_of(client).store.client.ended(NO_TASK)
+            await session_of(client).store.operators.credential(NOBODY)
     except (StepwardError, TimeoutError):
         return Response("the store does not answer", status_code=503, media_type="text/plain")
     return Response("ready", media_type="text/plain")

@@ -37,6 +37,17 @@ LONGEST_DETAIL = 2_000
 """Most characters of a problem's detail."""
 
 
+SENT_AS = {
+    "in_state": "state",
+    "key": "Idempotency-Key",
+    "prefer": "Prefer",
+    "if_match": "If-Match",
+    "last": "Last-Event-ID",
+    "task_id": "id",
+}
+"""What parameters of routes are called in a request, where that is not their own name."""
+
+
 class FieldProblem(Struct, frozen=True):
     """What is wrong with one field of a request."""
 
@@ -125,7 +136,8 @@ def _validation(_: Request[Any, Any, Any], error: ValidationException) -> Respon
 
 
 def _field_problem(found: dict[str, Any]) -> FieldProblem:
-    return FieldProblem(str(found.get("key", found.get("source", "body"))), str(found.get("message", "")))
+    name = str(found.get("key", found.get("source", "body")))
+    return FieldProblem(SENT_AS.get(name, name), str(found.get("message", "")))
 
 
 def _http(_: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:

@@ -22,7 +22,7 @@ REFUSED_PER_WINDOW = 30
 READ_AGAIN_SECONDS = 600.0
 """A principal that reads the payloads of a task again within this time is not told again."""
 MOST_READS = 10_000
-LONGEST_PATH = 200
+LONGEST_VALUE = 200
 
 
 class AccessAudit:
@@ -35,8 +35,8 @@ class AccessAudit:
         self._untold = 0
         self._reads: OrderedDict[tuple[str, str], float] = OrderedDict()
 
-    async def refused(self, actor: str, *, reason: str, method: str, path: str, address: str) -> None:
-        """Somebody was refused."""
+    async def refused(self, actor: str, *, reason: str, task: str | None = None, **request: str) -> None:
+        """Somebody was refused; ``request`` tells its method, path and address."""
         now = asyncio.get_running_loop().time()
         if now >= self._window_ends:
             self._window_ends, self._told = now + WINDOW_SECONDS, 0
@@ -45,9 +45,10 @@ class AccessAudit:
             return
         self._told += 1
         untold, self._untold = self._untold, 0
-        details = {"reason": reason, "method": method, "path": path[:LONGEST_PATH], "address": address}
-        more = {"untold_before": untold} if untold else {}
-        await self._write(Audit(actor=actor, act="refused", details=msgspec.json.encode(details | more)))
+        details: dict[str, str | int] = {"reason": reason}
+        details |= {name: value[:LONGEST_VALUE] for name, value in request.items()}
+        details |= {"untold_before": untold} if untold else {}
+        await self._write(Audit(actor=actor, act="refused", task=task, details=msgspec.json.encode(details)))
 
     async def read_payloads(self, principal: Principal, task: str) -> None:
         """A principal is shown the payloads of the task of that uid."""

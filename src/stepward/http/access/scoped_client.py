@@ -69,6 +69,7 @@ class ScopedClient:
         """The task of that id. Raises TaskNotFound, in the same words for one out of scope."""
         record = await self._session.record(id)
         if not self.sees(record):
+            await self._audit.refused(self.principal.name, reason="scope", task=record.uid)
             raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
         return FoundTask(record, self._client.task(id))
 

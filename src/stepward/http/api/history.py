@@ -26,7 +26,8 @@ class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def history_of(status: TaskStatus, steps: Sequence[StepRecord], acts: Sequence[Audit]) -> list[HistoryEntry]:
     """All that is recorded of it, oldest first; of a step that was repeated, the last attempt."""
-    found = [HistoryEntry(at=_at(status.created_at), what="created")]
+    created = HistoryEntry(at=_at(status.created_at), what="created")
+    found: list[HistoryEntry] = []
     if status.started_at is not None:
         found.append(HistoryEntry(at=_at(status.started_at), what="started"))
     for step in steps:
@@ -39,7 +40,8 @@ def history_of(status: TaskStatus, steps: Sequence[StepRecord], acts: Sequence[A
     found += [HistoryEntry(at=_at(act.at), what=act.act, step=act.step, actor=act.actor) for act in acts]
     if status.finished_at is not None:
         found.append(HistoryEntry(at=_at(status.finished_at), what="ended", state=status.state))
-    return sorted(found, key=lambda entry: entry.at)
+    # A clock that was adjusted meanwhile makes nothing older than the task.
+    return [created, *sorted(found, key=lambda entry: entry.at)]
 
 
 def _at(seconds: float) -> datetime:
