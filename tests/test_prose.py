@@ -34,7 +34,7 @@ MOST: dict[str, int] = {
     "src/stepward/http": 60,
     "src/stepward/model": 10,
     "src/stepward/scheduler": 10,
-    "src/stepward/store": 130,
+    "src/stepward/store": 103,
     "src/stepward/testing": 10,
     "src/stepward/transport": 10,
     "src/stepward/views": 20,
