@@ -28,14 +28,16 @@ where name = $1 and probe_by = $2
 -- Given no room until it is resumed.
 update {schema}.agent set suspended_at = $2, suspended_by = $3, note = $4 where name = $1 and suspended_at is null
 
--- name: resume
--- Given room again. A breaker is closed too where no instance whose lease runs may probe: those of other programs, which have
--- process 0, reach no store.
-with probing as (
-    select 1 from {schema}.instance as i
-    where i.alive and i.expires_at > $2 and i.role = 'agent' and i.pid > 0 and i.serves::jsonb ? $1::text)
-update {schema}.agent set suspended_at = null, suspended_by = null, note = null,
-    opened_at = case when exists (select 1 from probing) then opened_at end,
-    asks_at = case when exists (select 1 from probing) then asks_at end,
-    probe_by = case when exists (select 1 from probing) then probe_by end
-where name = $1 and (suspended_at is not null or opened_at is not null and not exists (select 1 from probing))
+-- name: end_suspension
+-- Given room again.
+update {schema}.agent set suspended_at = null, suspended_by = null, note = null
+where name = $1 and suspended_at is not null
+
+-- name: prober
+-- An instance whose lease runs and that may probe; those of other programs, which have process 0, reach no store.
+select i.id from {schema}.instance as i
+where i.alive and i.expires_at > $2 and i.role = 'agent' and i.pid > 0 and i.serves::jsonb ? $1::text limit 1
+
+-- name: reset_breaker
+-- Closed without a probe.
+update {schema}.agent set opened_at = null, asks_at = null, probe_by = null where name = $1 and opened_at is not null

@@ -45,8 +45,10 @@ async def suspend(connection: VerbConnection, name: str, note: str | None, actor
 
 
 async def resume(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
-    """Give it room again."""
-    changed = await connection.change("agents.resume", name, now)
+    """Give it room again, and close its breaker where no live instance could probe: it would stay open for good."""
+    changed = await connection.change("agents.end_suspension", name)
+    if await connection.row("agents.prober", name, now) is None:
+        changed += await connection.change("agents.reset_breaker", name)
     return await _audited(connection, "resume", name, None, actor, now, changed)
 
 
@@ -55,4 +57,4 @@ async def _audited(
 ) -> bool:
     if changed:
         await journal.write_audits(connection, [agent_audit(actor, act, name, note)], now)
-    return changed == 1
+    return changed > 0
