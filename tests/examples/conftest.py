@@ -1,4 +1,4 @@
-"""Remote services of the order example for the tests, each a real process on a free port."""
+"""Remote services of the order example for the tests, each on a free port."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import pytest
 from examples.orders.agents import AGENTS
 from examples.shop.services.process import ServiceProcess
 from tests.examples.service_calls import Start
+from tests.examples.service_thread import ServiceThread
 
 
 @pytest.fixture
-async def start_service(tmp_path: Path) -> AsyncIterator[Start]:
+async def start_process(tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts a service as a process, which may end."""
     async with AsyncExitStack() as stack:
 
         async def start_one(name: str, **options: Any) -> ServiceProcess:
@@ -25,8 +27,24 @@ async def start_service(tmp_path: Path) -> AsyncIterator[Start]:
 
 
 @pytest.fixture
+async def start_service(tmp_path: Path) -> AsyncIterator[Start]:
+    """Starts a service in this process."""
+    async with AsyncExitStack() as stack:
+
+        async def start_one(name: str, **options: Any) -> ServiceProcess:
+            return await stack.enter_async_context(ServiceThread(name, tmp_path / f"{name}.db", **options))
+
+        yield start_one
+
+
+@pytest.fixture
 async def payment(start_service: Start) -> ServiceProcess:
     return await start_service("payment")
+
+
+@pytest.fixture
+async def payment_process(start_process: Start) -> ServiceProcess:
+    return await start_process("payment")
 
 
 @pytest.fixture

@@ -54,8 +54,13 @@ async def ended(process: asyncio.subprocess.Process) -> tuple[int, str]:
     return await process.wait(), said
 
 
-def browser_of(url: str) -> httpx.AsyncClient:
+def browser_of(url: str, transport: httpx.AsyncBaseTransport | None = None) -> httpx.AsyncClient:
     """A client that goes to the panel as a browser's own page would."""
     return httpx.AsyncClient(
-        base_url=url, trust_env=False, follow_redirects=True, timeout=30, headers={"Sec-Fetch-Site": "same-origin"}
+        base_url=url,
+        transport=transport,
+        trust_env=False,
+        follow_redirects=True,
+        timeout=30,
+        headers={"Sec-Fetch-Site": "same-origin"},
     )

@@ -12,8 +12,9 @@ import httpx
 import pytest
 
 from examples.shop.services.control.remote import LARGEST_ANSWER, PATIENCE_SECONDS
+from examples.shop.services.control.web import build
 from examples.shop.services.process import ServiceProcess
-from tests.examples.control_process import ROOT, browser_of, ended, panel_over, start_panel
+from tests.examples.control_process import NAMES, NOWHERE, ROOT, browser_of, ended, panel_over, start_panel
 from tests.examples.service_calls import CHARGE, Start, hits, post
 from tests.tiers import sampled
 
@@ -25,7 +26,11 @@ OF_AN_ORDER = {"kind": "down", "order_id": "order-2", "action": "charge", "times
 @pytest.fixture
 async def panel(payment: ServiceProcess) -> AsyncIterator[httpx.AsyncClient]:
     """The panel over a payment service; the other three are gone."""
-    async with panel_over({"payment": payment.url}) as url, browser_of(url) as browser:
+    application = build({**dict.fromkeys(NAMES, NOWHERE), "payment": payment.url}, None)
+    async with (
+        application.router.lifespan_context(application),
+        browser_of("http://127.0.0.1:8100", transport=httpx.ASGITransport(application)) as browser,
+    ):
         yield browser
 
 
@@ -193,13 +198,14 @@ async def test_health(panel: httpx.AsyncClient) -> None:
     assert (await panel.get("/health")).json() == {"service": "control", "status": "ok"}
 
 
-async def test_a_visitor_who_leaves_amid_a_form_is_no_error(panel: httpx.AsyncClient) -> None:
-    reader, writer = await asyncio.open_connection(panel.base_url.host, panel.base_url.port)
-    writer.write(b"POST /off HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\non=")
-    writer.write_eof()
-    await reader.read()
-    writer.close()
-    assert (await panel.get("/health")).status_code == 200
+async def test_a_visitor_who_leaves_amid_a_form_is_no_error() -> None:
+    async with panel_over({}) as url, browser_of(url) as panel:
+        reader, writer = await asyncio.open_connection(panel.base_url.host, panel.base_url.port)
+        writer.write(b"POST /off HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\non=")
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+        assert (await panel.get("/health")).status_code == 200
 
 
 @pytest.mark.parametrize("number", sampled((signal.SIGTERM, signal.SIGINT), signal.SIGTERM))

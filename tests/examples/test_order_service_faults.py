@@ -1,4 +1,4 @@
-"""The faults that the remote services of the order example can be told to have, met in real processes."""
+"""The faults that the remote services of the order example can be told to have."""
 
 from __future__ import annotations
 
@@ -83,17 +83,17 @@ async def test_hang_gives_no_answer(payment: ServiceProcess) -> None:
 
 @pytest.mark.parametrize("fault", [{"kind": "hang"}, nightly({"kind": "slow", "seconds": 3600})])
 async def test_waiting_requests_do_not_keep_a_service_from_stopping(
-    payment: ServiceProcess, fault: dict[str, Any]
+    payment_process: ServiceProcess, fault: dict[str, Any]
 ) -> None:
-    await payment.put_faults([fault])
-    waiting = asyncio.create_task(post(payment, "charge", CHARGE))
+    await payment_process.put_faults([fault])
+    waiting = asyncio.create_task(post(payment_process, "charge", CHARGE))
     done, _ = await asyncio.wait({waiting}, timeout=1)
-    assert (done, await hits(payment)) == (set(), [1])
-    assert await payment.terminate() == 0
+    assert (done, await hits(payment_process)) == (set(), [1])
+    assert await payment_process.terminate() == 0
     with pytest.raises(httpx.TransportError):
         await waiting
-    await payment.restart()
-    assert await payment.ledger() == []
+    await payment_process.restart()
+    assert await payment_process.ledger() == []
 
 
 async def test_answer_lost_leaves_the_effect(payment: ServiceProcess) -> None:
@@ -105,21 +105,21 @@ async def test_answer_lost_leaves_the_effect(payment: ServiceProcess) -> None:
     assert len(await payment.ledger()) == 1
 
 
-async def test_a_crash_keeps_the_effect(payment: ServiceProcess) -> None:
-    await payment.put_faults([{"kind": "crash", "times": 1}])
-    url, pid = payment.url, payment.pid
+async def test_a_crash_keeps_the_effect(payment_process: ServiceProcess) -> None:
+    await payment_process.put_faults([{"kind": "crash", "times": 1}])
+    url, pid = payment_process.url, payment_process.pid
     with pytest.raises(httpx.TransportError):
-        await post(payment, "charge", CHARGE)
-    assert await payment.exited() == 137
-    await payment.restart()
-    assert (payment.url, payment.pid != pid) == (url, True)
-    assert (await post(payment, "charge", CHARGE)).json() == {"charge_id": "payment-000001"}
-    assert (len(await payment.ledger()), await payment.deliveries()) == (1, {"key-1": 2})
-    assert await hits(payment) == [1]
+        await post(payment_process, "charge", CHARGE)
+    assert await payment_process.exited() == 137
+    await payment_process.restart()
+    assert (payment_process.url, payment_process.pid != pid) == (url, True)
+    assert (await post(payment_process, "charge", CHARGE)).json() == {"charge_id": "payment-000001"}
+    assert (len(await payment_process.ledger()), await payment_process.deliveries()) == (1, {"key-1": 2})
+    assert await hits(payment_process) == [1]
 
 
-async def test_the_rest_of_a_crash_fault_survives_the_crash(start_service: Start) -> None:
-    payment = await start_service("payment", upkeep=Upkeep(restarting=True))
+async def test_the_rest_of_a_crash_fault_survives_the_crash(start_process: Start) -> None:
+    payment = await start_process("payment", upkeep=Upkeep(restarting=True))
     await payment.put_faults([{"kind": "crash", "times": 2}])
     for starts in (2, 3):
         with pytest.raises(httpx.TransportError):

@@ -1,4 +1,4 @@
-"""The remote services of the order example, as real processes: one effect per idempotency key."""
+"""The remote services of the order example: one effect per idempotency key."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ async def test_listens_at_the_given_port(tmp_path: Path) -> None:
             await client.get(f"http://127.0.0.1:{mail.port}/health")
 
 
-async def test_restarts_only_what_died_unasked(start_service: Start) -> None:
-    mail = await start_service("mail", upkeep=Upkeep(restarting=True))
+async def test_restarts_only_what_died_unasked(start_process: Start) -> None:
+    mail = await start_process("mail", upkeep=Upkeep(restarting=True))
     url = mail.url
     os.kill(mail.pid, signal.SIGKILL)
     await mail.started(2)

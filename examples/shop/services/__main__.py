@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,7 @@ from examples.shop.services.mail import MAIL
 from examples.shop.services.parcel import PARCEL
 from examples.shop.services.payment import PAYMENT
 from examples.shop.services.server import LOOPBACK, serve
-from examples.shop.services.service import Quantity
+from examples.shop.services.service import Quantity, Service
 from examples.shop.services.stock import INITIAL_QUANTITIES, stock
 
 
@@ -31,9 +32,14 @@ def main() -> None:
     )
     parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")
     arguments = parser.parse_args()
-    services = {service.name: service for service in (stock(arguments.stock), PAYMENT, PARCEL, MAIL)}
     place = (arguments.host, arguments.port)
-    serve(services[arguments.name], arguments.ledger, place, is_tethered=arguments.tethered)
+    service = service_of(arguments.name, arguments.stock)
+    serve(service, arguments.ledger, place, is_tethered=arguments.tethered)
+
+
+def service_of(name: str, quantities: Mapping[str, int] = INITIAL_QUANTITIES) -> Service:
+    """The service of that name; only stock reads the quantities."""
+    return {service.name: service for service in (stock(quantities), PAYMENT, PARCEL, MAIL)}[name]
 
 
 def _quantities(text: str) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 from pathlib import Path
 
 import uvicorn
@@ -25,38 +26,42 @@ def serve(service: Service, ledger_path: Path, place: tuple[str, int], *, is_tet
 
     A tethered service also ends when its standard input is closed: when whoever started it is gone.
     """
-    host, port = place
     connection = open_database(ledger_path, service)
-    endpoints = Endpoints(
-        service=service,
-        ledger=Ledger(connection, service),
-        faults=FaultBook(connection, service),
-    )
-    config = uvicorn.Config(
-        build(endpoints),
-        host=host,
-        port=port,
-        http=HttpConnection,
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=LONGEST_STOP_SECONDS,
-    )
     exit_cleanly_at_signals()
     try:
-        _Server(config, endpoints, is_tethered=is_tethered).run()
+        ServiceServer(service, connection, place, is_tethered=is_tethered).run()
     finally:
         connection.close()
 
 
-class _Server(KeptServer):
-    def __init__(self, config: uvicorn.Config, endpoints: Endpoints, *, is_tethered: bool) -> None:
-        super().__init__(config, endpoints.service.name, is_tethered=is_tethered)
-        self._endpoints = endpoints
+class ServiceServer(KeptServer):
+    """One service over its open file."""
+
+    def __init__(
+        self, service: Service, connection: sqlite3.Connection, place: tuple[str, int], *, is_tethered: bool
+    ) -> None:
+        host, port = place
+        self._endpoints = Endpoints(
+            service=service,
+            ledger=Ledger(connection, service),
+            faults=FaultBook(connection, service),
+        )
+        config = uvicorn.Config(
+            build(self._endpoints),
+            host=host,
+            port=port,
+            http=HttpConnection,
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=LONGEST_STOP_SECONDS,
+        )
+        super().__init__(config, service.name, is_tethered=is_tethered)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop, and let requests that wait for a fault to be over end at once."""
         self._endpoints.stopping.set()
         await super().shutdown(sockets)
