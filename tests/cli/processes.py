@@ -9,11 +9,19 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+from click.testing import CliRunner
+
+from stepward.cli.main import cli
+
 PATIENCE = 120.0
+LOOK_SECONDS = 0.02
+"""Between two looks: whoever looks without a pause takes a core from what is waited for."""
 
 
 class Process:
@@ -46,6 +54,16 @@ class Process:
                 return lines
         raise AssertionError(f"expected {start!r}, found {lines}\n{self.errors.read_text()}")
 
+    def says(self, words: str) -> None:
+        """Wait until it has written them to stderr; fails where it ends first."""
+        for _ in looks():
+            has_ended = self._process.poll() is not None
+            if words in self.errors.read_text():
+                return
+            if has_ended:
+                break
+        raise AssertionError(f"expected {words!r}, found {self.errors.read_text()}")
+
     def tell(self, number: int) -> None:
         """Send a signal."""
         self._process.send_signal(number)
@@ -60,6 +78,14 @@ class Process:
         self._process.wait(PATIENCE)
         if self._process.stdout is not None:
             self._process.stdout.close()
+
+
+def looks() -> Iterator[None]:
+    """Turns to look whether something has come about, until there is no patience left."""
+    end = time.perf_counter() + PATIENCE
+    while time.perf_counter() < end:
+        yield
+        time.sleep(LOOK_SECONDS)
 
 
 @contextmanager
@@ -86,6 +112,19 @@ def done(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[st
     )
 
 
+def asked(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end in this process, where it is not the process that is looked at.
+
+    It must not be about an application's file, because what is imported stays.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in _settings():
+            patch.delenv(name, raising=False)
+        result = CliRunner().invoke(cli, args, env=env)
+    return subprocess.CompletedProcess(args, result.exit_code, result.stdout, result.stderr)
+
+
 def on_terminal(folder: Path, columns: int, *args: str) -> str:
     """What a command writes to a terminal of that width."""
     ours, theirs = os.openpty()
@@ -107,6 +146,10 @@ def on_terminal(folder: Path, columns: int, *args: str) -> str:
 
 
 def _environment(more: dict[str, str]) -> dict[str, str]:
-    ours = {name for name in os.environ if name.startswith("STEPWARD_")} | {"COLUMNS", "NO_COLOR"}
-    kept = {name: value for name, value in os.environ.items() if name not in ours}
+    kept = {name: value for name, value in os.environ.items() if name not in _settings()}
     return kept | {"PYTHONUNBUFFERED": "1"} | more
+
+
+def _settings() -> set[str]:
+    """Variables of whoever runs the tests that would change what a command does."""
+    return {name for name in os.environ if name.startswith("STEPWARD_")} | {"COLUMNS", "NO_COLOR"}

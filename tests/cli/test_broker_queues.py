@@ -16,7 +16,7 @@ from tests.programs import program
 from tests.tiers import sampled
 
 from .conftest import Stepward, one_line
-from .processes import Process, done, running
+from .processes import Process, asked, done, looks, running
 
 pytestmark = pytest.mark.servers
 
@@ -70,7 +70,7 @@ def test_a_refused_order_lies_with_the_others_and_goes_back_where_it_came_from(t
         done(tmp_path, "post", OFFICE, "orders", '"nothing"', "--id", "bad")
         (first,) = _dead_letters(tmp_path, 1)
         assert first["queue"] == "submissions.office.orders"
-        assert done(tmp_path, "dead-letters", "put-back", str(first["number"])).returncode == 0
+        assert asked(tmp_path, "dead-letters", "put-back", str(first["number"])).returncode == 0
         (again,) = _dead_letters(tmp_path, 1, after=first["number"])
     assert again["reason"] == first["reason"]
 
@@ -91,8 +91,8 @@ def test_a_broker_out_of_reach_is_one_line(
 
 def _dead_letters(folder: Path, count: int, after: int = 0) -> list[dict[str, Any]]:
     """The dead letters with higher numbers, once there are so many."""
-    for _ in range(200):
-        listed = json.loads(done(folder, "dead-letters", "--json").stdout)
+    for _ in looks():
+        listed = json.loads(asked(folder, "dead-letters", "--json").stdout)
         found = [letter for letter in listed if letter["number"] > after]
         if len(found) >= count:
             return found

@@ -17,7 +17,7 @@ from tests.tiers import sampled
 
 from .conftest import SHOP, Stepward, one_line
 from .groups import are_over, grouped, watched
-from .processes import Process, done
+from .processes import Process, asked, done
 
 pytestmark = pytest.mark.servers
 
@@ -27,7 +27,7 @@ GONE = "sqlite:////nowhere/at/all.db"
 
 def instances(folder: Path) -> dict[int, set[str]]:
     """Who lives: the roles by process."""
-    live = [each for each in json.loads(done(folder, "instances", "--json").stdout) if each["alive"]]
+    live = [each for each in json.loads(asked(folder, "instances", "--json").stdout) if each["alive"]]
     return {each["pid"]: {other["role"] for other in live if other["pid"] == each["pid"]} for each in live}
 
 
@@ -35,7 +35,7 @@ def test_every_process_runs_every_actor_on_one_store(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 3) as group:
         assert instances(tmp_path) == {pid: {"scheduler", "agent", "supervisor"} for pid in group.pids.values()}
         assert len(group.pids) == 3
-        assert done(tmp_path, "submit", URL, "good", "1", "--wait").stdout == '{"charged": 1, "number": 1}\n'
+        assert asked(tmp_path, "submit", URL, "good", "1", "--wait").stdout == '{"charged": 1, "number": 1}\n'
 
 
 def test_the_parent_prints_the_actors_of_each_child(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_signal_drains_them_all(tmp_path: Path, number: int) -> None:
 
 def test_a_signal_that_reaches_the_children_too_is_still_the_first(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2, STEPWARD_DRAIN="2s") as group:
-        assert done(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
+        assert asked(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
         group.process.read_until("hanging")
         group.process.tell(signal.SIGTERM)
         group.process.read_until("Draining")
@@ -80,7 +80,7 @@ def test_a_second_signal_ends_them_all_at_once(tmp_path: Path) -> None:
         grouped(tmp_path, SHOP, 2, STEPWARD_DRAIN="10m") as group,
         watched(list(group.pids.values())) as children,
     ):
-        assert done(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
+        assert asked(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
         group.process.read_until("hanging")
         group.process.tell(signal.SIGTERM)
         group.process.read_until("Draining")
@@ -142,7 +142,7 @@ def test_children_whose_loop_stands_still_do_not_outlive_their_parent(tmp_path: 
     )
     env = {"STEPWARD_DRAIN": "0s", "STEPWARD_LEASE": "1s"}
     with grouped(tmp_path, "stuck:app", 1, **env) as group, watched(list(group.pids.values())) as children:
-        assert done(tmp_path, "submit", URL, "stuck").returncode == 0
+        assert asked(tmp_path, "submit", URL, "stuck").returncode == 0
         group.process.read_until("stuck")
         group.process.tell(signal.SIGKILL)
         assert are_over(children)
@@ -151,7 +151,7 @@ def test_children_whose_loop_stands_still_do_not_outlive_their_parent(tmp_path: 
 
 def test_logs_say_which_process_they_come_from(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2) as group:
-        done(tmp_path, "submit", URL, "failing", '"f"', "--wait")
+        asked(tmp_path, "submit", URL, "failing", '"f"', "--wait")
         group.process.tell(signal.SIGTERM)
         assert group.process.ended() == 0
     lines = group.process.errors.read_text().splitlines()

@@ -14,7 +14,7 @@ import pytest
 from tests.tiers import sampled
 
 from .conftest import SHOP
-from .processes import Process, done, on_terminal, running
+from .processes import Process, asked, done, on_terminal, running
 
 pytestmark = pytest.mark.servers
 
@@ -50,7 +50,7 @@ def test_start_prints_store_transport_and_actors(tmp_path: Path) -> None:
 
 def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     with running(tmp_path, "run", SHOP, STEPWARD_DRAIN="10m") as process:
-        assert done(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
+        assert asked(tmp_path, "submit", URL, "hanging", '"h"').returncode == 0
         process.read_until("hanging")
         process.tell(signal.SIGTERM)
         process.read_until("Draining for up to 10m")
@@ -66,7 +66,7 @@ def test_tasks_of_a_killed_process_are_taken_over(tmp_path: Path) -> None:
         assert process.ended() == -signal.SIGKILL
     with running(tmp_path, "run", SHOP, STEPWARD_LEASE="1s") as heir:
         heir.read_until("hanging")
-        shown = json.loads(done(tmp_path, "show", "held", "--json").stdout)
+        shown = json.loads(asked(tmp_path, "show", "held", "--json").stdout)
     # Where the Supervisor watched the call already, it also has to run out of time.
     assert shown["state"] == "processing"
     assert shown["failure_count"] in (1, 2)
@@ -90,7 +90,7 @@ def test_actors_in_processes_of_their_own(tmp_path: Path) -> None:
 
 def test_logs_are_one_line_a_record(tmp_path: Path) -> None:
     with running(tmp_path, "run", SHOP) as process:
-        done(tmp_path, "submit", URL, "failing", '"f"', "--wait")
+        asked(tmp_path, "submit", URL, "failing", '"f"', "--wait")
         process.tell(signal.SIGTERM)
         assert process.ended() == 0
     lines = process.errors.read_text().splitlines()
@@ -101,7 +101,7 @@ def test_logs_are_one_line_a_record(tmp_path: Path) -> None:
 
 def test_the_level_of_logs_is_a_setting(tmp_path: Path) -> None:
     with running(tmp_path, "run", SHOP, STEPWARD_LOG_LEVEL="critical") as process:
-        done(tmp_path, "submit", URL, "failing", '"f"', "--wait")
+        asked(tmp_path, "submit", URL, "failing", '"f"', "--wait")
         process.tell(signal.SIGTERM)
         assert process.ended() == 0
     assert process.errors.read_text() == ""
@@ -119,8 +119,7 @@ def test_one_pass_for_cron(tmp_path: Path) -> None:
 def test_an_interrupted_wait_leaves_no_traceback(tmp_path: Path, filled: Path) -> None:
     (tmp_path / "stepward.db").write_bytes(filled.read_bytes())
     process = Process(tmp_path, "submit", URL, "hanging", '"h"', "--wait")
-    while "waiting for its end" not in process.errors.read_text():
-        pass
+    process.says("waiting for its end")
     process.tell(signal.SIGINT)
     assert process.ended() == 130
     process.close()

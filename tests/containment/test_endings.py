@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from stepward.cli.main import cli
-from tests.cli.processes import done, running
+from tests.cli.processes import asked, looks, running
 from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
@@ -24,7 +24,7 @@ URL = "sqlite:///stepward.db"
 @pytest.mark.parametrize("where", sampled(("coroutine", "thread", "step"), "thread"))
 def test_what_does_not_stop_keeps_no_process_from_ending(tmp_path: Path, where: str) -> None:
     with running(tmp_path, "run", APP, STEPWARD_DRAIN="1s") as process:
-        assert done(tmp_path, "submit", URL, "staying", f'"{where}"').returncode == 0
+        assert asked(tmp_path, "submit", URL, "staying", f'"{where}"').returncode == 0
         process.read_until("stays")
         process.tell(signal.SIGTERM)
         said = process.read_until("Ended")[-1]
@@ -46,15 +46,14 @@ def test_what_does_not_stop_keeps_no_process_from_ending(tmp_path: Path, where: 
 
 def test_steps_that_do_not_stop_are_shown(tmp_path: Path) -> None:
     with running(tmp_path, "run", APP, STEPWARD_LEASE="1s") as process:
-        assert done(tmp_path, "submit", URL, "staying", '"step"').returncode == 0
-        while "scheduler.step_stuck" not in process.errors.read_text():
-            pass
-        for _ in range(30):
-            if "expected every call of local steps to stop" in " ".join(done(tmp_path, "check").stdout.split()):
+        assert asked(tmp_path, "submit", URL, "staying", '"step"').returncode == 0
+        process.says("scheduler.step_stuck")
+        for _ in looks():
+            if "expected every call of local steps to stop" in " ".join(asked(tmp_path, "check").stdout.split()):
                 break
         else:
             raise AssertionError("expected stepward check to tell of what does not stop")
-        instances = json.loads(done(tmp_path, "instances", "--json").stdout)
+        instances = json.loads(asked(tmp_path, "instances", "--json").stdout)
         (health,) = next(each["health"] for each in instances if each["role"] == "scheduler")
         assert health["stuck"] >= 1
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from stepward import Client, TaskFailed
-from tests.cli.processes import PATIENCE, Process, done, running
+from tests.cli.processes import PATIENCE, Process, asked, looks, running
 from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
@@ -30,7 +30,7 @@ PLACES = {
 
 
 def shown(folder: Path, task: str) -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(done(folder, "show", task, "--json").stdout)
+    read: dict[str, Any] = json.loads(asked(folder, "show", task, "--json").stdout)
     return read
 
 
@@ -42,9 +42,8 @@ async def ended(folder: Path, task: str) -> None:
 
 def in_state(folder: Path, task: str, state: str) -> dict[str, Any]:
     if state in ENDS:
-        # Each look is a process of its own.
         asyncio.run(ended(folder, task))
-    for _ in range(60):
+    for _ in looks():
         read = shown(folder, task)
         if read["state"] == state:
             return read
@@ -58,8 +57,8 @@ def last_line(process: Process) -> str:
 @pytest.mark.parametrize("way", sampled(PLACES, "spin"))
 def test_workflow_code_that_never_yields_ends_two_processes_and_no_third(tmp_path: Path, way: str) -> None:
     with running(tmp_path, "run", APP, **HASTY) as first:
-        assert done(tmp_path, "submit", URL, "patient", "--id", "innocent").returncode == 0
-        assert done(tmp_path, "submit", URL, "bad", f'"{way}"', "--id", "culprit").returncode == 0
+        assert asked(tmp_path, "submit", URL, "patient", "--id", "innocent").returncode == 0
+        assert asked(tmp_path, "submit", URL, "bad", f'"{way}"', "--id", "culprit").returncode == 0
         assert first.ended() == 1
         assert "task culprit (bad@1) at application.py:" in last_line(first)
         assert PLACES[way] in last_line(first)
@@ -70,11 +69,11 @@ def test_workflow_code_that_never_yields_ends_two_processes_and_no_third(tmp_pat
         assert "counted as its hang no. 2" in last_line(second)
     with running(tmp_path, "run", APP, **HASTY) as third:
         found = in_state(tmp_path, "culprit", "error")
-        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        assert asked(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
         assert found["error"]["type"] == "Hangs"
         assert PLACES[way] in found["error"]["message"]
         assert in_state(tmp_path, "innocent", "waiting")["failure_count"] == 0
-        assert "culprit" in done(tmp_path, "alerts").stdout
+        assert "culprit" in asked(tmp_path, "alerts").stdout
         third.tell(signal.SIGTERM)
         assert third.ended() == 0
 
@@ -82,10 +81,10 @@ def test_workflow_code_that_never_yields_ends_two_processes_and_no_third(tmp_pat
 def test_workflow_code_that_blocks_for_longer_than_the_lease_stops_at_the_second_time(tmp_path: Path) -> None:
     env = {**HASTY, "STEPWARD_HANG_LIMIT": "1m"}
     with running(tmp_path, "run", APP, **env) as process:
-        assert done(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0
+        assert asked(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0
         found = in_state(tmp_path, "culprit", "error")
         assert (found["error"]["type"], "in blocking" in found["error"]["message"]) == ("Hangs", True)
-        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        assert asked(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
         process.tell(signal.SIGTERM)
         assert process.ended() == 0
 
@@ -96,9 +95,8 @@ def test_a_process_that_is_killed_while_it_hangs_has_counted(tmp_path: Path) -> 
         with running(tmp_path, "run", APP, **env) as process:
             if not (tmp_path / "begun").exists():
                 (tmp_path / "begun").touch()
-                assert done(tmp_path, "submit", URL, "bad", '"spin"', "--id", "culprit").returncode == 0
-            while "task.hung" not in process.errors.read_text():
-                pass
+                assert asked(tmp_path, "submit", URL, "bad", '"spin"', "--id", "culprit").returncode == 0
+            process.says("task.hung")
             process.tell(signal.SIGKILL)
             process.ended()
     with running(tmp_path, "run", APP, **HASTY):
@@ -108,7 +106,7 @@ def test_a_process_that_is_killed_while_it_hangs_has_counted(tmp_path: Path) -> 
 @pytest.mark.parametrize("what", sampled(("operation", "step", "transaction"), "operation"))
 def test_an_operation_or_step_that_blocks_the_loop_is_counted_on_its_task(tmp_path: Path, what: str) -> None:
     with running(tmp_path, "run", APP, **HASTY) as first:
-        assert done(tmp_path, "submit", URL, "asking", f'"{what}"', "--id", "culprit").returncode == 0
+        assert asked(tmp_path, "submit", URL, "asking", f'"{what}"', "--id", "culprit").returncode == 0
         assert first.ended() == 1
         assert "/1 of task culprit at application.py:" in last_line(first)
         assert "counted as its hang no. 1" in last_line(first)
@@ -120,9 +118,9 @@ def test_an_operation_or_step_that_blocks_the_loop_is_counted_on_its_task(tmp_pa
 
 def test_a_group_outlives_what_hangs_in_it(tmp_path: Path) -> None:
     with running(tmp_path, "run", APP, "--processes", "2", **HASTY) as group:
-        assert done(tmp_path, "submit", URL, "bad", '"spin"', "--id", "culprit").returncode == 0
+        assert asked(tmp_path, "submit", URL, "bad", '"spin"', "--id", "culprit").returncode == 0
         in_state(tmp_path, "culprit", "error")
-        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        assert asked(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
         group.tell(signal.SIGTERM)
         assert group.ended() == 0
     assert group.errors.read_text().count("in spin (counted as its hang no. ") == 2
@@ -131,8 +129,8 @@ def test_a_group_outlives_what_hangs_in_it(tmp_path: Path) -> None:
 def test_a_resubmitted_task_is_counted_anew(tmp_path: Path) -> None:
     env = {**HASTY, "STEPWARD_HANG_LIMIT": "1m"}
     with running(tmp_path, "run", APP, **env):
-        assert done(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0
+        assert asked(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0
         in_state(tmp_path, "culprit", "error")
         (tmp_path / "mended").touch()
-        assert done(tmp_path, "resubmit", "culprit").returncode == 0
+        assert asked(tmp_path, "resubmit", "culprit").returncode == 0
         assert in_state(tmp_path, "culprit", "processed")["output"] == "back"

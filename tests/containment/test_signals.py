@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import done, running
+from tests.cli.processes import asked, running
 from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
@@ -20,7 +20,7 @@ URL = "sqlite:///stepward.db"
 @pytest.mark.parametrize("way", sampled(("spin", "sleep", "match", "done_futures"), "spin"))
 def test_a_second_signal_ends_a_process_whose_loop_hangs(tmp_path: Path, way: str, number: int) -> None:
     with running(tmp_path, "run", APP) as process:
-        assert done(tmp_path, "submit", URL, "bad", f'"{way}"').returncode == 0
+        assert asked(tmp_path, "submit", URL, "bad", f'"{way}"').returncode == 0
         process.read_until("begins")
         process.tell(number)
         assert process.read_until("Draining")[-1].endswith("a second signal ends it at once.")
@@ -33,9 +33,9 @@ def test_a_second_signal_ends_a_process_whose_loop_hangs(tmp_path: Path, way: st
 @pytest.mark.parametrize("way", sampled(("interrupt", "leave", "close"), "interrupt"))
 def test_what_raises_like_a_signal_ends_its_task_and_no_process(tmp_path: Path, way: str) -> None:
     with running(tmp_path, "run", APP) as process:
-        failed = done(tmp_path, "submit", URL, "bad", f'"{way}"', "--wait")
+        failed = asked(tmp_path, "submit", URL, "bad", f'"{way}"', "--wait")
         assert (failed.returncode, "typo" in failed.stderr) == (1, True)
-        assert done(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
+        assert asked(tmp_path, "submit", URL, "good", "7", "--wait").stdout == "7\n"
         process.tell(signal.SIGINT)
         assert process.ended() == 0
 
@@ -48,7 +48,7 @@ def test_what_leaves_the_loop_past_its_call_fails_its_attempt_and_ends_no_proces
     tmp_path: Path, where: str, way: str
 ) -> None:
     with running(tmp_path, "run", APP) as process:
-        failed = done(tmp_path, "submit", URL, "escaping", f'"{where}"', f'"{way}"', "--wait")
+        failed = asked(tmp_path, "submit", URL, "escaping", f'"{where}"', f'"{way}"', "--wait")
         assert (failed.returncode, "typo" in failed.stderr) == (1, True)
         process.tell(signal.SIGINT)
         assert process.ended() == 0

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.servers
 
 ROOT = Path(__file__).parents[2]
 BOUND_SECONDS = 60
+LOOK_SECONDS = 0.05
 COMPLETED = "stepward.task.completed"
 TEAPOT = OrderRecord(
     id="order-1",
@@ -112,8 +113,8 @@ def _all_given_to(pid: int) -> str:
 async def _heard(door: FrontDoor, wanted: str) -> None:
     """Reload the order's page until it tells of an event of that type."""
     async with asyncio.timeout(BOUND_SECONDS):
-        while wanted not in [event.type for event in await door.heard("order-1")]:
-            pass
+        while wanted not in [event.type for event in await door.heard("order-1")]:  # noqa: ASYNC110 - no event tells of it
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 async def _gone(pid: int) -> None:

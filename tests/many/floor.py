@@ -12,7 +12,7 @@ from typing import Any
 
 from stepward import Client, TaskHandle
 from tests.cli.groups import Group, are_over, watched
-from tests.cli.processes import Process, done
+from tests.cli.processes import LOOK_SECONDS, Process, done
 from tests.many.gate import PATIENCE, Gate
 from tests.store.postgres.worlds import Database
 
@@ -74,8 +74,8 @@ class Floor:
     async def until(self, look: Callable[[], Coroutine[Any, Any, bool]]) -> None:
         """Look until it is so, within bounds: no event tells what a store will show."""
         async with asyncio.timeout(PATIENCE):
-            while not await look():
-                pass
+            while not await look():  # noqa: ASYNC110 - no event tells of it
+                await asyncio.sleep(LOOK_SECONDS)
 
     async def close(self) -> None:
         for process in self._processes:

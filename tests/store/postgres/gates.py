@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -16,6 +17,8 @@ WITHIN = 120.0
 """Seconds for one meeting; a deadlock or a lost wake-up ends the test."""
 MOST = 40
 """Statements that a verb has at most."""
+USUAL_SECONDS = 0.005
+"""A statement that takes longer may be held up by a lock; to ask the server each time would cost as much again."""
 
 Verb = Callable[[], Awaitable[Any]]
 
@@ -28,6 +31,7 @@ class Gate:
         self._stood = 0
         self._let = MOST
         self._moved = asyncio.Event()
+        self._arrived = asyncio.Event()
         self._doing: asyncio.Task[Any] | None = None
         connect = store._database.connector.connect
 
@@ -42,6 +46,7 @@ class Gate:
     async def stop(self) -> None:
         """Wait until the statement may go."""
         self._stood += 1
+        self._arrived.set()
         number = self._stood
         while number > self._let:
             self._moved.clear()
@@ -51,6 +56,7 @@ class Gate:
         """Have the verb stand before its first statement."""
         self._stood = self._let = 0
         self._doing = asyncio.get_running_loop().create_task(_kept(verb))
+        self._doing.add_done_callback(lambda _: self._arrived.set())
 
     async def forward(self, statements: int, observer: asyncpg.Connection[asyncpg.Record]) -> bool:
         """Let so many statements through in all; False if the verb ended, or stands at a lock, before that."""
@@ -60,9 +66,17 @@ class Gate:
         while self._stood <= statements:
             if self._doing.done():
                 return False
-            if await observer.fetch(WAITING, list(self.pids)):
+            if not await self._arrives() and await observer.fetch(WAITING, list(self.pids)):
                 return False
         return True
+
+    async def _arrives(self) -> bool:
+        """Whether the verb stands before its next statement, or is over, in the time that one usually takes."""
+        self._arrived.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(USUAL_SECONDS):
+                await self._arrived.wait()
+        return self._arrived.is_set()
 
     async def end(self) -> Any:
         """Let everything through; what the verb returned or raised."""

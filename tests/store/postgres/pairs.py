@@ -20,6 +20,8 @@ from tests.store.postgres.server import SETTINGS
 from tests.store.postgres.worlds import environment_of
 
 WITHIN = 120.0
+LOOK_SECONDS = 0.02
+"""Between two looks at what no event tells of; each is a connection of its own."""
 IN_SYNC = "select 1 from pg_stat_replication where sync_state in ('sync', 'quorum')"
 WAITING = "select pid from pg_stat_activity where wait_event = 'SyncRep' order by pid"
 
@@ -52,8 +54,8 @@ class Stage:
     async def until(self, sql: str, count: int = 1, server: Server | None = None) -> list[tuple[Any, ...]]:
         """Ask the primary, or another server, until so many rows are the answer."""
         async with asyncio.timeout(WITHIN):
-            while len(found := await self.rows(sql, server)) != count:
-                pass
+            while len(found := await self.rows(sql, server)) != count:  # noqa: ASYNC110 - no event tells of it
+                await asyncio.sleep(LOOK_SECONDS)
             return found
 
     async def fail_over(self, between: Callable[[], None] = lambda: None) -> None:
