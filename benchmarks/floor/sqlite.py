@@ -12,7 +12,7 @@ from stepward.store.queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 
-Q = load_queries("stepward.store.sqlite", "turn.sql", FRAGMENTS)
+Q = load_queries("stepward.store.sqlite.hot", "turn.sql", FRAGMENTS)
 NOTHING = (None,) * 6
 
 
