@@ -113,12 +113,10 @@ def done(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[st
 
 
 def asked(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end in this process, where it is not the process that is looked at.
-
-    It must not be about an application's file, because what is imported stays.
-    """
+    """Run a command to its end in this process, where it is not the process that is looked at."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setattr(sys, "path", list(sys.path))
         for name in _settings():
             patch.delenv(name, raising=False)
         result = CliRunner().invoke(cli, args, env=env)

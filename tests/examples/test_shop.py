@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from examples.orders.database import OrderCare, OrderLine, OrderRecord
+from examples.shop.lock import locked
 from examples.shop.processes.ports import Ports
 from showcase.front_door import FrontDoor
 from tests.programs import program
@@ -266,12 +267,9 @@ async def test_prints_the_obstacle_to_opening(tmp_path: Path, port: int) -> None
 
 
 async def test_two_shops_do_not_share_a_folder(tmp_path: Path, port: int) -> None:
-    async with open_shop(tmp_path, port) as first:
-        await first.says("Opening")
-        async with open_shop(tmp_path, port + 1000) as second:
+    with locked(tmp_path):
+        async with open_shop(tmp_path, port) as second:
             assert await second.ends() == 1
-        first.process.terminate()
-        assert await first.ends() == 0
     assert "found another shop open in it; close that, or choose another --folder" in second.said
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from stepward import Client, TaskHandle
 from tests.cli.groups import Group, are_over, watched
-from tests.cli.processes import LOOK_SECONDS, Process, done
+from tests.cli.processes import LOOK_SECONDS, Process, asked, done
 from tests.many.gate import PATIENCE, Gate
 from tests.store.postgres.worlds import Database
 
@@ -49,6 +49,10 @@ class Floor:
     async def command(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end."""
         return await asyncio.to_thread(done, self.folder, *args, **self._environment(env))
+
+    async def asked(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end in this process."""
+        return await asyncio.to_thread(asked, self.folder, *args, **self._environment(env))
 
     async def ends(self, process: Process, number: int) -> int:
         """Tell a process so, and wait for its end; the exit code."""

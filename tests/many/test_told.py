@@ -20,6 +20,8 @@ from tests.store.postgres.worlds import Database
 pytestmark = pytest.mark.servers
 
 COMMANDS = (pytest.param("run", marks=pytest.mark.faults), "check")
+ENDING = ("check", "tasks")
+"""Commands that are not told to end; they need no process."""
 Place = Callable[[Database], Coroutine[Any, Any, str]]
 
 
@@ -33,7 +35,8 @@ def standby() -> Iterator[Server]:
 async def told(floor: Floor, command: str, address: str) -> tuple[int, str]:
     """The exit code, and the one line; ``check`` shows it among what it found."""
     args = {"run": [APP], "check": [APP, "--json"], "group": [APP, "--processes", "2"]}.get(command, [])
-    result = await floor.command("run" if command == "group" else command, *args, STEPWARD_STORE=address)
+    ask = floor.asked if command in ENDING else floor.command
+    result = await ask("run" if command == "group" else command, *args, STEPWARD_STORE=address)
     assert "Traceback" not in result.stdout + result.stderr
     assert "canary" not in result.stdout + result.stderr
     (line,) = json.loads(result.stdout)["problems"] if command == "check" else result.stderr.splitlines()
