@@ -41,17 +41,8 @@ ALONE = [
 ]
 """Rows 1-5, 11, 12, 62 and 67, each on one process that does everything."""
 IN_EACH_RUN = [
-    *(
-        "turn.submit.after",
-        "turn.claim.after",
-        "turn.start.before",
-        "turn.start.after",
-        "requests.publish.after",
-        "turn.finish.before",
-        "turn.finish.after",
-        "replies.settle.before",
-    ),
-    *("agent.call.after", "turn.start_undo.after", "turn.finish_undo.before", "supervisor.decide.after"),
+    *("turn.start.before", "turn.start.after", "turn.finish.after", "replies.settle.before"),
+    *("agent.call.after", "turn.start_undo.after", "supervisor.decide.after"),
 ]
 """One of each kind; the simulation dies at all of them."""
 

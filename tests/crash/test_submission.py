@@ -46,11 +46,7 @@ SEED = 20261121
     ("store", "way"),
     sampled(
         [*(("sqlite", way) for way in WAYS), *(("postgresql", way) for way in ON_POSTGRESQL)],
-        *(
-            ("sqlite", "submission.commit.before"),
-            ("sqlite", "submission.commit.after"),
-            ("sqlite", "submission.acknowledge.after"),
-        ),
+        ("sqlite", "submission.commit.after"),
     ),
 )
 async def test_a_submission_process_dies_and_another_takes_over(open_scene: Open, way: str) -> None:

@@ -13,7 +13,6 @@ from tests.deploy import guide
 from tests.deploy.host import Host, survive_a_death, try_it
 from tests.deploy.layouts import OPERATOR, WEB, begun, beside, listen, over_nats, over_rabbitmq, through_a_pooler
 from tests.deploy.without_passwords import over_nats_with_nkeys, over_rabbitmq_with_certificates
-from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
 
@@ -51,7 +50,8 @@ def test_sqlite_with_a_unit_for_each_kind(host: Host) -> None:
     survive_a_death(host, scheduler, "stepward-scheduler")
 
 
-@pytest.mark.parametrize("version", sampled(sorted(postgres.versions()), max(postgres.versions())))
+@pytest.mark.faults
+@pytest.mark.parametrize("version", sorted(postgres.versions()))
 def test_postgresql_with_a_login_for_each_process(server: postgres.Server, tmp_path: Path) -> None:
     with beside(server, tmp_path) as host:
         begun(host)

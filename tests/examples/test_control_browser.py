@@ -63,6 +63,7 @@ async def test_payment_goes_down_and_comes_back(payment: ServiceProcess, panel: 
     await expect(page.locator("#payment-seen tbody tr")).to_contain_text("stands")
 
 
+@pytest.mark.faults
 async def test_works_by_keyboard_and_keeps_its_place(payment: ServiceProcess, panel: str, browser: Browser) -> None:
     page = await opened(browser, panel)
     flaky = page.locator("#payment-flaky")

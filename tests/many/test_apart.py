@@ -9,7 +9,7 @@ import pytest
 from stepward import Queues
 from tests.many.floor import APP, KILLED, Floor
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.faults]
 
 APART = {"STEPWARD_TRANSPORT": "store"}
 FIRST, SECOND = [f"first-{number}" for number in range(10)], [f"second-{number}" for number in range(10)]
@@ -21,7 +21,7 @@ async def begin(floor: Floor, role: str) -> None:
     floor.processes[role] = await floor.begin(role, floor.database.address if role == "supervisor" else APP, **APART)
 
 
-@pytest.mark.parametrize("role", [ROLES[0], *(pytest.param(role, marks=pytest.mark.faults) for role in ROLES[1:])])
+@pytest.mark.parametrize("role", ROLES)
 async def test_each_is_killed_and_replaced_and_no_order_is_lost(floor: Floor, role: str) -> None:
     for each in ROLES:
         await begin(floor, each)

@@ -43,7 +43,7 @@ UNLIKE = {"number", "token", "xid", "silent_at"}
 
 
 @pytest.mark.parametrize("seed", sampled(range(4), 0))
-@pytest.mark.parametrize("version", sorted({min(versions()), max(versions())}))
+@pytest.mark.parametrize("version", sampled(sorted({min(versions()), max(versions())}), min(versions())))
 async def test_a_stream_of_verbs_leaves_the_same_on_both(servers: Servers, version: str, seed: int) -> None:
     clock = HandClock()
     environment = Environment(clock=clock, random=random.Random(seed))

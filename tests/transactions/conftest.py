@@ -11,10 +11,14 @@ from servers.postgres import versions
 from stepward import App, Client
 from tests.store.postgres.server import Server, Servers
 from tests.store.postgres.worlds import Database
+from tests.tiers import sampled
 from tests.transactions.application import application
 from tests.transactions.connections import KINDS, VARIANTS, Desk
 
 CART = "create table public.cart (name text)"
+
+RECOGNISED_BY = "test_rows_and_task_commit_together"
+"""What each change asks every variant."""
 
 Opened = Callable[[str], Awaitable[Desk]]
 
@@ -56,7 +60,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Those of a kind's variants that differ only in how they are recognised are asked what all must do."""
     if "kind_of_connection" in metafunc.fixturenames:
         everything = metafunc.module.__name__.endswith("test_commit")
-        metafunc.parametrize("kind_of_connection", [kind for kind in KINDS if everything or kind not in VARIANTS])
+        usual = [kind for kind in KINDS if kind not in VARIANTS]
+        kept = KINDS if metafunc.function.__name__ == RECOGNISED_BY else usual
+        metafunc.parametrize("kind_of_connection", sampled(KINDS, *kept) if everything else usual)
 
 
 @pytest.fixture

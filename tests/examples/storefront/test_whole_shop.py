@@ -13,7 +13,7 @@ from examples.shop.processes.premises import Premises
 from servers.keeper.process import Process
 from tests.examples.storefront.browser import browsing, buy, fill_checkout
 
-pytestmark = [pytest.mark.servers, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.servers, pytest.mark.faults, pytest.mark.asyncio(loop_scope="module")]
 
 SETTINGS = {"STEPWARD_TRANSPORT": "store", "STEPWARD_SUPERVISOR_EVERY": "200ms", "STEPWARD_DRAIN": "1s"}
 STAGES = ["Order received", "Goods put aside", "Payment taken", "Parcel booked"]
@@ -60,7 +60,6 @@ async def test_browse_order_and_watch_it_reach_delivered(shop: Shop) -> None:
         assert await shop.did("payment", order) == ["charge"]
 
 
-@pytest.mark.faults
 async def test_payment_is_down_and_comes_back(shop: Shop) -> None:
     payment = shop.premises.services["payment"]
     await payment.put_faults([{"kind": "down", "action": "charge"}])
@@ -78,7 +77,6 @@ async def test_payment_is_down_and_comes_back(shop: Shop) -> None:
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 
-@pytest.mark.faults
 async def test_a_declined_card_undoes_everything(shop: Shop) -> None:
     payment = shop.premises.services["payment"]
     await payment.put_faults([{"kind": "declined", "action": "charge"}])
@@ -93,7 +91,6 @@ async def test_a_declined_card_undoes_everything(shop: Shop) -> None:
     await payment.put_faults([])
 
 
-@pytest.mark.faults
 async def test_the_page_outlives_the_storefront(shop: Shop) -> None:
     stock = shop.premises.services["stock"]
     await stock.put_faults([{"kind": "down", "action": "reserve"}])
@@ -111,7 +108,6 @@ async def test_the_page_outlives_the_storefront(shop: Shop) -> None:
         await expect(page.locator(".badge")).to_have_text("delivered")
 
 
-@pytest.mark.faults
 async def test_the_order_that_has_no_address(shop: Shop) -> None:
     async with browsing(shop.storefront.url) as context:
         page = await context.new_page()

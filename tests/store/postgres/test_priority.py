@@ -9,6 +9,7 @@ import pytest
 
 from stepward import Agent, App, workflow
 from tests.store.postgres.worlds import Database
+from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
 
@@ -49,7 +50,7 @@ class Turnstile:
         return self.served[before:]
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", sampled(("sqlite", "postgres"), "postgres"))
 async def test_a_high_priority_overtakes_ten_thousand_that_wait(kind: str, tmp_path: Path, database: Database) -> None:
     store = f"sqlite:///{tmp_path / 'tasks.db'}" if kind == "sqlite" else database.address
     turnstile = Turnstile()
