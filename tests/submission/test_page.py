@@ -66,7 +66,7 @@ def test_what_is_typed_in_the_terminal(shop: App) -> None:
 
 
 def test_every_type_of_event_stands_on_the_page() -> None:
-    table = PAGE.partition("## What is told")[2].partition("## ")[0]
+    table = PAGE.partition("## Types of events")[2].partition("## ")[0]
     named = re.findall(r"`((?:request|task|step)\.\w+)`", table)
     assert sorted(named) == sorted(told.value.removeprefix("stepward.") for told in Told)
 
