@@ -1,7 +1,8 @@
 """Which versions of the store's tables a process knows.
 
 A file says it, as it stood when the process began: those of the version before go on, and each that comes after them
-knows the next one. What follows the product's newest version is its last migration once more, with a column of its own.
+knows the next one. What follows the product's newest version is one of its migrations once more, with a column of its
+own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ OURS = tuple(versions.migrations())
 NEWEST = len(OURS)
 BEFORE = NEWEST - 1
 """Where a store begins that is to be migrated."""
+REPEATED = next(text for _, text in reversed(OURS) if "-- beside" in text)
+"""A migration that can be done again, with parts beside transactions and in them: its indexes replace those before."""
 COLUMN = "alter table {schema}.task add column torture_$VERSION integer;\n"
 
 
@@ -60,9 +63,8 @@ def know() -> None:
 
 def _known(file: Path) -> Callable[[], Sequence[Any]]:
     version, _, spoilt = file.read_text().partition("\n")
-    text = OURS[-1][1]
     later = [
-        (number, COLUMN.replace("$VERSION", str(number)) + spoilt + text)
+        (number, COLUMN.replace("$VERSION", str(number)) + spoilt + REPEATED)
         for number in range(NEWEST + 1, int(version) + 1)
     ]
     known = [*OURS, *later][: int(version)]
