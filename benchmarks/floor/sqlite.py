@@ -41,4 +41,4 @@ class SqliteFloor(FloorEngine):
         self._connection.close()
 
     def _end(self, uid: str) -> FloorRow:
-        return (uid, INSTANCE, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT, *NOTHING, 3.0, True, None)
+        return (uid, TaskState.PROCESSING, TaskState.PROCESSED, 0, True, RESULT, *NOTHING, 3.0, True, None, INSTANCE)

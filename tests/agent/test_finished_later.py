@@ -115,7 +115,7 @@ async def test_finish_later_without_a_token_handed_out_is_refused(start: Start) 
     world = start(agent, sign=SIGN)
     reply = await world.call("approvals.ask")
     assert reply.outcome is Outcome.GAVE_UP
-    assert b"expected that somebody was given the completion_token first" in (reply.error or b"")
+    assert b"expected code that reads completion_token first" in (reply.error or b"")
 
 
 async def test_from_a_task_of_its_own_the_operation_cannot_be_left(start: Start) -> None:
@@ -192,7 +192,7 @@ def test_a_step_beside_the_agents_has_neither_token_nor_end_from_outside() -> No
     step = CurrentStep(asked(), lambda: 0.0, lambda request, progress: None)
     with pytest.raises(StepwardError, match="found a step of another kind"):
         assert step.completion_token
-    with pytest.raises(StepwardError, match="expected that somebody was given"):
+    with pytest.raises(StepwardError, match="expected code that reads completion_token first"):
         step.finish_later()
     assert not issubclass(FinishedLater, Exception)
 
