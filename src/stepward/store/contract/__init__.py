@@ -9,6 +9,7 @@ from stepward.store.contract.client import ClientStore, CompletionStore, Tally
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore, TaskFilter
+from stepward.store.contract.overview import MOST_COUNTED, FlowCount, Overview, OverviewStore, StateCount
 from stepward.store.contract.retention import (
     AuditedAct,
     OldRecords,
@@ -47,6 +48,7 @@ from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 
 __all__ = [
+    "MOST_COUNTED",
     "OVERTAKEN",
     "TRIM_ROWS",
     "AuditedAct",
@@ -66,6 +68,7 @@ __all__ = [
     "ExpiredTask",
     "ExternalTransaction",
     "Finish",
+    "FlowCount",
     "Hold",
     "HostStore",
     "Identity",
@@ -75,6 +78,8 @@ __all__ = [
     "OldRecords",
     "OperatorStore",
     "Outlived",
+    "Overview",
+    "OverviewStore",
     "Post",
     "PruningStore",
     "Purged",
@@ -86,6 +91,7 @@ __all__ = [
     "ServerHost",
     "SignalSeen",
     "Standby",
+    "StateCount",
     "StepMove",
     "StepTransaction",
     "Store",

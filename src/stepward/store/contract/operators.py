@@ -11,6 +11,7 @@ from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.store.contract.credentials import CredentialStore
+from stepward.store.contract.overview import OverviewStore
 from stepward.store.contract.retention import AuditedAct, OldRecords, Outlived, PruningStore, Purged, RetentionStore
 from stepward.store.contract.values.gauges import StoreGauges
 
@@ -26,7 +27,7 @@ class TaskFilter(Struct, frozen=True, kw_only=True):
     """A uid: only older ones (paging)."""
 
 
-class OperatorStore(RetentionStore, PruningStore, CredentialStore, Protocol):
+class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore, Protocol):
     """What operators may do."""
 
     def now(self) -> float:

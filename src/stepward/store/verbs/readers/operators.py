@@ -10,14 +10,16 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule,
 from stepward.store import rows
 from stepward.store.contract import (
     AuditedAct,
+    FlowCount,
     OldRecords,
     Outlived,
+    Overview,
     Purged,
     StoreGauges,
     TaskFilter,
 )
 from stepward.store.rules import audits
-from stepward.store.verbs import agents, credentials, dead_letters, gauges, journal, pruning, recurring
+from stepward.store.verbs import agents, credentials, dead_letters, gauges, journal, overview, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine
@@ -54,6 +56,12 @@ class OperatorVerbs(retention.RetentionVerbs):
 
     async def standings(self) -> list[AgentStanding]:
         return await self._transactions.read(agents.standings)
+
+    async def overview(self, late_from: float) -> Overview:
+        return await self._transactions.read_more(overview.overview, late_from, self._clock.now())
+
+    async def flow(self, since: float, seconds: float) -> list[FlowCount]:
+        return await self._transactions.read_more(overview.flow, since, seconds)
 
     async def instances(self) -> list[Instance]:
         since = self._clock.now() - DEAD_SHOWN_SECONDS

@@ -1,0 +1,51 @@
+"""Figures over all tasks: each looks at a bounded part of an index."""
+
+from __future__ import annotations
+
+from stepward.clock import MILLISECONDS, uuid7
+from stepward.model.states import TaskState
+from stepward.store.contract.overview import MOST_COUNTED, FlowCount, Overview, StateCount
+from stepward.store.verbs.connection import VerbConnection
+
+COUNTED = (TaskState.PENDING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.UNDOING, TaskState.ERROR)
+MOST_LOOKED_AT = 100_000
+MOST_FAILED = 10_000
+STAMP = 12
+"""Hexadecimal digits of a uid that say when it was made, in milliseconds."""
+
+
+async def overview(connection: VerbConnection, late_from: float, now: float) -> Overview:
+    """How everything stands."""
+    most = MOST_COUNTED + 1
+    states = [_counted(TaskState.PROCESSING, await connection.row("overview.processing", most))]
+    states += [_counted(state, await connection.row("overview.listed", state.value, most)) for state in COUNTED]
+    late = await connection.row("overview.late", now, late_from, most)
+    alerts = await connection.row("overview.open_alerts", most)
+    letters = await connection.row("overview.dead_letters", most)
+    leader = await connection.row("overview.leader")
+    return Overview(
+        states=states,
+        late=0 if late is None else late[0],
+        open_alerts=0 if alerts is None else alerts[0],
+        dead_letters=0 if letters is None else letters[0],
+        leader=leader[0] if leader is not None and leader[1] > now else None,
+    )
+
+
+async def flow(connection: VerbConnection, since: float, seconds: float) -> list[FlowCount]:
+    """What came and went."""
+    first = uuid7(int(since * MILLISECONDS), 0)
+    rows = await connection.rows("overview.submitted", first, since, seconds, MOST_LOOKED_AT)
+    rows += await connection.rows("overview.ended", since, seconds, MOST_LOOKED_AT)
+    rows += await connection.rows("overview.failed", since, seconds, MOST_FAILED)
+    return [FlowCount(int(bucket), str(what), int(count)) for bucket, what, count in rows]
+
+
+def _counted(state: TaskState, row: tuple[int, str | None] | None) -> StateCount:
+    count, oldest = (0, None) if row is None else (row[0], row[1])
+    return StateCount(state, count, None if oldest is None else _made_at(oldest))
+
+
+def _made_at(uid: str) -> float:
+    """When a uid was made: it begins with the milliseconds since 1970."""
+    return int(uid.replace("-", "")[:STAMP], 16) / MILLISECONDS

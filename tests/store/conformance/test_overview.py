@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from stepward.model.records import Alert
+from stepward.model.states import TaskState
+from stepward.store.contract import Change, Directive, Store
+from tests.store.conformance.world import World, claimed, end
+
+
+async def counts(store: Store) -> dict[str, int]:
+    """How many tasks are in each state that is counted and not empty."""
+    return {each.state.value: each.count for each in (await store.operators.overview(0.8)).states if each.count}
+
+
+async def test_live_tasks_and_those_in_error_are_counted_by_state(world: World, store: Store) -> None:
+    began = store.now()
+    await store.client.submit([world.task(id) for id in ("waits", "stops", "fails")])
+    await store.client.direct("stops", Directive(verb="suspend", actor="ada"))
+    assert await counts(store) == {"pending": 2, "suspended": 1}
+    oldest = {each.state: each.oldest_at for each in (await store.operators.overview(0.8)).states}
+    found = oldest[TaskState.PENDING]
+    assert found is not None and abs(found - began) < 1.0
+    assert oldest[TaskState.ERROR] is None
+
+
+async def test_what_came_and_ended_is_counted_by_bucket(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    began = store.now()
+    world.clock.advance(90.0)
+    await end(store, task, TaskState.PROCESSED, at=store.now(), inbox=0)
+    flow = {(each.bucket, each.what): each.count for each in await store.operators.flow(began - 1.0, 60.0)}
+    assert flow == {(0, "submitted"): 1, (1, "processed"): 1}
+    assert await store.operators.flow(store.now() + 1.0, 60.0) == []
+
+
+async def test_open_alerts_and_the_leader_are_told(world: World, store: Store) -> None:
+    await store.scheduler.commit("s1", [Change(task="x", alerts=[Alert(kind="task_error", message="one")])], None)
+    found = await store.operators.overview(0.8)
+    assert (found.open_alerts, found.dead_letters, found.late, found.leader) == (1, 0, 0, None)
