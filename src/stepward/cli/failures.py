@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from stepward.cli.output.text_width import clean
 from stepward.errors import (
     AgentNotFound,
     CommitUnknown,
@@ -28,6 +27,7 @@ from stepward.errors import (
     TransportError,
     message_of,
 )
+from stepward.views.printable import clean
 
 DONE, FAILED, WRONG, UNREACHABLE = 0, 1, 2, 3
 INTERRUPTED = 130

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.text_width import clean
 from stepward.durations import text
 from stepward.model.records import Instance
 from stepward.settings import Settings
 from stepward.store.contract import Hold, Server, ServerHost, Standby
+from stepward.views.printable import clean
 from stepward.views.times import NOTHING
 
 CONNECTIONS = 15

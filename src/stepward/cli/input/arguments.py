@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from stepward.cli.output.text_width import clean, cut
+from stepward.cli.output.text_width import cut
 from stepward.durations import Duration
 from stepward.errors import InvalidDuration, InvalidPayload, Refused
+from stepward.views.printable import clean
 
 NOT_NUMBERS = re.compile(r"(?<![\w\"])[-+]?(NaN|Infinity)(?![\w\"])", re.IGNORECASE)
 SHOWN = 40

@@ -10,7 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from stepward.cli.output.text_width import clean, cut, cut_middle, width_of
+from stepward.cli.output.text_width import cut, cut_middle, width_of
+from stepward.views.printable import clean
 from stepward.views.times import NOTHING
 
 GAP = 2

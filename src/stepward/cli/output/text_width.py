@@ -1,21 +1,10 @@
-"""Text in a form that a terminal can show: printable, and cut to a number of cells, of which wide characters take
-two."""
+"""Text cut to a number of cells of the terminal, of which wide characters take two."""
 
 from __future__ import annotations
 
 from rich.cells import cell_len
 
 ELLIPSIS = "…"
-PRESENTATION = {0xFE0E: None, 0xFE0F: None}
-"""Variation selectors: terminals disagree about the width of what they follow."""
-
-
-def clean(text: str) -> str:
-    """``text`` with control characters and zero-width characters escaped."""
-    text = text.translate(PRESENTATION)
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def width_of(text: str) -> int:

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 
-from stepward.cli.output.text_width import clean
+from stepward.views.printable import clean
 
 CLIENTS = ("aio_pika", "aiormq")
 """Libraries whose messages Stepward reports in lines of its own."""

@@ -16,7 +16,7 @@ from stepward import durations
 from stepward.app import App
 from stepward.cli.failures import DONE, FAILED
 from stepward.cli.output.screen import screen
-from stepward.cli.output.text_width import clean, cut
+from stepward.cli.output.text_width import cut
 from stepward.cli.processes.exit import bound_end, bounded_stop, last_words
 from stepward.cli.processes.logs import log_to_stderr
 from stepward.cli.processes.parent_link import ParentLink
@@ -26,6 +26,7 @@ from stepward.interrupts import pass_interrupt, write_at_once
 from stepward.running import Running
 from stepward.settings import Settings
 from stepward.store.address import shown
+from stepward.views.printable import clean
 
 LABEL = 12
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from stepward.cli.output.text_width import clean
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
 from stepward.views.errors import attempts_of, one_line, told
+from stepward.views.printable import clean
 
 MOST_STEPS = 5
 """Most steps whose attempts are shown, the latest ones."""

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from stepward.cli.input.operator_store import command_line
 from stepward.cli.output.screen import state_cell
-from stepward.cli.output.text_width import clean
 from stepward.model.records import Task
+from stepward.views.printable import clean
 
 
 def print_children(console: Console, children: Sequence[Task]) -> None:

@@ -18,7 +18,6 @@ from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import plain, print_json
 from stepward.cli.output.screen import print_table, screen
 from stepward.cli.output.table import Cell, Column
-from stepward.cli.output.text_width import clean
 from stepward.client import session_of
 from stepward.client.agents import APART_SECONDS, is_apart, is_silent
 from stepward.errors import StoreError
@@ -29,6 +28,7 @@ from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
 from stepward.store.opening import identify, inspect
 from stepward.views import standstill
+from stepward.views.printable import clean
 
 SETTING_COLUMNS = (
     Column(name="SETTING", least=12),

@@ -15,11 +15,12 @@ from stepward.cli.input.arguments import json_value
 from stepward.cli.input.targets import app_or_store
 from stepward.cli.output.json_output import keys, plain
 from stepward.cli.output.screen import room, screen
-from stepward.cli.output.text_width import clean, cut
+from stepward.cli.output.text_width import cut
 from stepward.cli.processes.logs import hush_clients
 from stepward.client import Queues, StatusEvent
 from stepward.errors import Refused
 from stepward.transport.opening import is_broker
+from stepward.views.printable import clean
 from stepward.views.times import clock, instant
 
 

@@ -13,7 +13,6 @@ from stepward.app import App
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json
-from stepward.cli.output.text_width import clean
 from stepward.client import Client, session_of
 from stepward.client.handle import actor
 from stepward.clock import Environment
@@ -25,6 +24,7 @@ from stepward.store.contract import Identity
 from stepward.store.opening import identify, missing
 from stepward.supervisor.archive import folder_archive
 from stepward.supervisor.retention import pruning, purging
+from stepward.views.printable import clean
 
 
 @click.command("purge")

@@ -17,7 +17,7 @@ from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
 from stepward.cli.input.operator_store import command_line, json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, screen, state_cell
-from stepward.cli.output.text_width import clean, cut_middle
+from stepward.cli.output.text_width import cut_middle
 from stepward.cli.task_view.failed_attempts import print_attempts, print_own_traceback
 from stepward.cli.task_view.next_actions import print_advice
 from stepward.cli.task_view.plan import plan_fields, print_plan
@@ -28,6 +28,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.stopped_tasks import is_stopped
 from stepward.views.hindrances import Hindrance, hindrances
 from stepward.views.next_actions import next_actions
+from stepward.views.printable import clean
 from stepward.views.relatives import family
 from stepward.views.tasks import failures_of, stage_of
 from stepward.views.times import full, took

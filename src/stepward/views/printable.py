@@ -1,0 +1,14 @@
+"""Text of others as it can be shown: what would act on a screen, or hide on it, is written out."""
+
+from __future__ import annotations
+
+PRESENTATION = {0xFE0E: None, 0xFE0F: None}
+"""Variation selectors: terminals disagree about the width of what they follow."""
+
+
+def clean(text: str) -> str:
+    """``text`` with control characters and zero-width characters escaped."""
+    text = text.translate(PRESENTATION)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
