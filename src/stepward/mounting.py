@@ -33,9 +33,10 @@ def mounted(make: Callable[[], Client], rules: AccessRules, provider: OpenIdProv
     Raises DeclarationError where the extra is not installed.
     """
     check_extra("App.asgi")
+    from stepward.console.routes import console_routes  # noqa: PLC0415  an extra's
     from stepward.http.application import HttpApplication  # noqa: PLC0415  an extra's
     from stepward.http.client_source import ClientSource  # noqa: PLC0415  an extra's
 
-    application: Any = HttpApplication(ClientSource(make), rules=rules, provider=provider)
+    application: Any = HttpApplication(ClientSource(make), rules=rules, provider=provider, pages=console_routes())
     found: AsgiApplication = application
     return found

@@ -10,7 +10,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from stepward.cli.output.table import Cell, Column, table
-from stepward.cli.output.text_width import clean, cut, cut_middle
+from stepward.cli.output.text_width import cut, cut_middle
+from stepward.views.printable import clean
 from stepward.views.times import instant, relative, span
 
 from .conftest import LONG_ID, Stepward

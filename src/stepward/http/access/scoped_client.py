@@ -23,7 +23,7 @@ from stepward.model.messages.tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
-from stepward.store.contract import TaskFilter
+from stepward.store.contract import HostStore, TaskFilter
 
 SCANNED = 1_000
 """Tasks that are read at once for a principal whose scope leaves some of them out."""
@@ -36,6 +36,7 @@ class FoundTask(Struct, frozen=True):
 
     record: Task
     handle: TaskHandle
+    client: Client
 
 
 class FoundPage(Struct, frozen=True):
@@ -61,6 +62,16 @@ class ScopedClient:
             raise HttpRefusal(403, f"expected a principal without a scope, found {self.principal.name} with one")
         return self._client
 
+    @property
+    def app(self) -> str:
+        """The application's name."""
+        return self._session.app
+
+    @property
+    def host_store(self) -> HostStore:
+        """Where word of changes comes from."""
+        return self._session.store.host
+
     def now(self) -> float:
         """The store's clock."""
         return self._session.store.now()
@@ -71,7 +82,7 @@ class ScopedClient:
         if not self.sees(record):
             await self._audit.refused(self.principal.name, reason="scope", task=record.uid)
             raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
-        return FoundTask(record, self._client.task(id))
+        return FoundTask(record, self._client.task(id), self._client)
 
     def sees(self, record: Task) -> bool:
         """Whether a task exists for the principal."""

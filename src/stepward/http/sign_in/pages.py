@@ -1,4 +1,4 @@
-"""The few pages that somebody sees who has not signed in; plain, as nothing inline may run."""
+"""The few pages that somebody sees who has not signed in, in the looks of the console's style sheet."""
 
 from __future__ import annotations
 
@@ -7,29 +7,41 @@ from html import escape
 
 def sign_in_page(base: str, *, has_provider: bool, problem: str = "") -> str:
     """Where somebody signs in."""
+    base = escape(base)
     provider = (
-        f'<p><a href="{escape(base)}/login/openid">Sign in with your organisation</a></p>' if has_provider else ""
+        f'<p><a class="button primary" href="{base}/login/openid">Sign in with your organisation</a></p>'
+        '<p class="or">or</p>'
+        if has_provider
+        else ""
     )
-    said = f'<p role="alert">{escape(problem)}</p>' if problem else ""
+    said = f'<p class="cause bad" role="alert">{escape(problem)}</p>' if problem else ""
     return _page(
-        f'{said}{provider}<form method="post" action="{escape(base)}/login">'
-        '<p><label for="token">API token</label><br>'
+        base,
+        f'{said}{provider}<form method="post" action="{base}/login">'
+        '<p><label for="token">API token</label>'
         '<input id="token" name="token" type="password" autocomplete="off" required autofocus></p>'
-        '<p><button type="submit">Sign in</button></p></form>'
+        '<p><button class="button primary" type="submit">Sign in</button></p></form>'
+        '<p class="quiet">An admin makes one: <code>stepward token create</code></p>',
     )
 
 
-def onward_page(address: str) -> str:
+def onward_page(base: str, path: str) -> str:
     """A page that goes on by itself: a cookie of the same site is not sent along a redirect from another one."""
+    address = escape(base + path)
     return _page(
-        f'<p><a href="{escape(address)}">Go on</a></p>',
-        head=f'<meta http-equiv="refresh" content="0;url={escape(address)}">',
+        escape(base),
+        f'<p><a href="{address}">Go on</a></p>',
+        head=f'<meta http-equiv="refresh" content="0;url={address}">',
     )
 
 
-def _page(body: str, head: str = "") -> str:
+def _page(base: str, body: str, head: str = "") -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Stepward: sign in</title>{head}'
-        '<meta name="viewport" content="width=device-width"></head>'
-        f"<body><main><h1>Stepward</h1>{body}</main></body></html>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f'<link rel="icon" href="{base}/static/icon.svg" type="image/svg+xml">'
+        f'<link rel="stylesheet" href="{base}/static/console.css"></head>'
+        f'<body class="alone"><main class="sign-in"><img src="{base}/static/icon.svg" width="44" height="44" alt="">'
+        f"<h1>Stepward</h1>{body}</main></body></html>"
     )

@@ -96,7 +96,7 @@ async def sign_out(request: Request[Any, Any, Any], state: State, principal: Req
     session = session_of(await state.source.client())
     await session.store.operators.revoke_credential(principal.credential, principal.name)
     gone = Cookie(key=COOKIE, value="", path=_base(request) or "/", max_age=0, httponly=True, samesite="strict")
-    return Response(onward_page(f"{_base(request)}/login"), media_type=HTML, cookies=[gone])
+    return Response(onward_page(_base(request), "/login"), media_type=HTML, cookies=[gone])
 
 
 SIGN_IN_ROUTES: tuple[HTTPRouteHandler, ...] = (show_login, sign_in_by_token, sign_in_elsewhere, come_back, sign_out)
@@ -105,7 +105,7 @@ SIGN_IN_ROUTES: tuple[HTTPRouteHandler, ...] = (show_login, sign_in_by_token, si
 def _signed_in(request: Request[Any, Any, Any], secret: Secret) -> Response[str]:
     incoming: IncomingRequest = request.auth
     cookie = sessions.session_cookie(secret, _base(request), secure=incoming.is_https)
-    return Response(onward_page(f"{_base(request)}/"), media_type=HTML, cookies=[cookie])
+    return Response(onward_page(_base(request), "/"), media_type=HTML, cookies=[cookie])
 
 
 def _provider(state: State) -> OpenIdProvider:

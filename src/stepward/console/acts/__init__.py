@@ -1,0 +1,1 @@
+"""What forms ask for: each act is checked for its token and for the picture on which it was decided."""

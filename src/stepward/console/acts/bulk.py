@@ -1,0 +1,121 @@
+"""One act on several tasks that are ticked: first a preview of each, then the act."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from litestar import post
+from msgspec import Struct
+
+from stepward.client import TaskHandle, refusal, session_of
+from stepward.console.acts.form import STALE, SentForm, sent_form
+from stepward.console.guard import task_version
+from stepward.console.shell import PageRequest, PageResponse, SharedConsole
+from stepward.errors import InvalidArguments, Refused
+from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.injected import RequestClient
+from stepward.model.records import Task
+from stepward.model.states import TaskState
+from stepward.store.contract import Directive
+from stepward.views.acts import taken_back
+
+MOST = 100
+"""Tasks of one form."""
+ACTS: dict[str, Callable[[TaskHandle], Awaitable[TaskState]]] = {
+    "resubmit": lambda task: task.resubmit(),
+    "undo": lambda task: task.undo(),
+    "cancel": lambda task: task.cancel(),
+    "suspend": lambda task: task.suspend(),
+    "resume": lambda task: task.resume(),
+}
+TYPED = frozenset({"undo", "cancel"})
+"""Acts that ask for the number of tasks to be typed."""
+MEANINGS = {
+    "resubmit": "the step that failed is repeated",
+    "suspend": "nothing more of it starts",
+    "resume": "it goes on",
+}
+
+
+class BulkLine(Struct, frozen=True, kw_only=True):
+    """What the act would do, or did, to one task."""
+
+    id: str
+    state: TaskState | None
+    version: str = ""
+    said: str
+    is_refused: bool = False
+
+
+@post("/tasks/preview", permission=Permission.ACT, status_code=200)
+async def bulk_preview(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """What the act would do to each; nothing is changed."""
+    form = await sent_form(request, console.guard, client.principal)
+    verb = _verb(form)
+    lines = [await _previewed(client, id, verb) for id in _ids(form)]
+    able = [line for line in lines if not line.is_refused]
+    values = {
+        "verb": verb,
+        "lines": lines,
+        "able": able,
+        "is_done": False,
+        "is_typed": verb in TYPED,
+    }
+    return await console.page(request, client, "bulk.html", values)
+
+
+@post("/tasks/act", permission=Permission.ACT, status_code=200)
+async def bulk_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """Carry the act out on each that still stands as it was shown."""
+    form = await sent_form(request, console.guard, client.principal)
+    verb, ids = _verb(form), _ids(form)
+    if verb in TYPED:
+        form.check_typed(str(len(ids)))
+    lines = [await _done(client, id, verb, form.text(f"version:{id}")) for id in ids]
+    console.forget()
+    values = {"verb": verb, "lines": lines, "able": [], "is_done": True, "is_typed": False}
+    return await console.page(request, client, "bulk.html", values)
+
+
+def _verb(form: SentForm) -> str:
+    verb = form.text("verb")
+    if verb not in ACTS:
+        raise InvalidArguments(f"verb: expected one of {', '.join(ACTS)}, found {verb[:40]!r}; load the page anew")
+    return verb
+
+
+def _ids(form: SentForm) -> list[str]:
+    ids = list(dict.fromkeys(form.ids))
+    if not 1 <= len(ids) <= MOST:
+        raise InvalidArguments(f"selection: expected 1 to {MOST} tasks, found {len(ids)}; tick those that are meant")
+    return ids
+
+
+async def _previewed(client: ScopedClient, id: str, verb: str) -> BulkLine:
+    try:
+        found = await client.find(id)
+    except Refused as error:
+        return BulkLine(id=id, state=None, said=str(error), is_refused=True)
+    record, store = found.record, session_of(found.client).store.client
+    steps = await store.steps(id)
+    refused = await refusal(store, record, steps, Directive(verb=verb, actor=""))
+    said = refused or MEANINGS.get(verb) or taken_back(steps)
+    version = task_version(record, steps)
+    return BulkLine(id=id, state=record.state, version=version, said=said, is_refused=refused is not None)
+
+
+async def _done(client: ScopedClient, id: str, verb: str, version: str) -> BulkLine:
+    try:
+        found = await client.find(id)
+        steps = await session_of(found.client).store.client.steps(id)
+        if task_version(found.record, steps) != version:
+            return _refused(id, found.record, STALE)
+        state = await ACTS[verb](found.handle)
+    except Refused as error:
+        return BulkLine(id=id, state=None, said=str(error), is_refused=True)
+    return BulkLine(id=id, state=state, said="done")
+
+
+def _refused(id: str, record: Task, why: str) -> BulkLine:
+    return BulkLine(id=id, state=record.state, said=why, is_refused=True)

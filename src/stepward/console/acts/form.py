@@ -1,0 +1,72 @@
+"""A form as it comes in: bounded fields, its token, and the version of the page that it was on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from stepward.console.guard import FormGuard
+from stepward.console.shell import PageRequest
+from stepward.errors import InvalidArguments
+from stepward.http.access.principals import Principal
+from stepward.http.problems import HttpRefusal
+from stepward.payload import check_size
+
+STALE = "the page showed another state than there is now: somebody or something was faster; look again, then decide"
+
+
+class SentForm:
+    """The fields of a form that a browser sent."""
+
+    def __init__(self, fields: Mapping[str, str], many: list[str]) -> None:
+        self._fields = fields
+        self.ids = many
+        """The tasks or numbers that were chosen."""
+
+    def text(self, name: str) -> str:
+        """A field; empty if it was left empty or is not there."""
+        return self._fields.get(name, "")
+
+    def optional(self, name: str) -> str | None:
+        """A field, None if it was left empty."""
+        return self._fields.get(name) or None
+
+    def json(self, name: str, what: str) -> object:
+        """A field as JSON. Raises InvalidArguments."""
+        text = self.text(name).strip()
+        try:
+            data = text.encode()
+            check_size(data, what)
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            raise InvalidArguments(
+                f"{what}: expected JSON, found {text[:60]!r}; text stands in double quotes"
+            ) from None
+
+    def number(self, name: str) -> int:
+        """A field as a number from 1 on. Raises InvalidArguments."""
+        text = self.text(name)
+        if not text.isdecimal() or not 1 <= len(text) <= 18:
+            raise InvalidArguments(f"{name}: expected a number, found {text[:60]!r}; load the page anew")
+        return int(text)
+
+    def check_version(self, found: str) -> None:
+        """Raises HttpRefusal for a form of a page that showed something else."""
+        if self.text("version") != found:
+            raise HttpRefusal(409, STALE)
+
+    def check_typed(self, expected: str) -> None:
+        """Raises HttpRefusal unless the form has what a dangerous act asks to be typed."""
+        typed = self.text("typed").strip()
+        if typed != expected:
+            raise HttpRefusal(422, f"confirmation: expected {expected} typed, found {typed[:60]!r}; nothing was done")
+
+
+async def sent_form(request: PageRequest, guard: FormGuard, principal: Principal) -> SentForm:
+    """The form of a request. Raises HttpRefusal for one that is not this console's."""
+    data = await request.form()
+    fields = {name: value for name, value in data.items() if isinstance(value, str)}
+    guard.check(principal, fields.get("csrf_token", ""))
+    chosen = [value for value in data.getall("ids", []) if isinstance(value, str)]
+    return SentForm(fields, chosen)

@@ -1,0 +1,81 @@
+"""What is asked of Agents, alerts, schedules and dead letters."""
+
+from __future__ import annotations
+
+from litestar import post
+from litestar.response import Redirect
+
+from stepward.console.acts.form import SentForm, sent_form
+from stepward.console.guard import listed_version
+from stepward.console.shell import PageRequest, SharedConsole, root_of
+from stepward.errors import InvalidArguments
+from stepward.http.access.permissions import Permission
+from stepward.http.injected import RequestClient
+from stepward.http.problems import HttpRefusal
+
+
+@post("/agents/act", permission=Permission.OPERATE)
+async def agent_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Suspend or resume an Agent."""
+    form = await sent_form(request, console.guard, client.principal)
+    name, whole = form.text("name"), client.unscoped
+    found = [listed_version([each.state, each.suspended_at]) for each in await whole.agents() if each.name == name]
+    form.check_version(found[0] if found else "")
+    if form.text("verb") == "suspend":
+        await whole.suspend_agent(name, form.optional("note"))
+        return _back(request, "/agents", "suspend_agent")
+    await whole.resume_agent(name)
+    return _back(request, "/agents", "resume_agent")
+
+
+@post("/alerts/act", permission=Permission.ACT)
+async def alert_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Acknowledge alerts."""
+    form = await sent_form(request, console.guard, client.principal)
+    numbers = _numbers(form)
+    missed = [number for number in numbers if not await client.acknowledge(number)]
+    console.forget()
+    if missed:
+        raise HttpRefusal(409, f"alert {missed[0]}: expected an open one, found none such; somebody was faster")
+    return _back(request, "/alerts", "acknowledge")
+
+
+@post("/schedules/act", permission=Permission.OPERATE)
+async def schedule_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Pause, resume or remove a recurring task."""
+    form = await sent_form(request, console.guard, client.principal)
+    name, verb, whole = form.text("name"), form.text("verb"), client.unscoped
+    if verb == "remove":
+        form.check_typed(name)
+        await whole.remove_schedule(name)
+    elif not await (whole.pause_schedule if verb == "pause" else whole.resume_schedule)(name):
+        raise HttpRefusal(409, f"schedule {name[:100]}: somebody was faster; look again, then decide")
+    return _back(request, "/schedules", f"{verb if verb in ('pause', 'remove') else 'resume'}_schedule")
+
+
+@post("/dead-letters/act", permission=Permission.OPERATE)
+async def dead_letter_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Put dead letters back, or discard them once their number is typed."""
+    form = await sent_form(request, console.guard, client.principal)
+    numbers, verb = _numbers(form), form.text("verb")
+    if verb == "discard":
+        form.check_typed(str(len(numbers)))
+        found = await client.unscoped.discard(*numbers)
+    else:
+        found = await client.unscoped.put_back(*numbers)
+    console.forget()
+    missed = sorted(set(numbers) - set(found))
+    if missed:
+        raise HttpRefusal(409, f"dead letter {missed[0]}: expected one in store, found none such; somebody was faster")
+    return _back(request, "/dead-letters", "discard" if verb == "discard" else "put_back")
+
+
+def _numbers(form: SentForm) -> list[int]:
+    numbers = [int(text) for text in form.ids if text.isdecimal() and len(text) <= 18]
+    if not numbers:
+        raise InvalidArguments("selection: expected at least one, found none; tick what is meant")
+    return numbers
+
+
+def _back(request: PageRequest, path: str, done: str) -> Redirect:
+    return Redirect(f"{root_of(request)}{path}?done={done}", status_code=303)

@@ -1,0 +1,66 @@
+"""What is asked of one task by its page."""
+
+from __future__ import annotations
+
+from litestar import post
+from litestar.response import Redirect
+
+from stepward.client import UNSET, session_of
+from stepward.console.acts.form import SentForm, sent_form
+from stepward.console.filters import task_href
+from stepward.console.guard import task_version
+from stepward.console.shell import PageRequest, SharedConsole, root_of
+from stepward.errors import InvalidArguments
+from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import FoundTask
+from stepward.http.api.addresses import PathId, task_id_of
+from stepward.http.injected import RequestClient
+
+VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend", "resume"})
+
+
+@post("/tasks/{task_id:str}/act", permission=Permission.ACT)
+async def task_act(request: PageRequest, client: RequestClient, console: SharedConsole, task_id: PathId) -> Redirect:
+    """Carry out one act on the task, if it still stands as the page showed it."""
+    form = await sent_form(request, console.guard, client.principal)
+    found = await client.find(task_id_of(task_id))
+    verb = form.text("verb")
+    if verb not in VERBS:
+        raise InvalidArguments(f"verb: expected one of {', '.join(sorted(VERBS))}, found {verb[:40]!r}")
+    rows = await session_of(found.client).store.client.steps(found.record.id)
+    form.check_version(task_version(found.record, rows))
+    await _carry_out(found, verb, form, by=client.principal.name)
+    console.forget()
+    return Redirect(f"{root_of(request)}{task_href(found.record.id)}?done={verb}", status_code=303)
+
+
+async def _carry_out(found: FoundTask, verb: str, form: SentForm, *, by: str) -> None:
+    handle = found.handle
+    if verb == "resubmit":
+        await _resubmit(found, form)
+    elif verb == "mark_done":
+        step = form.text("step")
+        later, until = form.optional("later"), form.optional("complete_by")
+        await handle.mark_done(step, form.json("value", f"result of {step}"), later=later, complete_by=until)
+    elif verb == "signal":
+        name = form.text("name")
+        await handle.signal(name, form.json("value", f"signal {name}"), by=by)
+    else:
+        await {"undo": handle.undo, "cancel": handle.cancel, "suspend": handle.suspend, "resume": handle.resume}[verb]()
+
+
+async def _resubmit(found: FoundTask, form: SentForm) -> None:
+    edited: object = UNSET
+    if form.text("value").strip():
+        edited = form.json("value", "arguments")
+        if not isinstance(edited, list):
+            raise InvalidArguments(
+                "arguments: expected an array of the step's arguments, found another value; write […]"
+            )
+    await found.handle.resubmit(
+        form.optional("step"),
+        edited,
+        doubt=form.optional("doubt"),
+        later=form.optional("later"),
+        complete_by=form.optional("complete_by"),
+    )

@@ -1,0 +1,141 @@
+"""How values look in pages: what a person or a service has written is escaped, and written out where it could hide."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from stepward import durations
+from stepward.payload import readable
+from stepward.store.contract import MOST_COUNTED
+from stepward.views.acts import NAMES
+from stepward.views.alerts import message_of
+from stepward.views.printable import clean
+from stepward.views.signs import LOOKS, Look, Tone
+from stepward.views.times import NOTHING, clock, instant, relative, took
+
+LONGEST_PAYLOAD = 20_000
+"""Characters of a payload that a page shows; the API has it whole."""
+UNKNOWN = Look("?", Tone.QUIET)
+
+
+def printable(value: object) -> object:
+    """What stands in ``{{ }}``: text without characters that would act or hide."""
+    return value if not isinstance(value, str) or isinstance(value, Markup) else clean(value)
+
+
+def lines(text: object) -> Markup:
+    """Text of several lines, each printable."""
+    return Markup("\n").join(escape(clean(line)) for line in str(text).splitlines())
+
+
+def state(word: str, note: str = "") -> Markup:
+    """A state: its sign, its word and its tone."""
+    look = LOOKS.get(word, UNKNOWN)
+    text = word.replace("_", " ") + note
+    return Markup('<span class="state t-{}"><span class="sign" aria-hidden="true">{}</span> {}</span>').format(
+        look.tone, look.sign, text
+    )
+
+
+def ago(at: float | None, now: float, focus: bool = False) -> Markup:
+    """How far away an instant is; the instant itself on hover, and on focus where ``focus`` is asked for."""
+    if at is None:
+        return Markup('<span class="none">{}</span>').format(NOTHING)
+    tab = Markup(' tabindex="0"') if focus else ""
+    return Markup('<time datetime="{}" data-at="{:.3f}" data-exact="{}"{}>{}</time>').format(
+        instant(at), at, clock(at), tab, relative(at, now)
+    )
+
+
+def lasted(start: float | None, end: float | None, now: float) -> str:
+    """How long something took, or takes so far."""
+    return took(start, end, now)
+
+
+def count(number: int) -> str:
+    """A count; one that was not finished says so."""
+    return f"{MOST_COUNTED:,}+" if number > MOST_COUNTED else f"{number:,}"
+
+
+def plural(number: int, word: str, more: str = "") -> str:
+    """A count with its noun."""
+    return f"{count(number)} {word if number == 1 else more or word + 's'}"
+
+
+def span(seconds: float) -> str:
+    """A duration."""
+    return durations.text(seconds)
+
+
+def pretty(payload: bytes | None) -> str:
+    """A payload as indented JSON, cut where it is long."""
+    value = readable(payload)
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    return text if len(text) <= LONGEST_PAYLOAD else f"{text[:LONGEST_PAYLOAD]}\n… ({len(text):,} characters)"
+
+
+def brief(payload: bytes | None, most: int = 120) -> str:
+    """A payload in one line."""
+    text = json.dumps(readable(payload), ensure_ascii=False)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def task_href(id: str) -> str:
+    """The address of a task's page, below the console's root."""
+    return f"/tasks/{quote(id.replace('/', '~'), safe='~@:')}"
+
+
+def query(text: object) -> str:
+    """A text as a part of an address's query."""
+    return quote(str(text), safe="")
+
+
+def middle(text: str, most: int = 44) -> str:
+    """Text with its middle left out where it is long: ids differ at both ends."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
+
+
+def clock_minute(at: float) -> str:
+    """The minute of an instant, in UTC."""
+    return clock(at)[11:16]
+
+
+def act_name(verb: str) -> str:
+    """An act as its button says it."""
+    return NAMES[verb]
+
+
+def tone_of(word: str) -> str:
+    """The tone of a state."""
+    return str(LOOKS.get(word, UNKNOWN).tone)
+
+
+def sign_of(word: str) -> str:
+    """The sign of a state."""
+    return LOOKS.get(word, UNKNOWN).sign
+
+
+FILTERS: dict[str, Any] = {
+    "act_name": act_name,
+    "ago": ago,
+    "brief": brief,
+    "clock": clock,
+    "clock_minute": clock_minute,
+    "count": count,
+    "lasted": lasted,
+    "lines": lines,
+    "message_of": message_of,
+    "middle": middle,
+    "plural": plural,
+    "pretty": pretty,
+    "query": query,
+    "sign": sign_of,
+    "span": span,
+    "state": state,
+    "task_href": task_href,
+    "tone": tone_of,
+}

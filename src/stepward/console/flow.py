@@ -1,0 +1,108 @@
+"""The flow of the last hour: what came and what ended in each minute, as stacked bars."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from stepward.store.contract import FlowCount
+
+BARS = 60
+SECONDS = 60.0
+KINDS = ("processed", "undone", "cancelled", "error")
+"""How tasks ended, from the bottom of a bar to its top."""
+HEIGHT = 100.0
+"""The height of the drawing; the widths are percent."""
+LEAST_TOP = 4
+LEAST_HEIGHT = 1.5
+
+
+class FlowPiece(NamedTuple):
+    """A piece of a bar."""
+
+    kind: str
+    top: float
+    height: float
+
+
+class FlowBar(Struct, frozen=True, kw_only=True):
+    """What happened within a minute."""
+
+    at: float
+    left: float
+    width: float
+    counts: dict[str, int]
+    pieces: list[FlowPiece]
+    submitted_top: float | None
+    """Where the line of what was submitted stands; None where nothing was."""
+
+
+class FlowChart(Struct, frozen=True, kw_only=True):
+    """The whole drawing."""
+
+    bars: list[FlowBar]
+    top: int
+    """The figure at the upper edge."""
+    totals: dict[str, int]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came and nothing ended."""
+        return not any(self.totals.values())
+
+
+def flow_since(now: float) -> float:
+    """When the first bar begins: bars stand for whole minutes."""
+    return (now // SECONDS - (BARS - 1)) * SECONDS
+
+
+def flow_chart(found: Sequence[FlowCount], since: float) -> FlowChart:
+    """The drawing of what the store counted from ``since`` on."""
+    counts: list[Counter[str]] = [Counter() for _ in range(BARS)]
+    for each in found:
+        if 0 <= each.bucket < BARS:
+            counts[each.bucket][each.what] += each.count
+    highest = max([LEAST_TOP, *(max(_ended(each), each["submitted"]) for each in counts)])
+    top = _round_up(highest)
+    return FlowChart(
+        bars=[_bar(number, each, top, since) for number, each in enumerate(counts)],
+        top=top,
+        totals={kind: sum(each[kind] for each in counts) for kind in ("submitted", *KINDS)},
+    )
+
+
+def _bar(number: int, counts: Counter[str], top: int, since: float) -> FlowBar:
+    pieces: list[FlowPiece] = []
+    floor = HEIGHT
+    for kind in KINDS:
+        if counts[kind]:
+            height = max(LEAST_HEIGHT, HEIGHT * counts[kind] / top)
+            floor -= height
+            pieces.append(FlowPiece(kind, max(0.0, floor), height))
+    width = 100.0 / BARS
+    submitted = HEIGHT - HEIGHT * counts["submitted"] / top if counts["submitted"] else None
+    return FlowBar(
+        at=since + number * SECONDS,
+        left=number * width,
+        width=width,
+        counts={kind: counts[kind] for kind in ("submitted", *KINDS)},
+        pieces=pieces,
+        submitted_top=submitted,
+    )
+
+
+def _ended(counts: Counter[str]) -> int:
+    return sum(counts[kind] for kind in KINDS)
+
+
+def _round_up(number: int) -> int:
+    """The next figure of the form 1, 2, 4, 5 or 8 times a power of ten."""
+    power = 1
+    while True:
+        for each in (1, 2, 4, 5, 8):
+            if each * power >= number:
+                return each * power
+        power *= 10

@@ -1,0 +1,65 @@
+"""What a form carries so that its act is meant: a token of this console, and what the page showed.
+
+The token is bound to who asks; without it a page of another site could make a browser act. The version is a digest of
+what the page was made from: where it has changed meanwhile, the act is refused, for it was decided on an old picture.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b, sha256
+
+from stepward.http.access.principals import Principal, SignIn
+from stepward.http.problems import HttpRefusal
+from stepward.model.records import Step, Task
+
+DIGEST_BYTES = 12
+
+
+class FormGuard:
+    """Makes and checks the tokens of forms."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def token(self, principal: Principal) -> str:
+        """The token of that principal's forms; that of a session, which is checked before any route, is its own."""
+        if principal.csrf:
+            return principal.csrf
+        subject = f"{principal.sign_in}\0{principal.credential}\0{principal.name}"
+        return hmac.new(self._key, subject.encode(), sha256).hexdigest()
+
+    def check(self, principal: Principal, token: str) -> None:
+        """Raises HttpRefusal for a form that this console has not given to that principal.
+
+        No browser sends an API token by itself.
+        """
+        if principal.sign_in is SignIn.TOKEN:
+            return
+        if not hmac.compare_digest(self.token(principal), token):
+            raise HttpRefusal(
+                403, "form: expected one of this console's pages, found another token; load the page anew"
+            )
+
+
+def version_of(*parts: object) -> str:
+    """The digest of what a page shows."""
+    return blake2b(repr(parts).encode(), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def task_version(task: Task, steps: Sequence[Step]) -> str:
+    """The digest of what an operator decides by: the task's state, its error, and where its steps stand."""
+    return version_of(
+        task.uid,
+        task.run,
+        task.state,
+        task.undo_to,
+        task.error,
+        [(step.run, step.key, step.state, step.attempt, step.generation) for step in steps],
+    )
+
+
+def listed_version(rows: Iterable[object]) -> str:
+    """The digest of the rows that a page lists."""
+    return version_of(list(rows))

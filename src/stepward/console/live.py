@@ -1,0 +1,49 @@
+"""Word that the store has changed, as server-sent events; a page then fetches itself anew."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from litestar import get
+from litestar.datastructures import State
+from litestar.response import ServerSentEvent, ServerSentEventMessage
+
+from stepward.console.shell import Console, SharedConsole
+from stepward.errors import StepwardError
+from stepward.http.access.authentication import Credentials
+from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.streams import MOST_STREAMS, Streams
+from stepward.http.injected import RequestClient
+from stepward.http.problems import HttpRefusal
+
+RETRY_MILLISECONDS = 3_000
+"""How long a browser waits before it connects again."""
+
+
+@get("/live", permission=Permission.READ, media_type="text/event-stream")
+async def live(client: RequestClient, console: SharedConsole, state: State) -> ServerSentEvent:
+    """Tell a page when there is something new, until what it signed in by is worth nothing any more."""
+    streams: Streams = state.streams
+    if streams.open >= MOST_STREAMS:
+        raise HttpRefusal(503, f"streams: expected at most {MOST_STREAMS}, found as many", headers={"Retry-After": "5"})
+    return ServerSentEvent(_news(client, console, state.credentials, streams))
+
+
+async def _news(
+    client: ScopedClient, console: Console, credentials: Credentials, streams: Streams
+) -> AsyncIterator[ServerSentEventMessage]:
+    streams.open += 1
+    try:
+        yield ServerSentEventMessage(data="", event="hello", retry=RETRY_MILLISECONDS)
+        async for number in console.pulse.news(client.host_store):
+            if not await credentials.is_live(client.principal):
+                return
+            if number is None:
+                yield ServerSentEventMessage(comment="nothing new", data=None)
+            else:
+                yield ServerSentEventMessage(data=str(number), event="changed")
+    except StepwardError:
+        return
+    finally:
+        streams.open -= 1

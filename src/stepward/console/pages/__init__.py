@@ -1,0 +1,1 @@
+"""The pages, a module each: what is read of the store for it, and the values of its template."""

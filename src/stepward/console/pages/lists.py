@@ -1,0 +1,122 @@
+"""Agents, alerts, schedules, dead letters, instances, the audit and the settings: a list each."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from litestar import get
+
+from stepward.client.agents import AgentState, is_apart, is_silent
+from stepward.console.guard import listed_version
+from stepward.console.pages.now import agent_tone
+from stepward.console.shell import PageRequest, PageResponse, SharedConsole
+from stepward.http.access.permissions import Permission
+from stepward.http.injected import RequestClient
+from stepward.model.records import Role
+from stepward.views.agents import state_of
+from stepward.views.alert_kinds import meaning_of
+from stepward.views.alerts import message_of, subject_of
+
+LIMIT = 200
+
+
+@get("/agents", permission=Permission.READ_ALL)
+async def agents_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """Where each Agent stands."""
+    now, found = client.now(), await client.unscoped.agents()
+    instances = [each for each in await client.unscoped.instances() if each.alive and each.role is Role.AGENT]
+    rows = [
+        {
+            "agent": agent,
+            "said": state_of(agent, now),
+            "tone": agent_tone(agent),
+            "can_suspend": agent.state is not AgentState.SUSPENDED,
+            "can_resume": agent.state is AgentState.SUSPENDED,
+            "health": [
+                (each, health)
+                for each in instances
+                for health in each.health
+                if health.agent == agent.name and agent.name in each.serves
+            ],
+            "version": listed_version([agent.state, agent.suspended_at]),
+        }
+        for agent in found
+    ]
+    return await console.page(request, client, "agents.html", {"rows": rows})
+
+
+@get("/alerts", permission=Permission.READ)
+async def alerts_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """What operators must see, open first."""
+    everything = request.query_params.get("all") == "1"
+    found = await client.alerts(limit=LIMIT, open_only=not everything)
+    ordered = sorted(found, key=lambda alert: (alert.acknowledged_at is not None, -alert.number))
+    groups: dict[tuple[bool, str], list[dict[str, Any]]] = {}
+    for alert in ordered:
+        row = {"alert": alert, "subject": subject_of(alert), "message": message_of(alert)}
+        groups.setdefault((alert.acknowledged_at is None, alert.kind), []).append(row)
+    shown = [
+        {"kind": kind, "is_open": is_open, "meaning": meaning_of(kind), "rows": rows}
+        for (is_open, kind), rows in groups.items()
+    ]
+    return await console.page(request, client, "alerts.html", {"groups": shown, "everything": everything})
+
+
+@get("/schedules", permission=Permission.READ)
+async def schedules_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """The recurring tasks."""
+    return await console.page(request, client, "schedules.html", {"schedules": await client.schedules()})
+
+
+@get("/dead-letters", permission=Permission.READ_ALL)
+async def dead_letters_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """Messages that could not be processed."""
+    found = await client.unscoped.dead_letters(LIMIT)
+    return await console.page(request, client, "dead_letters.html", {"letters": found, "limit": LIMIT})
+
+
+@get("/instances", permission=Permission.READ_ALL)
+async def instances_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """Who is at work."""
+    now = client.now()
+    overview = await console.overview(client)
+    found = sorted(await client.unscoped.instances(), key=lambda each: (not each.alive, each.role, each.id))
+    rows = [
+        {
+            "instance": each,
+            "silent": is_silent(each, now),
+            "state": "alive" if each.alive else "ended" if each.ended else "dead",
+            "leads": each.id == overview.leader,
+            "apart": is_apart(each),
+        }
+        for each in found
+    ]
+    return await console.page(request, client, "instances.html", {"rows": rows})
+
+
+@get("/audit", permission=Permission.READ_ALL)
+async def audit_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """Who did what."""
+    found = await client.unscoped.audits(None, LIMIT)
+    return await console.page(request, client, "audit.html", {"audits": found, "limit": LIMIT})
+
+
+@get("/settings", permission=Permission.SIGNED_IN)
+async def settings_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
+    """Who am I, and what is running here."""
+    return await console.page(request, client, "settings.html", await settings_values(client))
+
+
+async def settings_values(client: Any) -> dict[str, Any]:
+    """Who asks, which versions serve, and whether they differ."""
+    principal = client.principal
+    may_all = principal.may(Permission.READ_ALL)
+    instances = await client.unscoped.instances() if may_all else []
+    served: dict[str, int] = {}
+    for each in instances:
+        if each.alive and each.role is Role.SCHEDULER:
+            for name in each.serves:
+                served[name] = served.get(name, 0) + 1
+    allowed = [each.value for each in Permission if principal.may(each) and each is not Permission.PUBLIC]
+    return {"stepward_version": version("stepward"), "served": sorted(served.items()), "allowed": allowed}

@@ -1,0 +1,55 @@
+"""The routes of the console, to be served by the application of the API."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from litestar import Router
+from litestar.di import Provide
+from litestar.types import ControllerRouterHandler
+
+from stepward.console.acts import bulk, system, task
+from stepward.console.guard import FormGuard
+from stepward.console.live import live
+from stepward.console.pages import errors, lists, now, task_list
+from stepward.console.pages import task as task_pages
+from stepward.console.rendering import make_templates
+from stepward.console.shell import Console
+from stepward.http.static_files import static_routes
+
+STATIC = Path(__file__).parent / "static"
+KEY_BYTES = 32
+
+
+def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
+    """All pages, acts and files; ``key`` signs the tokens of forms, a new one where none is given."""
+    console = Console(make_templates(), FormGuard(key or secrets.token_bytes(KEY_BYTES)))
+    pages = Router(
+        "/",
+        route_handlers=[
+            now.now_page,
+            task_list.tasks_page,
+            task_list.find_page,
+            task_pages.task_page,
+            lists.agents_page,
+            lists.alerts_page,
+            lists.schedules_page,
+            lists.dead_letters_page,
+            lists.instances_page,
+            lists.audit_page,
+            lists.settings_page,
+            bulk.bulk_preview,
+            bulk.bulk_act,
+            task.task_act,
+            system.agent_act,
+            system.alert_act,
+            system.schedule_act,
+            system.dead_letter_act,
+            live,
+        ],
+        include_in_schema=False,
+        dependencies={"console": Provide(lambda: console, sync_to_thread=False)},
+        exception_handlers=errors.error_pages(console),
+    )
+    return [pages, *static_routes(STATIC)]

@@ -1,0 +1,160 @@
+"""What all pages share: the frame around them, the figures beside the menu, and how a page becomes an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from jinja2 import Environment
+from litestar import Request, Response
+from litestar.di import NamedDependency
+from msgspec import Struct
+
+from stepward.client import session_of
+from stepward.console.filters import count
+from stepward.console.guard import FormGuard
+from stepward.console.pulse import Pulse
+from stepward.console.rendering import rendered
+from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
+from stepward.store.contract import Overview
+
+PageRequest = Request[Any, Any, Any]
+PageResponse = Response[str]
+LATE_FROM = 0.8
+"""The part of its time until the deadline from which a task needs a look."""
+KEPT_SECONDS = 1.0
+"""For so long the figures beside the menu are shown again without a look into the store."""
+
+
+class MenuEntry(Struct, frozen=True):
+    """A line of the menu."""
+
+    path: str
+    word: str
+    needs: Permission
+    figure: str = ""
+    """The field of the overview that is shown beside it."""
+
+
+MENU = (
+    MenuEntry("/", "Now", Permission.READ_ALL),
+    MenuEntry("/tasks", "Tasks", Permission.READ),
+    MenuEntry("/agents", "Agents", Permission.READ_ALL),
+    MenuEntry("/alerts", "Alerts", Permission.READ, "open_alerts"),
+    MenuEntry("/schedules", "Schedules", Permission.READ),
+    MenuEntry("/dead-letters", "Dead letters", Permission.READ_ALL, "dead_letters"),
+    MenuEntry("/instances", "Instances", Permission.READ_ALL),
+    MenuEntry("/audit", "Audit", Permission.READ_ALL),
+    MenuEntry("/settings", "Settings", Permission.SIGNED_IN),
+)
+
+DONE = {
+    "resubmit": "Resubmitted: a Scheduler goes on with it.",
+    "undo": "Undo was asked for: what was done is taken back, newest first.",
+    "cancel": "Cancel was asked for: it stops, and what was done is taken back.",
+    "suspend": "Suspended: nothing more of it starts until it is resumed.",
+    "resume": "Resumed.",
+    "mark_done": "The result is recorded; the task goes on.",
+    "signal": "The signal is in the task's inbox.",
+    "acknowledge": "Acknowledged.",
+    "suspend_agent": "Suspended: what is under way ends by itself, and steps wait with no failure counted.",
+    "resume_agent": "Resumed: the Agent is asked again, a little more each moment.",
+    "put_back": "Put back into their queues, as new messages.",
+    "discard": "Discarded for good.",
+    "pause_schedule": "Paused: times that pass meanwhile are skipped.",
+    "resume_schedule": "Resumed from its next nominal time on.",
+    "remove_schedule": "Removed; the tasks that it made stay.",
+}
+"""What a page says after an act, by the word in its address."""
+
+
+class _Kept(NamedTuple):
+    at: float
+    overview: Overview
+
+
+class Console:
+    """What the console's pages share within a process."""
+
+    def __init__(self, templates: Environment, guard: FormGuard) -> None:
+        self.guard = guard
+        self.pulse = Pulse()
+        self._templates = templates
+        self._kept: _Kept | None = None
+
+    async def page(
+        self,
+        request: PageRequest,
+        client: ScopedClient,
+        template: str,
+        values: Mapping[str, Any],
+        *,
+        status: int = 200,
+    ) -> PageResponse:
+        """The page of a template, in its frame."""
+        frame = await self._frame(request, client)
+        return self._answer(template, {**frame, **values}, status)
+
+    def bare_page(
+        self, template: str, values: Mapping[str, Any], *, status: int, headers: dict[str, str]
+    ) -> PageResponse:
+        """A page without menu and figures: for those who are not signed in, and where the store is away."""
+        return self._answer(template, {"menu": [], "principal": None, "root": "", **values}, status, headers)
+
+    async def overview(self, client: ScopedClient) -> Overview:
+        """How everything stands, at most a second old."""
+        now = client.now()
+        if self._kept is None or not 0 <= now - self._kept.at < KEPT_SECONDS:
+            operators = session_of(client.unscoped).store.operators
+            self._kept = _Kept(now, await operators.overview(LATE_FROM))
+        return self._kept.overview
+
+    def forget(self) -> None:
+        """An act has changed the figures."""
+        self._kept = None
+
+    async def _frame(self, request: PageRequest, client: ScopedClient) -> dict[str, Any]:
+        principal = client.principal
+        sees_all = principal.may(Permission.READ_ALL)
+        overview = await self.overview(client) if sees_all else None
+        return {
+            "app": client.app,
+            "root": root_of(request),
+            "path": request.scope["path"],
+            "address": _address(request),
+            "menu": [(entry, _figure(entry, overview)) for entry in MENU if principal.may(entry.needs)],
+            "principal": principal,
+            "may_act": principal.may(Permission.ACT),
+            "may_operate": principal.may(Permission.OPERATE),
+            "may_administer": principal.may(Permission.ADMINISTER),
+            "payloads": principal.payloads,
+            "now": client.now(),
+            "token": self.guard.token(principal),
+            "done": DONE.get(request.query_params.get("done", "")),
+        }
+
+    def _answer(
+        self, template: str, values: dict[str, Any], status: int, headers: dict[str, str] | None = None
+    ) -> PageResponse:
+        body = rendered(self._templates, template, values)
+        return Response(body, status_code=status, media_type="text/html", headers=headers or {})
+
+
+SharedConsole = NamedDependency[Console]
+"""The console of a request; the parameter is called ``console``."""
+
+
+def root_of(request: PageRequest) -> str:
+    """The path below which the application is mounted; empty where it stands by itself."""
+    return str(request.scope.get("stepward.base", ""))
+
+
+def _figure(entry: MenuEntry, overview: Overview | None) -> str:
+    number = getattr(overview, entry.figure) if entry.figure and overview is not None else 0
+    return count(number) if number else ""
+
+
+def _address(request: PageRequest) -> str:
+    query = request.scope["query_string"].decode("latin-1")
+    return request.scope["path"] + (f"?{query}" if query else "")

@@ -1,0 +1,169 @@
+// Live parts and keys. Without this script every page works, and shows what was so when it was loaded.
+(() => {
+  "use strict";
+  const RECONNECT = 5000;
+  const pulse = document.getElementById("pulse");
+  const skew = Number(document.body.dataset.now) - Date.now() / 1000;
+  let waiting = false;
+
+  // Times: told by the store's clock, so that a browser whose clock is wrong shows no nonsense.
+  const UNITS = [[31536000, "y"], [86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+  function span(seconds) {
+    for (const [size, unit] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)}${unit}`;
+    return "0s";
+  }
+  function tick() {
+    const now = Date.now() / 1000 + skew;
+    for (const time of document.querySelectorAll("time[data-at]")) {
+      const away = Number(time.dataset.at) - now;
+      const text = away > 0 ? `in ${span(away)}` : `${span(-away)} ago`;
+      if (time.textContent !== text) time.textContent = text;
+    }
+  }
+
+  // Live: parts are exchanged in place, unless somebody is in one of them; new rows wait until they are asked for.
+  async function refresh() {
+    if (document.hidden) { waiting = true; return; }
+    waiting = false;
+    const answer = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
+    if (!answer.ok) return;
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const part of document.querySelectorAll("[data-part]")) exchange(part, fresh.getElementById(part.id));
+    for (const table of document.querySelectorAll("[data-rows]")) merge(table, fresh.getElementById(table.id));
+    const menu = document.getElementById("menu");
+    exchange(menu, fresh.getElementById("menu"));
+    tick();
+  }
+  function busy(part) {
+    return part.contains(document.activeElement) || part.querySelector("tr:hover, form:hover, [open]") !== null;
+  }
+  function exchange(part, fresh) {
+    if (!part || !fresh || busy(part) || part.innerHTML === fresh.innerHTML) return;
+    part.className = fresh.className;
+    part.replaceChildren(...fresh.childNodes);
+    part.dispatchEvent(new Event("exchanged"));
+  }
+  function merge(table, fresh) {
+    if (!fresh) return;
+    const known = new Map([...table.tBodies[0].rows].map((row) => [row.dataset.key, row]));
+    let added = 0;
+    for (const row of fresh.tBodies[0].rows) {
+      const old = known.get(row.dataset.key);
+      if (!old) { added += 1; continue; }
+      [...row.cells].forEach((cell, at) => {
+        const place = old.cells[at];
+        if (place && !place.classList.contains("pick") && !place.contains(document.activeElement) && place.innerHTML !== cell.innerHTML) place.replaceChildren(...cell.childNodes);
+      });
+    }
+    if (table.dataset.rows === "new") offer(table, added);
+  }
+  function offer(table, added) {
+    let button = document.getElementById("new-rows");
+    if (!added) { if (button) button.remove(); return; }
+    if (!button) {
+      button = document.createElement("button");
+      button.id = "new-rows";
+      button.type = "button";
+      button.className = "button new-rows";
+      button.addEventListener("click", () => location.reload());
+      table.closest(".scroll").before(button);
+    }
+    button.textContent = `${added} new`;
+  }
+  function listen() {
+    const source = new EventSource(document.body.dataset.live);
+    source.addEventListener("hello", () => say("live", "live"));
+    source.addEventListener("changed", () => refresh().catch(() => say("lost", "lost")));
+    source.onerror = () => {
+      say("lost", "not live");
+      if (source.readyState === EventSource.CLOSED) setTimeout(listen, RECONNECT);
+    };
+  }
+  function say(state, word) {
+    if (pulse.dataset.state === state) return;
+    pulse.dataset.state = state;
+    pulse.querySelector(".pulse-word").textContent = word;
+  }
+
+  // Keys: rows are walked with j and k, as lists of mail are.
+  const PAGES = { n: "/", t: "/tasks", a: "/agents", l: "/alerts" };
+  let going = false;
+  function rows() { return [...document.querySelectorAll("table.rows tbody tr, table.timeline tbody tr")].filter((row) => row.querySelector("a")); }
+  function walk(by) {
+    const all = rows();
+    if (!all.length) return;
+    const at = all.findIndex((row) => row.classList.contains("here"));
+    const next = all[Math.min(all.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    all.forEach((row) => row.classList.toggle("here", row === next));
+    next.querySelector("a").focus();
+    next.scrollIntoView({ block: "nearest" });
+  }
+  function keys(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    const root = document.body.dataset.live.replace(/\/live$/, "");
+    if (going) {
+      going = false;
+      if (PAGES[event.key]) { location.href = root + PAGES[event.key]; event.preventDefault(); }
+      return;
+    }
+    const acts = { j: () => walk(1), k: () => walk(-1), "/": () => document.getElementById("search").focus(), "?": () => document.getElementById("keys").showModal(), g: () => { going = true; }, f: () => { const field = document.getElementById("filter"); if (field) field.focus(); } };
+    if (acts[event.key]) { acts[event.key](); event.preventDefault(); }
+  }
+
+  // A timeline is enlarged by dragging over it; the part stands in the address.
+  function zoomable() {
+    const table = document.querySelector("table.timeline[data-zoom]");
+    if (!table) return;
+    let box = null;
+    let began = 0;
+    const place = (event) => {
+      const track = table.querySelector("thead .tl-track").getBoundingClientRect();
+      return { part: Math.min(1, Math.max(0, (event.clientX - track.left) / track.width)), track };
+    };
+    table.addEventListener("pointerdown", (event) => {
+      if (event.button || !event.target.closest("td.tl-track")) return;
+      began = place(event).part;
+      box = document.createElement("div");
+      box.className = "zoom-box";
+      table.parentElement.append(box);
+      table.parentElement.classList.add("zooming");
+      event.preventDefault();
+    });
+    addEventListener("pointermove", (event) => {
+      if (!box) return;
+      const { part, track } = place(event);
+      const outer = table.parentElement.getBoundingClientRect();
+      box.style.left = `${track.left - outer.left + Math.min(began, part) * track.width}px`;
+      box.style.width = `${Math.abs(part - began) * track.width}px`;
+    });
+    addEventListener("pointerup", (event) => {
+      if (!box) return;
+      const { part } = place(event);
+      box.remove();
+      box = null;
+      if (Math.abs(part - began) < 0.01) return;
+      const start = Number(table.dataset.start);
+      const all = Number(table.dataset.end) - start;
+      const asked = new URLSearchParams(location.search);
+      asked.set("from", (start + Math.min(began, part) * all).toFixed(3));
+      asked.set("to", (start + Math.max(began, part) * all).toFixed(3));
+      asked.delete("done");
+      location.assign(`?${asked}#timeline`);
+    });
+  }
+
+  function copying(event) {
+    const command = event.target.closest("[data-copy]");
+    if (!command || !navigator.clipboard) return;
+    const text = command.textContent;
+    navigator.clipboard.writeText(text).then(() => { command.textContent = "copied"; setTimeout(() => { command.textContent = text; }, 1200); });
+  }
+
+  if (!document.body.dataset.live) return;
+  document.addEventListener("keydown", keys);
+  document.addEventListener("click", copying);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && waiting) refresh(); });
+  setInterval(tick, 1000);
+  zoomable();
+  listen();
+})();

@@ -1,0 +1,129 @@
+"""A timeline as it is drawn: every row with the places of its bars and marks, in percent of the width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from stepward import durations
+from stepward.console.timeline.axis import AxisPart, AxisTick, TimeAxis
+from stepward.console.timeline.spans import MarkKind, SpanEnd, SpanKind, TimelineMark, TimelineRow, TimelineSpan
+from stepward.model.states import StepKind
+from stepward.views.times import clock
+
+LEAST_WIDTH = 0.15
+"""Percent of the width that the shortest bar takes."""
+WORDS = {
+    SpanKind.ROOM: "waited for room at its Agent",
+    SpanKind.ATTEMPT: "attempt",
+    SpanKind.PAUSE: "pause before the next attempt",
+    SpanKind.SLEEP: "waited",
+    SpanKind.OUTSIDE: "waited to be finished from outside",
+}
+ENDS = {
+    SpanEnd.DONE: "done",
+    SpanEnd.FAILED: "failed",
+    SpanEnd.DOUBT: "without an outcome: it may have acted",
+    SpanEnd.OPEN: "still open",
+}
+
+
+class DrawnBar(Struct, frozen=True, kw_only=True):
+    """A stretch of time where it is drawn."""
+
+    kind: SpanKind
+    left: float
+    width: float
+    outcome: SpanEnd
+    is_about: bool
+    text: str
+
+
+class DrawnMark(Struct, frozen=True, kw_only=True):
+    """An instant where it is drawn."""
+
+    kind: MarkKind
+    left: float
+    word: str
+    text: str
+
+
+class DrawnRow(Struct, frozen=True, kw_only=True):
+    """A row of the drawing, and the words beside it."""
+
+    row: TimelineRow
+    bars: list[DrawnBar]
+    marks: list[DrawnMark]
+    is_back: bool
+    """Whether it takes something back."""
+    text: str
+    """All of it in words."""
+
+
+class Timeline(Struct, frozen=True, kw_only=True):
+    """The whole drawing."""
+
+    rows: list[DrawnRow]
+    ticks: list[AxisTick]
+    folds: list[tuple[AxisPart, str]]
+    start: float
+    end: float
+    now_left: float | None
+    """Where the present stands; None where it is not in the picture."""
+    is_zoomed: bool
+    is_about: bool
+    """Whether the start of some attempt is reckoned."""
+    groups: list[str]
+    """Names of steps that are drawn together."""
+
+
+def drawn_timeline(rows: Sequence[TimelineRow], axis: TimeAxis, *, now: float | None, is_zoomed: bool) -> Timeline:
+    """Where everything of the rows is drawn; ``now`` of a task that goes on."""
+    drawn = [_row(row, axis) for row in rows]
+    return Timeline(
+        rows=drawn,
+        ticks=axis.ticks(),
+        folds=[(part, durations.text(part.end - part.start)) for part in axis.folds],
+        start=axis.start,
+        end=axis.end,
+        now_left=axis.place(now) if now is not None and axis.start < now < axis.end else None,
+        is_zoomed=is_zoomed,
+        is_about=any(span.is_about for row in rows for span in row.spans),
+        groups=[row.name for row in rows if row.group],
+    )
+
+
+def _row(row: TimelineRow, axis: TimeAxis) -> DrawnRow:
+    bars = [bar for span in row.spans if (bar := _bar(span, axis)) is not None]
+    marks = [_mark(mark, axis) for mark in row.marks if axis.start <= mark.at <= axis.end]
+    said = [row.group or f"{row.key}, {row.state}", *(bar.text for bar in bars), *(mark.text for mark in marks)]
+    return DrawnRow(row=row, bars=bars, marks=marks, is_back=row.kind is StepKind.UNDO, text="; ".join(said))
+
+
+def _bar(span: TimelineSpan, axis: TimeAxis) -> DrawnBar | None:
+    if span.end < axis.start or span.start > axis.end:
+        return None
+    left = axis.place(span.start)
+    return DrawnBar(
+        kind=span.kind,
+        left=left,
+        width=max(LEAST_WIDTH, axis.place(span.end) - left),
+        outcome=span.outcome,
+        is_about=span.is_about,
+        text=_text(span),
+    )
+
+
+def _text(span: TimelineSpan) -> str:
+    word = f"attempt {span.attempt}" if span.kind is SpanKind.ATTEMPT and span.attempt else WORDS[span.kind]
+    about = "about " if span.is_about else ""
+    said = f"{word}, {about}{durations.text(max(0.0, span.end - span.start))}"
+    if span.kind is SpanKind.ATTEMPT and span.attempt:
+        said += f", {ENDS[span.outcome]}"
+    return f"{said}: {span.told}" if span.told else said
+
+
+def _mark(mark: TimelineMark, axis: TimeAxis) -> DrawnMark:
+    said = f"Supervisor: {mark.word}" if mark.kind is MarkKind.DECISION else mark.word
+    return DrawnMark(kind=mark.kind, left=axis.place(mark.at), word=mark.word, text=f"{said}, {clock(mark.at)}")

@@ -1,0 +1,33 @@
+"""What each kind of alert means, in a line; ``docs/operations.md`` says more of each."""
+
+from __future__ import annotations
+
+MEANINGS = {
+    "task_error": "a step failed for good, or workflow code has a bug: fix the cause, then resubmit",
+    "undo_failed": "an undo could not be carried out: look at what is undone and in doubt; resubmit goes on",
+    "in_doubt": "a task was undone, but steps without an undo may have acted",
+    "late_effect_after_undo": "a success came for a step whose undo had begun: check its effect by hand",
+    "late_effect": "a success came for an attempt that was said not to have happened: check its effect by hand",
+    "non_deterministic": "workflow code does not fit the record of tasks under way: they wait for code that fits",
+    "unreadable_reply": "an Agent sent what cannot be recorded: the attempt counts as possibly executed",
+    "unreadable_inbox": "what stood in a task's inbox could not be read; some other program writes there",
+    "unserved": "tasks wait for a workflow version, or steps for an Agent, that nobody serves",
+    "mixed_code": "live Schedulers serve different code under one version: restart the one that is out of date",
+    "queue_refused": "a broker refuses what a queue is asked: see What a broker refuses in the handbook",
+    "queue_unserved": "messages wait in a queue that nobody reads: start the process that does",
+    "foreign_store": "messages of another store came over the broker: two applications of one name share it",
+    "old_wire": "messages came from a process of an older version: end it and start the new one",
+    "unproven_message": "messages came without their proof: some program writes into the application's queues",
+    "dead_letter": "messages in a queue cannot be used: look at the dead letters",
+    "refused_completions": "somebody finishes steps with tokens that are forged, used or over: the audit says who",
+    "archive": "the archive cannot be written, so nothing is deleted",
+    "standby_missing": "fewer standbys confirm commits than were asked for",
+    "internal": "one task's data broke a Scheduler's own code; the others go on",
+    "change_refused": "one task's data does not fit the store; the others go on",
+}
+"""By the kind of the alert."""
+
+
+def meaning_of(kind: str) -> str:
+    """What alerts of that kind mean; empty for one that this version does not know."""
+    return MEANINGS.get(kind, "")

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from stepward import Agent, App, Client, Retry, Supervision, TaskHandle, Unrecoverable, wait_for, workflow
+from tests.http.conftest import bearer, caller, token_for
+
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}</textarea>\u202e\x1b"
+"""Text that acts where it is not escaped: as markup, as an attribute, as a template, as a control character."""
+
+payment = Agent("payment", retry=Retry(attempts=1))
+parcel = Agent("parcel")
+quick = Supervision(threshold=0)
+
+
+@payment.operation(complete_by="20s")
+async def charge(card: str) -> str:
+    if card == "good":
+        return "charged secret-4711"
+    raise Unrecoverable(f"card {card} was refused")
+
+
+@charge.undo
+async def refund(result: str | None, card: str) -> None:
+    pass
+
+
+@parcel.operation(complete_by="20s")
+async def send(address: str) -> str:
+    return f"parcel to {address}"
+
+
+@send.undo
+async def fetch_back(result: str | None, address: str) -> None:
+    pass
+
+
+@workflow(supervision=quick)
+async def fulfil(card: str) -> str:
+    await send("1 Main Street")
+    return await charge(card)
+
+
+@workflow
+async def approval() -> Any:
+    return await wait_for("approved")
+
+
+@workflow
+async def many(number: int) -> int:
+    return len(await asyncio.gather(*[send(str(each)) for each in range(number)]))
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[App]:
+    """An application at work."""
+    store = f"sqlite:///{tmp_path}/shop.db"
+    app = App("shop", workflows=[fulfil, approval, many], agents=[payment, parcel], store=store)
+    async with app.running():
+        yield app
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[Client]:
+    async with app.client() as client:
+        yield client
+
+
+@pytest.fixture
+async def local(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser without scripts, on the host of the console."""
+    async with caller(app.asgi(local_admin=True)) as client:
+        yield client
+
+
+@pytest.fixture
+async def remote(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A caller of the application that every request signs in to."""
+    async with caller(app.asgi()) as client:
+        yield client
+
+
+SignedIn = Callable[..., Awaitable[dict[str, str]]]
+
+
+@pytest.fixture
+async def signed_in(client: Client) -> SignedIn:
+    """Makes a token; the headers that send it."""
+
+    async def make(role: str, **more: Any) -> dict[str, str]:
+        return bearer(await token_for(client, role, role, **more))
+
+    return make
+
+
+@pytest.fixture
+async def failed(client: Client) -> TaskHandle:
+    """A task in error: a step failed for good."""
+    task = await client.submit("fulfil", "bad", id="order-1", labels={"customer": "alice"})
+    with pytest.raises(Exception, match="refused"):
+        await task.result(timeout=30)
+    return task
+
+
+@pytest.fixture
+async def done(client: Client) -> TaskHandle:
+    """A task that is processed."""
+    task = await client.submit("fulfil", "good", id="order-2")
+    await task.result(timeout=30)
+    return task

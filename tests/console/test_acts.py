@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from stepward import Client, TaskHandle
+from stepward.model.states import TaskState
+from tests.console.conftest import SignedIn
+from tests.console.forms import act_form, forms_of, send
+
+
+async def page_of(browser: httpx.AsyncClient, path: str = "/tasks/order-1") -> str:
+    return (await browser.get(path)).text
+
+
+async def test_a_step_is_resubmitted_with_edited_arguments(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle
+) -> None:
+    form = act_form(await page_of(local), "resubmit", edited=True)
+    assert form.get("value") == '[\n  "bad"\n]'
+    answer = await send(local, form, value='["good"]')
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tasks/order-1?done=resubmit")
+    assert await client.task("order-1").result(timeout=30) == "charged secret-4711"
+    acts = [(act.act, act.actor) for act in await client.audits("order-1")]
+    assert ("resubmit", "local") in acts
+    assert "Resubmitted" in await page_of(local, answer.headers["location"])
+
+
+async def test_a_step_is_marked_as_done(local: httpx.AsyncClient, client: Client, failed: TaskHandle) -> None:
+    form = act_form(await page_of(local), "mark_done", edited=True)
+    refused = await send(local, form, value="no json")
+    assert refused.status_code == 422 and "expected JSON" in refused.text
+    assert (await send(local, form, value='"by hand"')).status_code == 303
+    assert await client.task("order-1").result(timeout=30) == "by hand"
+
+
+async def test_an_act_on_an_old_picture_is_refused_and_changes_nothing(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle
+) -> None:
+    form = act_form(await page_of(local), "undo")
+    await client.task("order-1").resubmit(input=["good"])
+    await client.task("order-1").result(timeout=30)
+    answer = await send(local, form)
+    assert answer.status_code == 409
+    assert "Nothing was done: it has changed meanwhile" in answer.text
+    assert 'href="/tasks/order-1"' in answer.text
+    assert (await client.task("order-1").status()).state is TaskState.PROCESSED
+
+
+@pytest.mark.parametrize("token", ["", "0" * 64])
+async def test_a_form_of_another_page_is_refused(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle, token: str
+) -> None:
+    form = act_form(await page_of(local), "undo")
+    assert (await send(local, form, csrf_token=token)).status_code == 403
+    assert (await client.task("order-1").status()).state is TaskState.ERROR
+
+
+async def test_no_act_is_carried_out_by_a_link(local: httpx.AsyncClient, failed: TaskHandle) -> None:
+    for path in ("/tasks/order-1/act", "/agents/act", "/alerts/act", "/tasks/preview", "/dead-letters/act"):
+        assert (await local.get(path, params={"verb": "undo"})).status_code in (404, 405), path
+
+
+async def test_a_viewer_cannot_act(
+    remote: httpx.AsyncClient, client: Client, failed: TaskHandle, signed_in: SignedIn
+) -> None:
+    answer = await remote.post("/tasks/order-1/act", headers=await signed_in("viewer"), data={"verb": "undo"})
+    assert answer.status_code == 403
+    assert (await client.task("order-1").status()).state is TaskState.ERROR
+
+
+async def test_an_agent_is_suspended_and_resumed(local: httpx.AsyncClient, client: Client, done: TaskHandle) -> None:
+    def form(page: str) -> object:
+        return next(each for each in forms_of(page) if each.get("name") == "payment")
+
+    stop = form(await page_of(local, "/agents"))
+    assert (await send(local, stop, verb="suspend", note="moves")).status_code == 303  # type: ignore[arg-type]
+    page = await page_of(local, "/agents")
+    assert "suspended 0s by local: moves" in page
+    assert (await send(local, stop, verb="suspend")).status_code == 409  # type: ignore[arg-type]
+    assert (await send(local, form(page), verb="resume")).status_code == 303  # type: ignore[arg-type]
+    assert {agent.name: agent.state for agent in await client.agents()}["payment"] == "ok"
+
+
+async def test_an_alert_is_acknowledged(local: httpx.AsyncClient, client: Client, failed: TaskHandle) -> None:
+    form = next(each for each in forms_of(await page_of(local, "/alerts")) if each.get("ids"))
+    assert (await send(local, form)).status_code == 303
+    assert await client.alerts() == []
+    assert (await send(local, form)).status_code == 409
+
+
+async def test_acts_on_many_are_shown_first_and_confirmed_by_their_number(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle, done: TaskHandle
+) -> None:
+    form = next(each for each in forms_of(await page_of(local, "/tasks")) if each.action == "/tasks/preview")
+    token = form.get("csrf_token") or ""
+    chosen = {"csrf_token": token, "verb": "undo", "ids": ["order-1", "order-2", "none-such"]}
+    preview = await local.post("/tasks/preview", data=chosen)
+    assert preview.status_code == 200
+    assert "Undo 2 tasks?" in preview.text and "1 task would refuse it" in preview.text
+    assert "2 steps will be taken back" in preview.text
+    (confirmed,) = forms_of(preview.text)
+    assert (await send(local, confirmed, typed="3")).status_code == 422
+    assert (await client.task("order-2").status()).state is TaskState.PROCESSED
+    answer = await send(local, confirmed, typed="2")
+    assert answer.status_code == 200 and "done for 2 tasks" in answer.text
+    for id in ("order-1", "order-2"):
+        with pytest.raises(Exception, match="undone"):
+            await client.task(id).result(timeout=30)
