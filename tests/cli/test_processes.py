@@ -150,7 +150,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path, filled: Path) -> None:
     command = f"{sys.executable} -m stepward tasks > /dev/full"
     result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert re.fullmatch(r"stepward: expected room for what is written, .*\n", result.stderr)
+    assert re.fullmatch(r"stepward: expected room for the output, .*\n", result.stderr)
 
 
 def test_a_terminal_has_colours_and_its_own_width(tmp_path: Path, filled: Path) -> None:
