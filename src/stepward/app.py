@@ -24,7 +24,7 @@ from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIden
 from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
-from stepward.running import Reach, Running, sinks_of
+from stepward.running import Health, Reach, Running, sinks_of
 from stepward.schedules import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
@@ -33,6 +33,7 @@ from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
 from stepward.supervisor.report import PassReport
 from stepward.sync import SyncClient
+from stepward.telemetry.opening import observed
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -156,17 +157,17 @@ class App:
     ) -> AsyncIterator[Running]:
         """Run the chosen actors in this process until the block ends."""
         overrides = {"supervisor_every": supervisor_every, "drain": drain}
-        running = await self._start(
-            self.settings.replaced({k: v for k, v in overrides.items() if v is not None}),
-            Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor, submission=submission),
-        )
-        self._running = running
-        try:
-            async with self._relaying(self._outboxes if submission else ()):
-                yield running
-        finally:
-            self._running = None
-            await running.stop()
+        settings = self.settings.replaced({k: v for k, v in overrides.items() if v is not None})
+        roles = Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor, submission=submission)
+        health = Health()
+        async with observed(settings, self.observers, health.unready):
+            running = health.running = self._running = await self._start(settings, roles)
+            try:
+                async with self._relaying(self._outboxes if submission else ()):
+                    yield running
+            finally:
+                self._running = None
+                await running.stop()
 
     async def supervise_once(self) -> PassReport:
         """Make one pass of the Supervisor, for example from cron. Raises StoreUnavailable."""

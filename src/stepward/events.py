@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -39,6 +40,7 @@ class Observers:
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = list(observers)
+        self._meters: list[Observer] = []
 
     def add(self, observer: Observer) -> None:
         """Add an observer."""
@@ -48,6 +50,22 @@ class Observers:
         """Remove an observer."""
         self._observers.remove(observer)
 
+    @contextlib.contextmanager
+    def measured_by(self, meter: Observer) -> Iterator[None]:
+        """Pass every event to ``meter`` as well within the block, and those of ``measure`` to it alone."""
+        self._observers.append(meter)
+        self._meters.append(meter)
+        try:
+            yield
+        finally:
+            self._meters.remove(meter)
+            self._observers.remove(meter)
+
+    @property
+    def measuring(self) -> bool:
+        """Whether anything measures: a hot path takes no measurements otherwise."""
+        return bool(self._meters)
+
     @property
     def listening(self) -> bool:
         """Whether there are observers: a hot path need not build an event otherwise."""
@@ -55,12 +73,19 @@ class Observers:
 
     def tell(self, name: str, **fields: Any) -> None:
         """Pass an event to every observer; an exception of one is dropped and stops nothing."""
-        event = Event(name, fields)
-        for observer in tuple(self._observers):
-            try:
-                observer(event)
-            except BaseException as error:  # an observer must never stop an actor
-                pass_interrupt(error)
+        _pass(Event(name, fields), self._observers)
+
+    def measure(self, name: str, **fields: Any) -> None:
+        """Pass a measurement of a hot path to what measures."""
+        _pass(Event(name, fields), self._meters)
+
+
+def _pass(event: Event, observers: Iterable[Observer]) -> None:
+    for observer in tuple(observers):
+        try:
+            observer(event)
+        except BaseException as error:  # an observer must never stop an actor
+            pass_interrupt(error)
 
 
 class Hints:

@@ -18,6 +18,7 @@ WHOLE = re.compile(r"[0-9]{1,15}|[0-9]{1,3}(_[0-9]{3}){1,4}")
 SIZE = re.compile(r"([0-9]{1,15}) ?(B|KiB|MiB|GiB)?")
 SIZES = {None: 1, "B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 HOST = re.compile(r"[A-Za-z0-9_.:-]{1,253}")
+LISTEN = re.compile(r"(?:(?P<host>[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):)?(?P<port>[0-9]{1,5})")
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 STORE = re.compile(r"(sqlite:///|postgres(ql)?://)[^\x00-\x1f]+")
 BROKER = re.compile(r"(nats|tls|amqp|amqps)://[^\x00-\x20]+")
@@ -125,6 +126,27 @@ def folder(value: object, what: str) -> str | None:
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise _refused(what, "the path of a folder", value)
     return value
+
+
+def listen_address(value: object, what: str) -> str | None:
+    """An address to listen on: ``HOST:PORT``, or a port of 127.0.0.1."""
+    if value is None:
+        return None
+    match = LISTEN.fullmatch(str(value)) if isinstance(value, str | int) and not isinstance(value, bool) else None
+    if match is None or int(match["port"]) > 65_535:
+        raise _refused(what, "a port, HOST:PORT or [ADDRESS]:PORT", value)
+    return f"{match['host'] or '127.0.0.1'}:{int(match['port'])}"
+
+
+def one_of(*known: str) -> Reader:
+    """One of these words."""
+
+    def read(value: object, what: str) -> str:
+        if value not in known:
+            raise _refused(what, " or ".join(known), value)
+        return str(value)
+
+    return read
 
 
 def log_level(value: object, what: str) -> str:

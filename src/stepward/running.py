@@ -75,6 +75,17 @@ class Running:
                 self._observers.tell("process.stop_stuck", what=what)
 
 
+class Health:
+    """Whether a process is ready, from before its actors start until after they ended."""
+
+    def __init__(self) -> None:
+        self.running: Running | None = None
+
+    def unready(self) -> list[str]:
+        """Why it is not ready, a line for each reason; empty if it is."""
+        return ["starting"] if self.running is None else self.running.host.unready()
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Opens the queues that the settings name: those between the actors, and the application's own."""

@@ -134,6 +134,11 @@ class Settings:
     webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=_show_hosts)
     """Hosts that ``webhook_url`` may name although their addresses are private."""
     log_level: str = _setting("INFO", readers.log_level)
+    log_format: str = _setting("text", readers.one_of("text", "json"))
+    """``text``, or ``json``: an object a line, with the same fields."""
+    metrics: str | None = _setting(None, readers.listen_address, show=lambda address: address or "none")
+    """Where a process with actors serves ``/metrics``, ``/livez`` and ``/readyz``: a port of 127.0.0.1, or
+    ``HOST:PORT``."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The source of each setting that is not the default."""
 

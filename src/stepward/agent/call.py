@@ -20,6 +20,7 @@ class Call:
 
     __slots__ = (
         "beaten_at",
+        "began_at",
         "calls",
         "delivery",
         "dropped",
@@ -47,6 +48,8 @@ class Call:
         """How often the function was called within this attempt."""
         self.maybe_done = False
         """Whether one of those calls failed and may have acted all the same."""
+        self.began_at: float | None = None
+        """When work on it began, where that is measured."""
         self.started = False
         self.dropped = False
         """The Scheduler no longer waits for it: its result is discarded."""

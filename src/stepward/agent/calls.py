@@ -152,6 +152,8 @@ class Calls:
 
     async def _perform(self, call: Call) -> None:
         call.started = True
+        if self._observers.measuring:
+            call.began_at = self._now()
         CURRENT.set(CurrentStep(call.request, self._now, self._heartbeats.beat, self._sign))
         reply: Reply | None = None
         try:
@@ -181,6 +183,8 @@ class Calls:
 
     def _end(self, call: Call, reply: Reply | None) -> None:
         call.ended = True
+        if call.began_at is not None:
+            self._measure(call, call.began_at, reply)
         self._deadlines.forget()
         if not call.dropped and self._deadlines.is_late(call):
             # Past its lease another instance has the request: what came of it here, perhaps long ago, is thrown away.
@@ -192,6 +196,17 @@ class Calls:
         if reply.outcome not in WELL and self._observers.listening:
             self._tell(f"agent.{reply.outcome}", call, error=reply.error, calls=reply.calls)
         self._outbox.reply(call, reply)
+
+    def _measure(self, call: Call, began_at: float, reply: Reply | None) -> None:
+        request = call.request
+        self._observers.measure(
+            "agent.attempted",
+            agent=self._agent.name,
+            operation=f"{request.operation}.undo" if request.undo else request.operation,
+            outcome="dropped" if reply is None else str(reply.outcome),
+            calls=call.calls,
+            seconds=max(0.0, self._now() - began_at),
+        )
 
     def _is_still_heard(self, call: Call, reply: Reply) -> bool:
         """Whether a call that would not be cancelled has brought what the undo of its step is to know."""

@@ -17,6 +17,7 @@ from stepward.host.queues.relay import relay_of
 from stepward.host.queues.remote_agents import RemoteAgents
 from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.host.queues.unserved_queues import UnservedQueues
+from stepward.host.readiness import Readiness
 from stepward.host.running_actors import RunningActors
 from stepward.host.scheduler_actor import SchedulerActor
 from stepward.host.submissions import keep, submitter
@@ -54,12 +55,17 @@ class Host:
         self._watchdog = self._watching()
         self._relay = relay_of(parts, roles, self._scheduler_instance)
         self._submission_instance = ""
+        self._readiness = Readiness(parts, roles, self._leases, self._agents, self._schedulers, self._supervisors)
         parts.endings.hear(self._is_held)
 
     @property
     def scheduler(self) -> Scheduler | None:
         """The present Scheduler; after a fence it is another."""
         return self._schedulers.current
+
+    def unready(self) -> list[str]:
+        """Why the actors cannot do their work now, a line for each reason; empty if they can."""
+        return self._readiness.reasons()
 
     def _scheduler_instance(self) -> str | None:
         return self._schedulers.instance
@@ -112,6 +118,7 @@ class Host:
     async def stop(self) -> None:
         """End in good order: claim nothing more, let running work end within the grace period, hand the rest over."""
         grace = self._parts.settings.drain
+        self._readiness.is_ending = True
         if self.scheduler is not None:
             self.scheduler.stop_taking()
         try:
@@ -187,6 +194,7 @@ class Host:
     async def _register_submissions(self) -> None:
         serves = [submission.queue for submission in self._parts.submissions]
         self._submission_instance = await self._leases.register(Role.SUBMISSION, serves, 0)
+        self._readiness.submission_instance = self._submission_instance
 
     def _watching(self) -> Watchdog:
         settings = self._parts.settings

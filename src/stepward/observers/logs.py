@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stepward.events import Event
@@ -72,7 +72,7 @@ class LogObserver:
             known = self._known[event.name] = (_logger(event.name), level_of(event.name))
         logger, level = known
         if logger.isEnabledFor(level):
-            logger.log(level, "%s", line(event.name, event.fields.items()))
+            logger.log(level, LogLine(event.name, event.fields))
 
 
 class LogSink:
@@ -93,7 +93,20 @@ class LogSink:
             "message": alert.message,
             "details": alert.details,
         }
-        self._logger.warning("%s", line("alert", parts.items()))
+        self._logger.warning(LogLine("alert", parts))
+
+
+class LogLine:
+    """The message of a log record: its text is the line, and formatters of other forms read its parts."""
+
+    __slots__ = ("name", "parts")
+
+    def __init__(self, name: str, parts: Mapping[str, Any]) -> None:
+        self.name = name
+        self.parts = parts
+
+    def __str__(self) -> str:
+        return line(self.name, self.parts.items())
 
 
 def level_of(name: str) -> int:
@@ -114,6 +127,18 @@ def _value(key: str, value: object) -> str:
     if key == "traceback":
         return value_text(str(value)[-LONGEST_TRACEBACK:], LONGEST_TRACEBACK)
     return value_text(value)
+
+
+def json_value(key: str, value: object) -> object:
+    """A value as JSON lines show it: numbers, flags and lists stay, texts are cut at the length of the text lines."""
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list | tuple):
+        return [json_value(key, each) for each in value]
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    if key == "traceback":
+        return text[-LONGEST_TRACEBACK:]
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def value_text(value: object, longest: int = LONGEST_VALUE) -> str:

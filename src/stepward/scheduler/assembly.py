@@ -29,6 +29,7 @@ from stepward.scheduler.tasks.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
+from stepward.scheduler.turn_meter import TurnMeter
 from stepward.threads import Threads
 
 
@@ -63,9 +64,10 @@ def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Li
     claiming = Claiming(context, tasks, loader, ends, windows)
     intake = Intake(context, tasks, loader, inbox, claiming, submissions, misses)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
-    commits = Commits(context)
+    commits, meter = Commits(context), TurnMeter(observers, environment.clock)
     turn = Turn(
-        store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, commits, conclusions, dispatcher
+        *(store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, commits, conclusions, dispatcher),
+        meter,
     )
     turns = TurnLoop(context, wakeup, turn)
     return Scheduler(

@@ -39,6 +39,8 @@ class Commits:
         self._instance = context.instance
         self._has_failpoint = context.environment.failpoint is not no_failpoint
         self._renew_at = context.store.now()
+        self.failed_at: float | None = None
+        """When the last attempt at a commit failed because the store was not available; None if it did not."""
 
     async def commit(self, touched: list[ActiveTask]) -> dict[str, str]:
         """Commit the changes of all these tasks; the uids of those that missed, with the reason.
@@ -70,12 +72,14 @@ class Commits:
                 committed = await self._store.commit(self._instance, changes, renew)
             except StoreUnavailable as error:
                 failures += 1
+                self.failed_at = now
                 # Clients are answered with the error; tasks under way wait for the store.
                 refused |= {change.task: UNAVAILABLE + str(error) for change in changes if change.born}
                 changes = [change for change in changes if change.born is None]
                 self._observers.tell("store.unavailable", error=str(error), tries=failures)
                 await asyncio.sleep(grown(FIRST_DELAY, 2.0, LONGEST_DELAY, failures))
                 continue
+            self.failed_at = None
             if renew is not None:
                 self._renew_at = now + self._settings.lease / RENEWALS_PER_LEASE
             return refused | committed.missed

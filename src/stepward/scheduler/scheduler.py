@@ -107,6 +107,11 @@ class Scheduler:
         return self._intake.has_room
 
     @property
+    def failed_at(self) -> float | None:
+        """When its last commit, or the last read of a turn, failed because the store was not available."""
+        return self._turns.failed_at
+
+    @property
     def held(self) -> int:
         """How many tasks are in memory."""
         return len(self._active_tasks.tasks)

@@ -18,6 +18,7 @@ from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.closing import Closing
 from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.turn_meter import TurnMeter
 from stepward.store.contract import SchedulerStore
 
 
@@ -65,6 +66,7 @@ class Turn:
         commits: Commits,
         conclusions: Conclusions,
         dispatcher: Dispatcher,
+        meter: TurnMeter,
     ) -> None:
         self._store = store
         self._intake = intake
@@ -79,15 +81,22 @@ class Turn:
         self._commits = commits
         self._conclusions = conclusions
         self._dispatcher = dispatcher
+        self._meter = meter
 
     async def run(self) -> None:
         """Take in what there is, move the tasks that it touches, commit, and let out what was started."""
         now = self._store.now()
+        self._meter.turn_begins()
         await self._intake.reload()
         await self._intake.take(now)
         self._move(now)
         revoked = self._closing.close(now)
         await self._commit(revoked)
+
+    @property
+    def failed_at(self) -> float | None:
+        """When the last commit failed because the store was not available; None if it did not."""
+        return self._commits.failed_at
 
     @property
     def is_behind(self) -> bool:
@@ -113,9 +122,11 @@ class Turn:
 
     async def _commit(self, revoked: Sequence[Step]) -> None:
         touched = self._active_tasks.take_touched()
+        self._meter.commit_begins()
         received = self._receiver.received()
         with self._starts.committing() as started, self._ahead.beside(touched):
             missed = await self._commits.commit(touched)
+        self._meter.committed(touched, missed)
         self._conclusions.draw(touched, missed)
         self._dispatcher.send(started, revoked)
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
@@ -134,10 +145,13 @@ class TurnLoop:
         self._instance = context.instance
         self._poll = context.settings.poll
         self._observers = context.observers
+        self._now = context.store.now
         self._wakeup = wakeup
         self._turn = turn
         self.is_turning = False
         """Whether a turn is under way."""
+        self._cut_off_at: float | None = None
+        """When the last turn could not read the store, by the store's clock; None if it could."""
         self.is_fenced = False
         """Whether the instance was declared dead: no further turn may begin."""
 
@@ -145,6 +159,11 @@ class TurnLoop:
     def is_behind(self) -> bool:
         """Whether tasks that were touched, or replies, wait for the next turn."""
         return self._turn.is_behind
+
+    @property
+    def failed_at(self) -> float | None:
+        """When the last commit, or the last read of a turn, failed because the store was not available."""
+        return self._turn.failed_at or self._cut_off_at
 
     async def run(self, pump: asyncio.Task[None]) -> None:
         """Turn until cancelled, or until the receiving of replies in ``pump`` ends, which it does by a bug alone.
@@ -156,7 +175,9 @@ class TurnLoop:
                 pump.result()
             try:
                 delay = await self._next()
+                self._cut_off_at = None
             except StoreUnavailable as error:
+                self._cut_off_at = self._now()
                 self._observers.tell("store.unavailable", error=str(error))
                 delay = self._poll
             await self._wakeup.sleep(delay)

@@ -79,7 +79,7 @@ def console(
 def _serve(app: App, plan: StartPlan, application: object) -> None:
     from stepward.http.serving import serve  # noqa: PLC0415  an extra's
 
-    log_to_stderr(app.settings.log_level)
+    log_to_stderr(app.settings)
     click.echo(f"Stepward's console: {plan.shown}/ (Ctrl-C ends it)", err=True)
     if not serve(application, plan):  # type: ignore[arg-type]
         complain(f"console: expected to listen on {plan.shown}, found it taken or not ours; choose another --port")

@@ -18,6 +18,9 @@ from stepward.errors import DeclarationError, SettingsError, StepwardError
 from stepward.supervisor.report import PassReport
 
 app_argument = click.argument("target", metavar="APP")
+metrics_option = click.option(
+    "--metrics", metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; a port alone is one of 127.0.0.1."
+)
 
 
 @click.command("run")
@@ -29,21 +32,23 @@ app_argument = click.argument("target", metavar="APP")
     help=f"In N child processes, 1 to {MOST_PROCESSES}; one that dies is restarted.",
 )
 @click.option("--child", type=(int, int), hidden=True)
-def run(target: str, processes: int | None, child: tuple[int, int] | None) -> None:
-    """Run every actor of APP, in this process or in N others."""
+@metrics_option
+def run(target: str, processes: int | None, child: tuple[int, int] | None, metrics: str | None) -> None:
+    """Run every actor of APP, in this process or in N others; the metrics of process N have port PORT + N - 1."""
     if child is not None:
-        _run_tethered(target, ParentLink(*child))
+        _run_tethered(target, ParentLink(*child), metrics)
     elif processes is not None:
-        serve_group(load_app(target), target, processes)
+        serve_group(_measured(load_app(target), metrics), target, processes)
     else:
-        serve(load_app(target), EVERY_ACTOR)
+        serve(_measured(load_app(target), metrics), EVERY_ACTOR)
 
 
 @click.command("scheduler")
 @app_argument
-def scheduler(target: str) -> None:
+@metrics_option
+def scheduler(target: str, metrics: str | None) -> None:
     """Run a Scheduler of APP alone."""
-    app = load_app(target)
+    app = _measured(load_app(target), metrics)
     if app.agents:
         _need_queues(app, "a Scheduler in a process of its own")
     serve(app, Actors(scheduler=True))
@@ -52,18 +57,20 @@ def scheduler(target: str) -> None:
 @click.command("agent")
 @app_argument
 @click.option("--only", multiple=True, metavar="NAME", help="Only this Agent; may be given again.")
-def agent(target: str, only: tuple[str, ...]) -> None:
+@metrics_option
+def agent(target: str, only: tuple[str, ...], metrics: str | None) -> None:
     """Run the Agents of APP alone."""
-    app = load_app(target)
+    app = _measured(load_app(target), metrics)
     _need_queues(app, "Agents in a process of their own")
     serve(app, Actors(agents=only or True))
 
 
 @click.command("submission")
 @app_argument
-def submission(target: str) -> None:
+@metrics_option
+def submission(target: str, metrics: str | None) -> None:
     """Run the submissions of APP alone: messages from its queues, and rows of its outboxes, become tasks."""
-    app = load_app(target)
+    app = _measured(load_app(target), metrics)
     if not app.submissions and not app.outboxes:
         raise DeclarationError(
             f"APP {target}: expected an App with a submission, found {app.name} without any; "
@@ -75,20 +82,33 @@ def submission(target: str) -> None:
 @click.command("supervisor")
 @click.argument("target", metavar="APP_OR_STORE", required=False)
 @click.option("--once", is_flag=True, help="Make one pass, and end (for cron).")
-def supervisor(target: str | None, once: bool) -> None:
+@metrics_option
+def supervisor(target: str | None, once: bool, metrics: str | None) -> None:
     """Run a Supervisor alone; it needs no code of the application."""
-    app = app_or_store(target or settings_for(None).store)
+    app = _measured(app_or_store(target or settings_for(None).store), metrics)
     if not once:
         serve(app, Actors(supervisor=True))
         return
-    log_to_stderr(app.settings.log_level)
+    log_to_stderr(app.settings)
     click.echo(_told(asyncio.run(app.supervise_once())))
 
 
-def _run_tethered(target: str, tether: ParentLink) -> None:
+def _measured(app: App, metrics: str | None) -> App:
+    """The application, with the address for its metrics that the command names."""
+    if metrics is not None:
+        app.settings = app.settings.replaced({"metrics": metrics})
+    return app
+
+
+def _run_tethered(target: str, tether: ParentLink, metrics: str | None) -> None:
     """Run as a child of a process group, which reports errors once for all children."""
     try:
-        serve_tethered(load_app(target), EVERY_ACTOR, tether)
+        app = _measured(load_app(target), metrics)
+        if app.settings.metrics is not None:
+            host, _, port = app.settings.metrics.rpartition(":")
+            # Port 0 is any free one, for each process another.
+            app = _measured(app, f"{host}:{int(port) + (tether.number - 1 if int(port) else 0)}")
+        serve_tethered(app, EVERY_ACTOR, tether)
     except StepwardError as error:
         tether.failed(str(error))
         raise Silent(code_of(error)) from error

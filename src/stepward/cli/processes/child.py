@@ -26,13 +26,14 @@ class Child:
         self.complaint = ""
 
     @classmethod
-    async def begin(cls, number: int, target: str) -> Child:
+    async def begin(cls, number: int, target: str, metrics: str | None = None) -> Child:
         """Start it, in this folder and with this environment, on the application of that name."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "stepward", "run", target),
                 *("--child", str(number), str(theirs.fileno())),
+                *(() if metrics is None else ("--metrics", metrics)),
                 stdin=DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 # The parent passes on a signal from the keyboard: the child may not be ready for it yet.

@@ -26,7 +26,8 @@ def serve_group(app: App, target: str, count: int) -> None:
 
 
 async def _serve(app: App, target: str, count: int) -> None:
-    group = ProcessGroup(target, count, patience(app.settings), app.environment.clock)
+    settings = app.settings
+    group = ProcessGroup(target, count, patience(settings), app.environment.clock, metrics=settings.metrics)
     ProcessSignals(told=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
     header(app, EVERY_ACTOR, {"processes": str(count)})
     await group.run()
@@ -35,8 +36,9 @@ async def _serve(app: App, target: str, count: int) -> None:
 class ProcessGroup:
     """The processes of one application; ``grace`` is how many seconds they may take to end."""
 
-    def __init__(self, target: str, count: int, grace: float, clock: Clock) -> None:
+    def __init__(self, target: str, count: int, grace: float, clock: Clock, *, metrics: str | None = None) -> None:
         self._target = target
+        self._metrics = metrics
         self._grace = grace
         self._clock = clock
         self._places = [Slot(number) for number in range(1, count + 1)]
@@ -88,7 +90,7 @@ class ProcessGroup:
     async def _live(self, place: Slot) -> SlotEnd:
         """One life of a process."""
         try:
-            place.child = child = await Child.begin(place.number, self._target)
+            place.child = child = await Child.begin(place.number, self._target, self._metrics)
         except OSError as error:
             return SlotEnd(FAILED, complaint=f"expected room for one more process, found {error.strerror}; make room")
         if self._over.is_set():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
 
+from stepward.observers.logs import LogLine, json_value
+from stepward.settings import Settings
 from stepward.views.printable import clean
 
 CLIENTS = ("aio_pika", "aiormq")
@@ -24,7 +27,33 @@ class OneLine(logging.Formatter):
         return clean(super().format(record))
 
 
-def log_to_stderr(level: str, *, process: int | None = None) -> None:
+class JsonLine(logging.Formatter):
+    """A JSON object a line: ``time``, ``level``, ``process`` (number within the group), ``logger``, and the event's
+    name and fields, or ``message`` of other records; texts are cut as in the text lines."""
+
+    def __init__(self, process: int | None = None) -> None:
+        super().__init__()
+        self._process = process
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        found: dict[str, object] = {"time": f"{at}.{int(record.msecs):03d}Z", "level": record.levelname}
+        if self._process is not None:
+            found["process"] = self._process
+        found["logger"] = record.name
+        if isinstance(record.msg, LogLine):
+            found["event"] = record.msg.name
+            for key, value in record.msg.parts.items():
+                if value is not None:
+                    found[key if key not in found else f"{key}_"] = json_value(key, value)
+        else:
+            found["message"] = record.getMessage()
+        if record.exc_info:
+            found["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(found)
+
+
+def log_to_stderr(settings: Settings, *, process: int | None = None) -> None:
     """Send logs to stderr, unless the application has configured logging.
 
     ``process`` is the number of this process within its group.
@@ -35,9 +64,9 @@ def log_to_stderr(level: str, *, process: int | None = None) -> None:
         # Python's own warnings include the one about a step that workflow code did not await.
         logging.captureWarnings(True)
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(OneLine(process))
+        handler.setFormatter((JsonLine if settings.log_format == "json" else OneLine)(process))
         root.addHandler(handler)
-        root.setLevel(level)
+        root.setLevel(settings.log_level)
 
 
 def hush_clients() -> None:

@@ -45,14 +45,14 @@ EVERY_ACTOR = Actors(scheduler=True, agents=True, supervisor=True, submission=Tr
 
 def serve(app: App, actors: Actors) -> None:
     """Run these actors of the application until a signal; their events are logged to stderr."""
-    log_to_stderr(app.settings.log_level)
+    log_to_stderr(app.settings)
     tune_process()
     _run(_serve(app, actors))
 
 
 def serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
     """The same as a child of a group, which reports on stdout about this process."""
-    log_to_stderr(app.settings.log_level, process=tether.number)
+    log_to_stderr(app.settings, process=tether.number)
     tune_process()
     _run(_serve_tethered(app, actors, tether))
 

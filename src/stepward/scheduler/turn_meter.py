@@ -1,0 +1,70 @@
+"""Measures committed turns for metrics: one event per turn, and none while nothing measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from stepward.clock import Clock
+from stepward.events import Observers
+from stepward.model.states import StepState
+from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.store.contract import Change
+
+
+class TurnMeter:
+    """Emits ``turn.committed`` with what a turn's commit holds; seconds are those of the host's boot clock."""
+
+    def __init__(self, observers: Observers, clock: Clock) -> None:
+        self._observers = observers
+        self._clock = clock
+        self._began_at: float | None = None
+        self._commit_began_at = 0.0
+
+    def turn_begins(self) -> None:
+        """A turn begins."""
+        self._began_at = self._clock.boot() if self._observers.measuring else None
+
+    def commit_begins(self) -> None:
+        """The commits of the turn begin."""
+        if self._began_at is not None:
+            self._commit_began_at = self._clock.boot()
+
+    def committed(self, touched: Sequence[ActiveTask], missed: Mapping[str, str]) -> None:
+        """The changes of these tasks are durable but for those that ``missed``."""
+        if self._began_at is None:
+            return
+        now = self._clock.boot()
+        changes = [a.change for a in touched if a.change is not None and a.task.uid not in missed]
+        if not changes:
+            return
+        self._observers.measure(
+            "turn.committed",
+            seconds=now - self._began_at,
+            commit_seconds=now - self._commit_began_at,
+            tasks=len(changes),
+            rows=sum(map(_rows, changes)),
+            submitted=sum(len(change.begun) for change in changes),
+            missed=len(missed),
+            started=[start for change in changes for start in _started(change)],
+            finished=[end for change in changes for end in _finished(change)],
+            gave_up=[each.key for change in changes for each in change.watches if each.error is not None],
+        )
+
+
+def _rows(change: Change) -> int:
+    return 1 + len(change.inserts) + len(change.fills) + len(change.dispatches) + len(change.finishes)
+
+
+def _started(change: Change) -> Iterator[tuple[tuple[str, int, str], int, float]]:
+    """Step, attempt and instant of each attempt that begins."""
+    for step in (*change.inserts, *change.fills):
+        if step.state is StepState.RUNNING:
+            yield (step.task, step.run, step.key), step.attempt, step.started_at or 0.0
+    for each in change.dispatches:
+        yield (each.task, each.run, each.key), each.attempt, each.started_at
+
+
+def _finished(change: Change) -> Iterator[tuple[tuple[str, int, str], str, float]]:
+    """Step, state and instant of each outcome."""
+    for each in change.finishes:
+        yield (each.task, each.run, each.key), each.state, each.finished_at
