@@ -40,7 +40,7 @@ async def withdraw(approver: str | None, order: str, cents: int) -> None:
 
 @workflow(supervision=Supervision(threshold=0, then="undo"))
 async def fulfil(order: str, cents: int) -> str:
-    """Ship an order, a large one only once somebody has approved it."""
+    """Ship an order, a large one only after its approval."""
     if cents >= 100_000:
         try:
             approver = await ask(order, cents)

@@ -48,7 +48,7 @@ async def book_room(traveller: str, city: str) -> str:
 
 @transfers.operation(complete_by="10s")
 async def book_transfer(flight: str, room: str) -> str:
-    """Somebody who fetches the traveller."""
+    """The driver who fetches the traveller."""
     if "Atlantis" in room:
         raise Unrecoverable("nobody drives there")
     return f"from the {flight} to the {room}"

@@ -31,7 +31,7 @@ ORDERS = {
 
 async def main() -> None:
     """Run the application until each order has ended."""
-    # That a service refuses is part of the play, and told below.
+    # Refusals by a service are part of the example, and printed below.
     logging.getLogger("stepward").addHandler(logging.NullHandler())
     services = Services(FAULTS)
     with tempfile.TemporaryDirectory() as folder, listening(services) as url:

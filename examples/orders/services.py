@@ -1,4 +1,4 @@
-"""The four remote services, pretended by one HTTP server of this process; the real ones would be somebody else's.
+"""The four remote services, pretended by one HTTP server of this process; the real ones would belong to others.
 
 They do what Stepward asks of a service: act once under each idempotency key, and not at all under one that was undone.
 """

@@ -1,4 +1,4 @@
-"""`python -m examples.shop`: open the shop, say where it is, and keep it open until told to stop."""
+"""`python -m examples.shop`: open the shop, print its address, and keep it open until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 class PortTaken(Exception):
-    """Somebody else listens where a process of the shop has to."""
+    """Another program listens on a port that a process of the shop needs."""
 
 
 def _asked() -> Asked:

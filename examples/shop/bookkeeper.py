@@ -1,8 +1,8 @@
-"""`python -m examples.shop.bookkeeper`: note in each order how its task ended, until told to stop.
+"""`python -m examples.shop.bookkeeper`: note in each order how its task ended, until SIGTERM or SIGINT.
 
 A workflow notes in its order what it does itself. That everything was undone, that the customer cancelled or that an
 operator was called is decided outside of it, and reaches the order through this process. It asks for the state of
-the tasks of open orders, so it may be killed at any time: whoever keeps the books next finds the same orders open.
+the tasks of open orders, so it may be killed at any time: the next one finds the same orders open.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ async def _pages(client: Client) -> AsyncIterator[list[OpenOrder]]:
 
 
 async def _task_state(client: Client, order_id: str) -> OrderState | None:
-    # Retention may have been faster than a bookkeeper who was away: then nobody knows any more.
+    # Retention may have deleted the task while no bookkeeper ran: its end is then unknown.
     with suppress(TaskNotFound):
         return OrderState((await client.task(order_id).status()).process_state)
     return None

@@ -1,4 +1,4 @@
-"""`python -m examples.shop.node`: run the mail Agent that is written for Node, until told to stop.
+"""`python -m examples.shop.node`: run the mail Agent that is written for Node, until SIGTERM or SIGINT.
 
 npm installs what it needs into `build/node-agent` first, in the versions that its `package.json` names.
 """
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 async def serves_mail(transport: TransportKind, say: Callable[[str], None]) -> bool:
-    """Whether this Agent can serve, in place of the one in Python; `say` is told which of the two does.
+    """Whether this Agent can serve, in place of the one in Python; `say` is called with which of the two does.
 
     It knows NATS alone. On continuous integration NodeMissing is raised where it cannot be had.
     """
@@ -89,7 +89,7 @@ def _install(npm: str) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody else installs meanwhile."""
+    """No other process installs meanwhile."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""`python -m examples.shop.worker ROLE`: run one kind of actor until told to stop."""
+"""`python -m examples.shop.worker ROLE`: run one kind of actor until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 

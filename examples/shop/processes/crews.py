@@ -27,7 +27,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crew:
-    """Whoever works on orders; no processes of Agents where Schedulers bring their own."""
+    """The processes that work on orders; no Agent processes if the Schedulers' processes serve the Agents."""
 
     schedulers: int
     supervisors: int

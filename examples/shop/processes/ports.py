@@ -38,7 +38,7 @@ class Ports:
         )
 
     def taken(self) -> dict[str, int]:
-        """Those on which somebody else listens already."""
+        """The ports on which another program already listens."""
         return {name: port for name, port in asdict(self).items() if _is_taken(port)}
 
 
@@ -53,7 +53,7 @@ def ports_of(text: str) -> Ports:
 
 def _is_taken(port: int) -> bool:
     with socket.socket() as probe:
-        # As servers do: a connection that is just going away is nobody who listens.
+        # As servers do: a connection that is just closing is not a listener.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))

@@ -30,8 +30,8 @@ class Premises:
     """Build processes here and start them in `group`; they get their settings from `settings` and `stage` alone.
 
     Remote services are started again when they die. So are the other processes, with `restarting`. Where the state
-    store or the transport stand on servers of their own, those are to be started first, and `on_change` is told how
-    they stand.
+    store or the transport run on servers of their own, start those first; `on_change` is called with each change of
+    their state.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class HangUp(Response):
     """No answer at all: the connection is broken off."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Break the connection, and return once the server knows that nobody waits for an answer."""
+        """Break the connection, and return once the server knows that no client waits for an answer."""
         scope["state"]["transport"].abort()
         while (await receive())["type"] != "http.disconnect":
             pass

@@ -1,4 +1,4 @@
-"""Faults that a service can be told to have, kept in its file so that they outlive its process."""
+"""Faults that can be set on a service, kept in its file so that they outlive its process."""
 
 from __future__ import annotations
 

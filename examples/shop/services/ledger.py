@@ -62,7 +62,7 @@ class Ledger:
         return LedgerAnswer(row["status"], row["body"])
 
     def _act(self, call: ServiceCall, now: datetime) -> LedgerAnswer:
-        # A refusal is recorded too: no late duplicate may succeed where its caller was told that it failed.
+        # A refusal is recorded too: no late duplicate may succeed after its caller got a failure.
         try:
             document = self._do(call, now) if call.undoes is None else self._undo(call, call.undoes, now)
         except Problem as refusal:

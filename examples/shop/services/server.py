@@ -24,7 +24,7 @@ LONGEST_STOP_SECONDS = 5
 def serve(service: Service, ledger_path: Path, place: tuple[str, int], *, is_tethered: bool = False) -> None:
     """Serve at host and port until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it.
 
-    A tethered service also ends when its standard input is closed: when whoever started it is gone.
+    A tethered service also ends when its standard input is closed: when the process that started it has ended.
     """
     connection = open_database(ledger_path, service)
     exit_cleanly_at_signals()

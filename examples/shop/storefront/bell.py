@@ -1,4 +1,4 @@
-"""The bell: wakes the open pages of an order when something was told of it."""
+"""The bell: wakes the open pages of an order when an event of the order arrives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ChangeNotice:
 
     @contextmanager
     def listening(self, order_id: str) -> Iterator[asyncio.Event]:
-        """An event that each ring for the order sets; whoever waits for it clears it first."""
+        """An event that each ring for the order sets; clear it before waiting for it."""
         rung = asyncio.Event()
         self._rung.setdefault(order_id, set()).add(rung)
         self.listeners += 1
@@ -30,12 +30,12 @@ class ChangeNotice:
                 del self._rung[order_id]
 
     def ring(self, order_id: str) -> None:
-        """Wake whoever listens for the order."""
+        """Wake the pages that wait for the order."""
         for rung in self._rung.get(order_id, ()):
             rung.set()
 
     def stop(self) -> None:
-        """Wake everybody for the last time: the storefront closes."""
+        """Wake all pages for the last time: the storefront closes."""
         self.is_stopped = True
         for order_id in self._rung:
             self.ring(order_id)

@@ -49,7 +49,7 @@ class Checkout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def blank(order: str, basket: tuple[OrderItem, ...]) -> Checkout:
-    """A form that nobody has filled in yet."""
+    """An empty form."""
     return Checkout(order=order, lines=_of_basket(basket))
 
 

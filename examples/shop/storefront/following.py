@@ -43,7 +43,7 @@ class Following:
         return self.pages.show(request, "order.html", order=order, view=self.storefront.view(order))
 
     async def show_json(self, request: Request) -> Response:
-        """One order for programs: how it stands, and every event that was told of it."""
+        """One order for programs: its state, and every event received about it."""
         order = self._order(request)
         view = self.storefront.view(order)
         events = [
@@ -62,7 +62,7 @@ class Following:
         return StreamingResponse(self._changes(order, _seen(request)), media_type="text/event-stream")
 
     async def _first_word(self, order: PlacedOrder) -> None:
-        """Wait a moment for word of an order that was just placed: sooner here than by a stream of its page's own."""
+        """Wait a moment for the first event of an order that was just placed: sooner than by a stream of its page."""
         with self.storefront.bell.listening(order.id) as rung:
             if not self.storefront.records.events(order.id):
                 await _rings(rung, FIRST_WORD_SECONDS)

@@ -1,4 +1,4 @@
-"""What stands before every page: no other site changes anything here, and no page runs anybody else's code."""
+"""What stands before every page: no other site changes anything here, and no page runs foreign code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RequestGuard:
     """Answers with `refusal` what another site's page asks to change, and sends the headers above with every answer.
 
     What is asked of a host that is not ours gets `elsewhere`: else a page under a name that is made to lead here could
-    read ours. An address is nobody's name, and always ours.
+    read ours. A numeric address cannot be such a name, and is always ours.
 
     Pages are of one visitor and of one moment, so nothing keeps them; a static file is kept under its version's URL.
     """

@@ -28,7 +28,6 @@ class HalfOpen(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See uvicorn."""
         super().connection_made(transport)
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if self.counts[address] >= MOST_OF_ONE_ADDRESS:
@@ -38,7 +37,6 @@ class HalfOpen(H11Protocol):
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """See uvicorn."""
         super().data_received(data)
         cycle = cast("Any", self.cycle)
         if cycle is not None and not cycle.response_complete:
@@ -47,7 +45,6 @@ class HalfOpen(H11Protocol):
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See uvicorn."""
         self._end_waiting()
         super().connection_lost(exc)
 

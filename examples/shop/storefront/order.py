@@ -57,7 +57,7 @@ class PlacedOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that the storefront was told of an order; sequences count from 1."""
+    """One event that the storefront received about an order; sequences count from 1."""
 
     id: str
     sequence: int

@@ -1,7 +1,7 @@
 """The storefront's own SQLite file: baskets, orders and their events. Each public method is one transaction.
 
 It is called on the event loop: a commit takes about as long as a hop to a thread and back. Every commit is on
-disk before it returns, because an event that was stored is never told again.
+disk before it returns, because an event that was stored is never delivered again.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ class Records:
         return [_order(row) for row in self._connection.execute(NEWEST, (visitor, MOST_ORDERS))]
 
     def tell(self, event: StatusEvent) -> bool:
-        """Write down what was told of an order; False if it was known, or the order is not ours."""
+        """Record an event of an order; False if it was known, or the order is not ours."""
         with self._transaction():
-            # Whatever is told of an order proves that its message arrived.
+            # Any event of an order proves that its message arrived.
             ours = self._connection.execute("UPDATE placed_order SET is_posted = 1 WHERE id = ?", (event.subject,))
             return bool(ours.rowcount) and bool(self._connection.execute(TOLD, _told(event)).rowcount)
 
     def events(self, order_id: str) -> list[OrderEvent]:
-        """What was told of an order, in order."""
+        """The events of an order, in order."""
         rows = self._connection.execute(
             "SELECT id, sequence, type, time, data FROM order_event WHERE order_id = ? ORDER BY sequence", (order_id,)
         )

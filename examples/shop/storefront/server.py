@@ -39,7 +39,7 @@ async def serve(
 
     `hosts` are names under which browsers may ask, beside localhost and the address.
 
-    A tethered storefront also ends when its standard input is closed: when whoever started it is gone. One that
+    A tethered storefront also ends when its standard input is closed: when the process that started it ends. One that
     cannot listen to its response queue any more ends too, with the error.
     """
     exit_cleanly_at_signals()

@@ -43,7 +43,7 @@ class Storefront:
 
     @property
     def replies(self) -> str:
-        """The response queue that nobody else reads."""
+        """The response queue that only this storefront reads."""
         return f"replies.orders.{self.name}"
 
     async def place(self, order: PlacedOrder, visitor: str, *, empties_basket: bool) -> None:

@@ -30,7 +30,7 @@ class StoryState(StrEnum):
 class Money(StrEnum):
     """What is known of the customer's money."""
 
-    KEPT = "kept"  # nobody asked for it, or the card was declined
+    KEPT = "kept"  # not requested, or the card was declined
     IN_DOUBT = "in doubt"  # the payment service was asked, and did not say
     TAKEN = "taken"
 

@@ -1,4 +1,4 @@
-"""Visitors: told apart by a random cookie, and by nothing else."""
+"""Visitors: distinguished by a random cookie, and by nothing else."""
 
 from __future__ import annotations
 

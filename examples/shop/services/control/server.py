@@ -14,7 +14,7 @@ LONGEST_STOP_SECONDS = 5
 def serve(panel: ASGIApp, host: str, port: int, *, is_tethered: bool) -> None:
     """Serve until SIGTERM or SIGINT; port 0 takes a free one, and the printed line names it.
 
-    A tethered panel also ends when its standard input is closed: when whoever started it is gone.
+    A tethered panel also ends when its standard input is closed: when the process that started it has ended.
     """
     config = uvicorn.Config(
         panel,

@@ -47,7 +47,7 @@ def switches_of(service: str) -> list[Switch]:
 def switched(standing: Sequence[StandingFault], switch: Switch, *, on: bool) -> list[Fault]:
     """The whole list to put: as it stands, with this one fault on or off.
 
-    Faults that somebody else put, such as those for one order, are kept and stay in front.
+    Faults from elsewhere, such as those for one order, are kept and stay in front.
     """
     faults = [fault for each in standing if (fault := _unspent(each)) is not None]
     own = [each.fault for each in SWITCHES]
